@@ -1,0 +1,1 @@
+"""Gymnasium environments for language agents, and the curriculum that adapts their tasks."""

@@ -1,0 +1,1 @@
+"""Tasks as data: typed, hashed, with lineage, and the pool that keeps them."""
