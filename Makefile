@@ -1,0 +1,45 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+CONFIG ?= configs/quickstart.yaml
+
+.PHONY: demo test test-all bench lint clean
+
+demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
+	$(BIN)/rlanything train --config $(CONFIG)
+
+test: $(VENV)/.dev lint  ## everything that must hold at each commit
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: $(VENV)/.dev lint  ## the same, with the exhaustive comparisons
+	RLANYTHING_EXHAUSTIVE=1 $(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
+	$(BIN)/python -m benchmarks.alfworld
+	$(BIN)/python -m benchmarks.curriculum
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "Installing the training stack into $(VENV) (a few minutes, once)"
+	$(PIP) -e '.[train]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.train
+	@echo "Installing the test tools and the ALFWorld oracle into $(VENV) (once)"
+	$(PIP) -e '.[train,alfworld,dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
