@@ -1,0 +1,20 @@
+"""ALFWorld tasks: generated, loaded from official games, rewritten in a direction, always proved."""
+
+from rlanything_task_pools.alfworld.domain import DOMAIN, AlfWorldDomain
+from rlanything_task_pools.alfworld.floorplans import MissingExtra
+from rlanything_task_pools.alfworld.generate import SPLITS, KnobError, Knobs, generate
+from rlanything_task_pools.alfworld.official import NoGamesFound, UnsolvableGame, find_games, load
+
+__all__ = [
+    "DOMAIN",
+    "SPLITS",
+    "AlfWorldDomain",
+    "KnobError",
+    "Knobs",
+    "MissingExtra",
+    "NoGamesFound",
+    "UnsolvableGame",
+    "find_games",
+    "generate",
+    "load",
+]

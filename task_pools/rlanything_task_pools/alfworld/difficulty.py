@@ -1,0 +1,68 @@
+"""How hard a goal is on a scene, as one number made of facts.
+
+``difficulty = plan + 0.4 * search + phase``, in actions:
+
+- *plan*: length of the proved plan, for an agent that knows where everything is.
+- *search*: expected number of further actions to find things for one that does not. With ``copies`` things
+  spread evenly over places that cost ``N`` actions to look into (one to go there, one more to open a door),
+  the first ``need`` of them turn up after ``need * (N + 1) / (copies + 1)`` on average. Only places where
+  such a thing may be count. For ``look`` the lamp has to be found as well.
+- *phase*: what an agent has to know besides carrying things about: 2 for clean, heat, cool and two.
+
+The weights are a convention, not a measurement of an agent: agents differ, and acceptance by rollouts has
+the last word. 0.4 discounts the search because visible things and common sense shorten it.
+"""
+
+from collections.abc import Sequence
+
+from rlanything_verifiers.alfworld.goal import Goal, GoalKind
+from rlanything_verifiers.alfworld.scene import Receptacle, Scene
+
+SEARCH_WEIGHT = 0.4
+PHASE: dict[GoalKind, float] = {
+    "simple": 0.0,
+    "look": 0.0,
+    "clean": 2.0,
+    "heat": 2.0,
+    "cool": 2.0,
+    "two": 2.0,
+}
+TYPICAL_PLAN: dict[GoalKind, float] = {
+    "simple": 4.0,
+    "look": 3.5,
+    "clean": 6.0,
+    "heat": 6.0,
+    "cool": 6.0,
+    "two": 8.0,
+}
+"""Median plan lengths of the official games, to guess by before a plan is proved."""
+
+
+def need(kind: GoalKind) -> int:
+    """How many objects of the type a goal asks for."""
+    return 2 if kind == "two" else 1
+
+
+def reachable(scene: Scene, object_type: str) -> int:
+    """How many things of a type can be taken."""
+    return sum(thing.type == object_type and thing.pickupable and bool(thing.receptacles) for thing in scene.things)
+
+
+def search(scene: Scene, goal: Goal) -> float:
+    """Expected actions to find what a goal needs, without knowing where it is."""
+    places = [item for item in scene.receptacles if (item.type, goal.object_type) in scene.can_contain]
+    cost = _expected(places, need(goal.kind), reachable(scene, goal.object_type))
+    if goal.kind == "look":
+        lamps = sum(thing.type == goal.receptacle_type and bool(thing.receptacles) for thing in scene.things)
+        cost += _expected([item for item in scene.receptacles if not item.openable], 1, lamps)
+    return cost
+
+
+def _expected(places: Sequence[Receptacle], wanted: int, copies: int) -> float:
+    return wanted * (sum(1 + item.openable for item in places) + 1) / (copies + 1)
+
+
+def difficulty(scene: Scene, goal: Goal, plan_length: float | None = None) -> float:
+    """The score of a goal on a scene, in actions; without a plan length, an estimate."""
+    plan = TYPICAL_PLAN[goal.kind] if plan_length is None else plan_length
+    return round(plan + SEARCH_WEIGHT * search(scene, goal) + PHASE[goal.kind], 2)

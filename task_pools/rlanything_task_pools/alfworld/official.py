@@ -1,0 +1,81 @@
+"""Official ALFWorld games as tasks: found in a data folder in an order that is the same on every machine."""
+
+import os
+import re
+from pathlib import Path
+
+from rlanything_task_pools.alfworld.generate import make_task
+from rlanything_task_pools.task import Task
+from rlanything_verifiers.alfworld import GameFormatError, load_game, prove
+
+DATA_VARIABLE = "ALFWORLD_DATA"
+GAME_FILE = "game.tw-pddl"
+OFFICIAL_SPLITS = ("train", "valid_seen", "valid_unseen", "valid_train")
+HOW_TO_GET = (
+    "to get the games, pip install 'rlanything-envs[alfworld]', run `alfworld-download`, "
+    f"and set ${DATA_VARIABLE} to the folder that holds json_2.1.1"
+)
+
+_FOLDER = re.compile(r"(?P<task>[a-z_]+)-(?P<object>\w+)-(?P<inside>\w+)-(?P<home>\w+)-(?P<scene>\d+)")
+
+
+class NoGamesFound(LookupError):
+    """There are no game files where they were looked for."""
+
+
+class UnsolvableGame(GameFormatError):
+    """A game file was read, but no plan reaches its goal."""
+
+
+def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "train") -> list[Path]:
+    """The game files of an official split, ordered by folder and trial name.
+
+    Like ALFWorld itself, leaves out games with sliced things and movable receptacles. ``traj_data.json`` is
+    not needed.
+
+    Args:
+        data_dir: Folder that holds ``json_2.1.1``, or such a folder itself; default ``$ALFWORLD_DATA``.
+        split: ``train``, ``valid_seen``, ``valid_unseen`` or ``valid_train``.
+
+    Raises:
+        NoGamesFound: No folder was named, it is not there, or it holds no game of the split.
+    """
+    if split not in OFFICIAL_SPLITS:
+        raise NoGamesFound(f"no official split is called {split!r}; choose from {', '.join(OFFICIAL_SPLITS)}")
+    # The environment is read here, and alfworld is not imported: importing it sets the variable.
+    named = data_dir if data_dir is not None else os.environ.get(DATA_VARIABLE)
+    if not named:
+        raise NoGamesFound(f"no folder of ALFWorld games: pass data_dir or set ${DATA_VARIABLE}; {HOW_TO_GET}")
+    base = Path(named).expanduser()
+    folder = next((f for f in (base / "json_2.1.1" / split, base / split) if f.is_dir()), base / "json_2.1.1" / split)
+    games = [
+        path
+        for path in folder.glob(f"*/*/{GAME_FILE}")
+        if "movable" not in path.parent.parent.name and "Sliced" not in path.parent.parent.name
+    ]
+    if not games:
+        raise NoGamesFound(f"no {GAME_FILE} under {folder}; {HOW_TO_GET}")
+    return sorted(games, key=lambda path: path.relative_to(folder).parts)
+
+
+def load(source: str | os.PathLike[str]) -> Task:
+    """The task of one ``game.tw-pddl`` file, or of the folder that holds it, proved solvable.
+
+    Room, scene and split are taken from the path where it is named as in the official data.
+
+    Raises:
+        GameFormatError: Not such a game.
+        UnsolvableGame: No plan reaches the goal, or it is true from the start.
+    """
+    path = Path(source)
+    game = load_game(path)
+    proof = prove(game)
+    if not proof:
+        raise UnsolvableGame(
+            f"{path}: {'no plan reaches the goal' if proof is None else 'won before the first action'}"
+        )
+    names = path.absolute().parts
+    match = next((m for name in reversed(names) if (m := _FOLDER.fullmatch(name))), None)
+    number = int(match["scene"]) if match else None
+    split = next((name for name in reversed(names) if name in OFFICIAL_SPLITS), "none")
+    return make_task(game.scene, game.goal, game.sentence, proof, scene_number=number, source="official", split=split)

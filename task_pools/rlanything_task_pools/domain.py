@@ -1,0 +1,84 @@
+"""The domain protocol: all that a curriculum, a loop or a command line knows of a domain."""
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from rlanything_task_pools.task import Direction, Rejection, Task
+
+GROUP = "rlanything.domains"
+"""Entry-point group a package announces its domains in: ``name = "module:OBJECT"``."""
+
+
+class UnknownDomain(LookupError):
+    """No installed package announces a domain of this name."""
+
+    # LookupError is an Exception whose str() is the plain message (KeyError would quote it).
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """A family of tasks: makes them, tells them, rewrites them, and proves that they can be solved."""
+
+    @property
+    def name(self) -> str:
+        """The name tasks carry in `Task.domain`."""
+        ...
+
+    @property
+    def env_id(self) -> str:
+        """The Gymnasium id of the environment that plays these tasks."""
+        ...
+
+    def generate(self, seed: int, split: str = "train", **knobs: Any) -> Task:
+        """The task of a seed: the same on every machine."""
+        ...
+
+    def describe(self, task: Task) -> str:
+        """The task and its world in words, for the prompt of a rewriter."""
+        ...
+
+    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
+        """Scripted proposals for a rewrite in a direction, best first; each is still to be validated."""
+        ...
+
+    def validate(
+        self,
+        task: Task,
+        proposal: Mapping[str, Any],
+        *,
+        direction: Direction,
+        author: str,
+        critique: str = "",
+    ) -> Task | Rejection:
+        """The proposed rewrite of ``task`` as a proved task, or why it is none. Proposals are untrusted."""
+        ...
+
+    def load(self, source: str | os.PathLike[str]) -> Task:
+        """The task of a file in the domain's own format."""
+        ...
+
+
+def domain_names() -> list[str]:
+    """Names of the installed domains, sorted."""
+    return sorted({point.name for point in entry_points(group=GROUP)})
+
+
+def get_domain(name: str) -> Domain:
+    """The installed domain of a name.
+
+    Raises:
+        UnknownDomain: Nothing installed announces it; the message lists what is.
+    """
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            domain: Domain = point.load()
+            return domain
+    installed = ", ".join(domain_names()) or "none"
+    raise UnknownDomain(
+        f"no domain named {name!r} is installed (installed: {installed}); a package announces one in the "
+        f"entry-point group {GROUP!r}"
+    )

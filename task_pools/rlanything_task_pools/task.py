@@ -1,0 +1,156 @@
+"""Tasks as data: what is asked, in which world, with which proof, and where the task came from.
+
+`Task` says everything needed to play it and is identified by its content. `Rewrite` is how one task became
+another, `Rejection` is why a proposal did not become a task, `Outcome` is what one episode on a task came
+to.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+
+from rlanything_task_pools.frozen import FrozenDict, canonical_json, freeze
+
+Direction = Literal["harder", "easier"]
+Role = Literal["active", "candidate", "eval"]
+Scalar = str | int | float | bool
+
+MAX_JSON_BYTES = 4_000_000
+"""Largest task text `Task.from_json` reads; the largest official ALFWorld game is 0.1 MB."""
+
+
+class TaskFormatError(ValueError):
+    """The text is not a task; the message names the field and what is wrong with it."""
+
+
+def _frozen_mapping(value: object) -> FrozenDict:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected a JSON object, got {type(value).__name__}")
+    frozen: FrozenDict = freeze(value, "object")
+    return frozen
+
+
+def _frozen_scalars(value: object) -> FrozenDict:
+    frozen = _frozen_mapping(value)
+    for key, item in frozen.items():
+        if not isinstance(item, str | int | float):
+            raise ValueError(f"{key}: expected text, a number or a truth value, got {type(item).__name__}")
+    return frozen
+
+
+JsonObject = Annotated[Mapping[str, Any], PlainValidator(_frozen_mapping)]
+Traits = Annotated[Mapping[str, Scalar], PlainValidator(_frozen_scalars)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Rewrite(_Record):
+    """How a task was made from its parent."""
+
+    direction: Direction
+    """Which way the success rate was meant to go."""
+    author: Name
+    """Who proposed it: ``scripted`` or the name of a language model."""
+    change: JsonObject
+    """The fields that differ from the parent, in the words of the domain."""
+    critique: str = ""
+    """The summary of failures or successes this rewrite answers."""
+
+
+class Rejection(_Record):
+    """Why a proposal did not become a task."""
+
+    reason: Name
+    """A short slug to count by, such as ``unsolvable``."""
+    detail: str = ""
+    """What exactly was wrong, for a reader or for the next prompt."""
+
+
+class Outcome(_Record):
+    """What one episode came to."""
+
+    success: bool | None
+    """None when the infrastructure failed: such an episode is never a reward and never counts as a loss."""
+    score: float = Field(allow_inf_nan=False)
+    steps: int = Field(ge=0)
+    actor: str
+    """Who played, for example a policy name with its version."""
+    role: Role
+    """What the episode was for: the slot's active task, a pending candidate, or evaluation."""
+
+
+class Task(_Record):
+    """One task of a domain, complete in itself: frozen, JSON, identified by its content."""
+
+    domain: Name
+    goal: str = Field(min_length=1, max_length=10_000)
+    """What the agent is asked, in words."""
+    payload: JsonObject
+    """What the domain needs to build the world and check the goal."""
+    proof: tuple[str, ...] = ()
+    """Actions that are known to solve it."""
+    traits: Traits = FrozenDict()
+    """Facts to filter and report by: kind, room, split, plan length, ..."""
+    parent: str | None = None
+    root: str | None = None
+    rewrite: Rewrite | None = None
+
+    @cached_property
+    def id(self) -> str:
+        """``domain-`` and 16 hex digits of the SHA-256 of (domain, goal, payload), the same anywhere."""
+        content = canonical_json([self.domain, self.goal, self.payload])
+        return f"{self.domain}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A changed copy, validated, with the id of its own content."""
+        return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | dict(update or {}))
+
+    def to_json(self) -> str:
+        """Canonical JSON of the whole task, lineage included."""
+        record = {name: getattr(self, name) for name in type(self).model_fields}
+        if self.rewrite is not None:
+            record["rewrite"] = {name: getattr(self.rewrite, name) for name in Rewrite.model_fields}
+        return canonical_json(record)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a task from untrusted JSON.
+
+        Raises:
+            TaskFormatError: Not JSON, too large, or a field is missing, unknown or of the wrong kind.
+        """
+        if len(text) > MAX_JSON_BYTES:
+            raise TaskFormatError(f"task JSON of {len(text)} bytes: more than {MAX_JSON_BYTES} are not read")
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise TaskFormatError(f"task is not JSON: {error}") from None
+        return cls.from_dict(record)
+
+    @classmethod
+    def from_dict(cls, record: object) -> Self:
+        """As `from_json`, from JSON that was already decoded."""
+        if not isinstance(record, Mapping):
+            raise TaskFormatError(f"task: expected a JSON object, got {type(record).__name__}")
+        try:
+            return cls.model_validate({**record, "proof": _as_tuple(record.get("proof", ()))})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "task"
+            raise TaskFormatError(f"task field {place}: {first['msg']}") from None
+        except (TypeError, RecursionError) as error:
+            raise TaskFormatError(f"task: {error}") from None
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,389 @@
+"""The pool: slots and logs in one file, whole after any kill, shared by processes, restored."""
+
+import multiprocessing
+import os
+import pickle
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rlanything_task_pools import (
+    CandidateError,
+    EmptyPool,
+    Outcome,
+    PoolError,
+    PoolExists,
+    PoolMissing,
+    PoolVersionError,
+    Rejection,
+    Rewrite,
+    Task,
+    TaskPool,
+    UnknownSlot,
+    UnknownTask,
+)
+
+
+def root(number: int) -> Task:
+    return Task(domain="toy", goal=f"reach {number}", payload={"target": number}, proof=("go",), traits={"n": number})
+
+
+def child(parent: Task, target: int, direction: str = "easier") -> Task:
+    rewrite = Rewrite(direction=direction, author="scripted", change={"target": target}, critique="too far")
+    return Task(
+        domain="toy", goal=f"reach {target}", payload={"target": target}, proof=("go", "on"),
+        parent=parent.id, root=parent.root or parent.id, rewrite=rewrite,
+    )  # fmt: skip
+
+
+def outcome(success: bool | None = True, role: str = "active") -> Outcome:
+    return Outcome(success=success, score=float(bool(success)), steps=4, actor="policy-1", role=role)
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> TaskPool:
+    return TaskPool.create(tmp_path / "pool.db", [root(n) for n in range(3)])
+
+
+def dump(path: Path) -> list[str]:
+    with sqlite3.connect(path) as db:
+        return list(db.iterdump())
+
+
+# opening
+
+
+def test_create_and_open(pool: TaskPool) -> None:
+    with TaskPool.open(pool.path) as again:
+        assert again.slots == [0, 1, 2]
+        assert [again.active(slot) for slot in again.slots] == [root(n) for n in range(3)]
+        assert again.candidate(0) is None
+        assert again.task(root(1).id) == again.root(1) == root(1)
+        assert again.counts() == {
+            "slots": 3, "tasks": 3, "outcomes": 0, "errors": 0, "pending": 0, "rewritten": 0,
+            "proposed": 0, "accepted": 0, "rejected": 0, "discarded": 0,
+        }  # fmt: skip
+
+
+def test_opening_the_wrong_thing(pool: TaskPool, tmp_path: Path) -> None:
+    with pytest.raises(PoolExists, match=r"TaskPool\.open"):
+        TaskPool.create(pool.path, [root(0)])
+    with pytest.raises(PoolMissing, match=r"TaskPool\.create"):
+        TaskPool.open(tmp_path / "none.db")
+    assert not (tmp_path / "none.db").exists()
+    with pytest.raises(EmptyPool):
+        TaskPool.create(tmp_path / "empty.db", [])
+    assert not (tmp_path / "empty.db").exists()
+    with pytest.raises(PoolError, match="tasks 0 and 1 are the same"):
+        TaskPool.create(tmp_path / "twins.db", [root(0), root(0)])
+    (tmp_path / "text.db").write_text("no database, but long enough to look like a file of some kind" * 20)
+    with pytest.raises(PoolVersionError, match="not a task pool"):
+        TaskPool.open(tmp_path / "text.db")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE t (x)")
+    with pytest.raises(PoolVersionError, match="not a task pool"):
+        TaskPool.open(tmp_path / "other.db")
+    with pytest.raises(PoolExists):
+        TaskPool.create(tmp_path / "other.db", [root(0)])
+    with sqlite3.connect(pool.path) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(PoolVersionError, match="99"):
+        TaskPool.open(pool.path)
+
+
+def test_an_unfinished_creation_is_missing_and_can_be_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "pool.db"
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    with pytest.raises(PoolMissing, match="never finished"):
+        TaskPool.open(path)
+    assert TaskPool.create(path, [root(0)]).slots == [0]
+
+
+# decisions
+
+
+def test_life_of_candidates(pool: TaskPool) -> None:
+    first, second = child(root(0), 10), child(child(root(0), 10), 11, "harder")
+    event = pool.propose(0, first, stats={"p": 0.1})
+    assert (event.index, event.kind, event.reason, event.stats["p"]) == (1, "proposed", "easier", 0.1)
+    assert pool.candidate(0) == first
+    assert pool.active(0) == root(0)
+    pool.accept(0, "in_band", task_id=first.id, stats={"p": 0.5})
+    assert pool.candidate(0) is None
+    assert pool.active(0) == first
+    pool.propose(0, second)
+    pool.reject(0, "not_harder")
+    pool.discard(0, Rejection(reason="unsolvable", detail="no plan"), stats={"author": "scripted"})
+    pool.propose(0, second)
+    pool.accept(0, "in_band")
+    assert pool.history(0) == [root(0), first, second]
+    assert pool.root(0) == root(0)
+    assert pool.lineage(second.id) == [root(0), first, second]
+    assert [e.kind for e in pool.events()] == [
+        "proposed", "accepted", "proposed", "rejected", "discarded", "proposed", "accepted",
+    ]  # fmt: skip
+    assert [e.index for e in pool.events(kind="accepted", since=2)] == [7]
+    assert pool.events(1) == []
+    assert pool.events()[4].stats == {"author": "scripted", "detail": "no plan"}
+    counts = pool.counts()
+    assert (counts["rewritten"], counts["pending"], counts["tasks"], counts["accepted"]) == (1, 0, 5, 2)
+
+
+def test_a_slot_may_return_to_its_root_and_keep_the_rewrite_on_record(pool: TaskPool) -> None:
+    away = child(root(0), 10)
+    back = root(0).model_copy(
+        update={
+            "parent": away.id,
+            "root": root(0).id,
+            "rewrite": Rewrite(direction="harder", author="x", change={}),
+        }
+    )
+    assert back.id == root(0).id
+    for task in (away, back):
+        pool.propose(0, task)
+        pool.accept(0, "ok")
+    assert pool.active(0) == back
+    assert pool.active(0).rewrite == back.rewrite
+    assert pool.root(0).rewrite is None
+    assert [task.id for task in pool.history(0)] == [root(0).id, away.id, root(0).id]
+    assert pool.lineage(away.id) == [root(0), away]
+    assert pool.lineage(back.id) == [root(0)]
+
+
+def test_wrong_decisions_change_nothing(pool: TaskPool) -> None:
+    before = dump(pool.path)
+    with pytest.raises(CandidateError, match="no candidate"):
+        pool.accept(0, "x")
+    with pytest.raises(CandidateError, match="rewrite of"):
+        pool.propose(0, child(root(1), 10))
+    with pytest.raises(CandidateError, match="rewrite of"):
+        pool.propose(0, root(2))
+    with pytest.raises(CandidateError, match="itself"):
+        pool.propose(0, child(root(0), 0))
+    with pytest.raises(UnknownSlot, match=r"0\.\.2"):
+        pool.active(3)
+    with pytest.raises(UnknownSlot):
+        pool.record(3, root(0).id, [outcome()])
+    with pytest.raises(UnknownTask):
+        pool.record(0, root(1).id, [outcome()])
+    with pytest.raises(UnknownTask):
+        pool.task("toy-0")
+    assert dump(pool.path) == before
+    pool.propose(0, child(root(0), 10))
+    before = dump(pool.path)
+    with pytest.raises(CandidateError, match="already"):
+        pool.propose(0, child(root(0), 11))
+    with pytest.raises(CandidateError, match="look again"):
+        pool.reject(0, "x", task_id=root(0).id)
+    assert dump(pool.path) == before
+
+
+def test_outcomes_and_their_filters(pool: TaskPool) -> None:
+    new = child(root(0), 10)
+    pool.record(0, root(0).id, [outcome(True), outcome(False), outcome(None)])
+    event = pool.propose(0, new)
+    pool.record(0, new.id, [outcome(True, "candidate")])
+    pool.record(0, root(0).id, [outcome(True)])
+    pool.record(1, root(1).id, [outcome(False, "eval")])
+    assert [record.outcome.success for record in pool.outcomes(0, root(0).id)] == [True, False, None, True]
+    assert [record.outcome.success for record in pool.outcomes(0, root(0).id, errors=False)] == [
+        True,
+        False,
+        True,
+    ]
+    assert [record.outcome for record in pool.outcomes(0, root(0).id, since=event.index)] == [outcome(True)]
+    assert [record.task_id for record in pool.outcomes(role="candidate")] == [new.id]
+    assert [record.slot for record in pool.outcomes(role="eval")] == [1]
+    assert [record.index for record in pool.outcomes()] == [1, 2, 3, 4, 5, 6]
+    assert (pool.counts()["outcomes"], pool.counts()["errors"]) == (6, 1)
+
+
+# checkpoints
+
+
+def test_a_copy_restores_exactly(pool: TaskPool, tmp_path: Path) -> None:
+    pool.record(0, root(0).id, [outcome()])
+    pool.propose(0, child(root(0), 10))
+    state = dump(pool.path)
+    copy = pool.copy(tmp_path / "checkpoint.db")
+    assert dump(copy) == state
+    assert sorted(path.name for path in tmp_path.glob("*checkpoint*")) == ["checkpoint.db"]
+    with pytest.raises(PoolExists):
+        pool.copy(copy)
+    for _ in range(2):
+        pool.accept(0, "in_band")
+        pool.record(1, root(1).id, [outcome()] * 50)
+        assert dump(pool.path) != state
+        pool.restore(copy)
+        assert dump(pool.path) == state
+    other = TaskPool.open(pool.path)
+    # Ids go on from where the checkpoint was, as in a run that was never stopped.
+    assert other.accept(0, "in_band").index == 2
+    assert pool.active(0) == child(root(0), 10)
+    with sqlite3.connect(pool.path) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with pytest.raises(PoolMissing):
+        pool.restore(tmp_path / "none.db")
+
+
+def test_a_copy_is_a_pool(pool: TaskPool, tmp_path: Path) -> None:
+    with TaskPool.open(pool.copy(tmp_path / "copy.db")) as copy:
+        copy.propose(2, child(root(2), 20))
+    assert pool.candidate(2) is None
+
+
+# processes
+
+WRITER = """
+import sys
+from rlanything_task_pools import *
+sys.path.insert(0, {folder!r})
+from test_pool import child, outcome
+pool = TaskPool.open({path!r})
+print("ready", flush=True)
+n = 1000
+while True:
+    n += 1
+    task = pool.active(0)
+    pool.record(0, task.id, [outcome(), outcome(False)])
+    if pool.candidate(0) is None:
+        pool.propose(0, child(task, n))
+    pool.record(0, pool.candidate(0).id, [outcome(True, "candidate")] * 3)
+    pool.accept(0, "ok") if n % 2 else pool.reject(0, "no")
+"""
+
+
+def consistent(path: Path) -> int:
+    """Check the invariants of a pool that `WRITER` worked on; gives the number of events."""
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+    with TaskPool.open(path) as pool:
+        events = pool.events()
+        counts = pool.counts()
+        assert [event.index for event in events] == list(range(1, len(events) + 1))
+        assert counts["proposed"] - counts["accepted"] - counts["rejected"] == counts["pending"]
+        assert len(pool.history(0)) == counts["accepted"] + 1
+        assert pool.history(0)[-1] == pool.active(0)
+        for parent, task in zip(pool.history(0), pool.history(0)[1:], strict=False):
+            assert task.parent == parent.id
+        assert len(pool.outcomes(role="active")) % 2 == 0
+        assert len(pool.outcomes(role="candidate")) % 3 == 0
+        return len(events)
+
+
+def test_kill_at_random_moments(pool: TaskPool, tmp_path: Path) -> None:
+    rng = random.Random(0)
+    path, seen = pool.path, 0
+    pool.close()
+    code = WRITER.format(path=str(path), folder=str(Path(__file__).parent))
+    for _ in range(6):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+            time.sleep(0.02 + rng.random() * 0.15)
+            os.kill(writer.pid, signal.SIGKILL)
+        assert writer.returncode == -signal.SIGKILL
+        now = consistent(path)
+        assert now > seen
+        seen = now
+
+
+def test_kill_while_creating(tmp_path: Path) -> None:
+    code = """
+import sys
+from rlanything_task_pools import TaskPool
+sys.path.insert(0, {folder!r})
+from test_pool import root
+tasks = [root(n) for n in range(400)]
+print("ready", flush=True)
+TaskPool.create({path!r}, tasks)
+"""
+    rng = random.Random(1)
+    for number in range(4):
+        path = tmp_path / f"{number}.db"
+        script = code.format(path=str(path), folder=str(Path(__file__).parent))
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(rng.random() * 0.03)
+            os.kill(writer.pid, signal.SIGKILL)
+        try:
+            made = TaskPool.open(path)
+        except PoolMissing:
+            made = TaskPool.create(path, [root(n) for n in range(400)])
+        assert len(made.slots) == 400
+
+
+def _write(path: Path, slot: int, rounds: int) -> None:
+    pool = TaskPool.open(path)
+    for number in range(rounds):
+        task = pool.active(slot)
+        pool.record(slot, task.id, [outcome()] * 2)
+        pool.propose(slot, child(task, 100 * (slot + 1) + number))
+        pool.accept(slot, "ok")
+
+
+def test_two_processes_and_a_forked_pool(pool: TaskPool) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=_write, args=(pool.path, slot, 30)) for slot in (0, 1)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    assert pool.counts()["accepted"] == 60
+    assert pool.counts()["outcomes"] == 120
+    assert len(pool.history(0)) == len(pool.history(1)) == 31
+
+    pid = os.fork()
+    if pid == 0:  # the child uses the parent's pool object
+        try:
+            pool.record(2, root(2).id, [outcome()])
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    pool.record(2, root(2).id, [outcome()])
+    assert len(pool.outcomes(2)) == 2
+
+
+def test_threads_share_a_pool(pool: TaskPool) -> None:
+    errors: list[BaseException] = []
+
+    def work(slot: int) -> None:
+        try:
+            for _ in range(30):
+                pool.record(slot, pool.active(slot).id, [outcome()])
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(slot,)) for slot in (0, 1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert pool.counts()["outcomes"] == 90
+
+
+def test_pickle_reopens(pool: TaskPool) -> None:
+    assert pickle.loads(pickle.dumps(pool)).slots == [0, 1, 2]
+
+
+def test_a_busy_pool_is_waited_for(pool: TaskPool) -> None:
+    with sqlite3.connect(pool.path, isolation_level=None, check_same_thread=False) as other:
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.3, lambda: other.execute("COMMIT"))
+        timer.start()
+        pool.record(0, root(0).id, [outcome()])
+        timer.join()
+    assert pool.counts()["outcomes"] == 1
