@@ -1,0 +1,284 @@
+"""The ALFWorld environment."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+from rlanything_envs.alfworld import render
+from rlanything_envs.alfworld.commands import MAX_ACTION_LENGTH, to_command
+from rlanything_envs.alfworld.sources import TASK_ID, Tasks, make_source, source_of
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
+from rlanything_envs.spaces import Unicode
+from rlanything_envs.verdict import Verdict
+from rlanything_task_pools import Task, TaskFormatError
+from rlanything_task_pools.alfworld import DOMAIN
+from rlanything_verifiers.alfworld import NOTHING_HAPPENS, Game, Goal, Scene, World
+
+Split = Literal["generated", "train", "valid_seen", "valid_unseen"]
+Engine = Literal["native", "textworld"]
+
+MAX_OBSERVATION_LENGTH = 262_144
+"""In code points; official games stay below 3,000, the largest scene that is read stays below this."""
+
+
+class GameWorld(Protocol):
+    """One live game, by whatever engine."""
+
+    def reset(self) -> str:
+        """Begin anew; the first message."""
+        ...
+
+    def step(self, command: str) -> str:
+        """Play one command; the answer."""
+        ...
+
+    @property
+    def admissible_commands(self) -> list[str]:
+        """What can be done now, sorted; a fresh list."""
+        ...
+
+    @property
+    def won(self) -> bool:
+        """Whether the goal holds."""
+        ...
+
+    @property
+    def goal_condition_rate(self) -> float:
+        """Share of the goal's conditions that hold."""
+        ...
+
+    @property
+    def inventory(self) -> str | None:
+        """The thing in hand."""
+        ...
+
+
+def _make_engine(name: str) -> Callable[[Game], GameWorld]:
+    if name == "native":
+        return World
+    if name == "textworld":
+        from rlanything_envs.alfworld.textworld import TextWorldEngine
+
+        return TextWorldEngine()
+    raise ValueError(f"AlfWorldEnv: engine {name!r} is unknown; choose 'native' or 'textworld'")
+
+
+@lru_cache(maxsize=128)
+def game_of(task: Task) -> Game:
+    """The game of a task; parsed once and shared by all environments of the process.
+
+    Raises:
+        TaskFormatError: the task is not of this domain, or has no scene and goal.
+        GameFormatError: the scene or the goal is malformed.
+    """
+    if task.domain != DOMAIN.name:
+        raise TaskFormatError(f"task {task.id} is of the domain {task.domain!r}; this environment plays alfworld")
+    if missing := {"scene", "goal"} - set(task.payload):
+        raise TaskFormatError(f"task {task.id}: its payload lacks {', '.join(sorted(missing))}")
+    return Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"]), sentence=task.goal)
+
+
+class AlfWorldEnv(gym.Env[str, str]):
+    """ALFWorld: find, clean, heat, cool, slice, light and place things in a house told in text.
+
+    ## Description
+    The agent stands in a room of receptacles (cabinets, drawers, a fridge, ...) and things, and is given one
+    of six kinds of tasks, such as "clean some apple and put it in fridge." It moves and acts by text
+    commands. The default engine is a native one that gives the very texts of the original ALFWorld/TextWorld
+    stack at a hundred thousand steps a second; ``engine="textworld"`` plays on the original stack.
+
+    ## Action Space
+    `Unicode`: a command such as ``go to fridge 1``, ``open fridge 1``, ``take apple 1 from fridge 1``,
+    ``move apple 1 to countertop 1``, ``clean apple 1 with sinkbasin 1``, ``heat apple 1 with microwave 1``,
+    ``cool apple 1 with fridge 1``, ``use desklamp 1``, ``examine apple 1``, ``inventory``, ``look``.
+    ``info["admissible_commands"]`` lists what can be done now. Surrounding white space is dropped, and the
+    older ``put apple 1 in/on fridge 1`` (also with ``in`` or ``on``) is read as ``move apple 1 to fridge 1``.
+    Anything else, over-long texts included, is answered with "Nothing happens."
+
+    ## Observation Space
+    `Unicode`: the latest message only; the first one describes the room and ends with the task. Keeping the
+    history is up to the agent.
+
+    ## Information
+    - ``task_id``: id of the task, the same on every machine.
+    - ``admissible_commands``: sorted list of commands.
+    - ``goal_condition_rate``: share of the goal's conditions that hold, 0 to 1.
+    - ``won``: whether the goal holds.
+    - ``outcome``: None while undecided, then 1. When the time limit cuts an episode off, `truncated` is True
+      and the outcome counts as -1: `SettleOutcome`, `AdaptiveDifficulty` and the vector environment write it
+      there, since Gymnasium's time limit sits outside of this environment.
+
+    ## Rewards
+    0 until the task is solved, then 1. A failure of the engine is no reward: it raises `InfrastructureError`.
+
+    ## Starting State
+    ``reset(options={"task": ...})`` takes a `Task` (or its JSON mapping), the id of a task this environment
+    knows, or the path of a game file (``game.tw-pddl``). Without it, a task is drawn from the split by the
+    environment's random generator.
+
+    ## Episode End
+    Terminated when the task is solved; truncated after 50 steps (``max_episode_steps`` of `gymnasium.make`).
+
+    ## Arguments
+    - ``split``: ``"generated"`` for procedural tasks, or a split of the official data: ``"train"``,
+      ``"valid_seen"`` or ``"valid_unseen"``.
+    - ``engine``: ``"native"`` or ``"textworld"`` (needs the extra ``rlanything-envs[alfworld]``; some 15
+      steps a second).
+    - ``render_mode``: None, ``"ansi"`` (text) or ``"rgb_array"`` (the text as a picture).
+    - ``generated_split``: the generator's split: ``"train"``, ``"valid_seen"`` or ``"valid_unseen"``.
+    - ``knobs``: further arguments of the generator.
+    - ``data_dir``: folder of the official data, which holds ``json_2.1.1``; default ``$ALFWORLD_DATA``.
+    - ``tasks``: what to draw from instead of a split: a list of `Task` objects or of their JSON mappings, or
+      a `TaskPool` or the path of one, whose active tasks are played.
+
+    ```python
+    import gymnasium as gym
+    import rlanything_envs
+
+    env = gym.make("RLAnything/AlfWorld-v0")
+    observation, info = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step(info["admissible_commands"][0])
+    ```
+
+    ## Version History
+    - v0: initial version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 2}  # noqa: RUF012
+    domain = "alfworld"
+
+    def __init__(
+        self,
+        split: Split = "generated",
+        *,
+        engine: Engine = "native",
+        render_mode: str | None = None,
+        generated_split: str = "train",
+        knobs: Mapping[str, Any] | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        tasks: Tasks | None = None,
+    ) -> None:
+        """See the class.
+
+        Raises:
+            ValueError: an argument is not one of its choices, or `tasks` is empty.
+            MissingExtra: the engine is not installed.
+            NoGamesFound: the official data is not there; the message says how to get it.
+        """
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(
+                f"AlfWorldEnv: render_mode {render_mode!r} is unknown; "
+                f"choose from {', '.join(self.metadata['render_modes'])}, or None"
+            )
+        self.action_space = Unicode(MAX_ACTION_LENGTH)
+        self.observation_space = Unicode(MAX_OBSERVATION_LENGTH)
+        self.render_mode = render_mode
+        self._make_world = _make_engine(engine)
+        if tasks is None:
+            self.source = make_source(split, generated_split, knobs, data_dir)
+        else:
+            self.source = source_of(tasks)
+        self._world: GameWorld | None = None
+        self.task_id = ""
+        self._last = ("", "")  # command and answer, for rendering
+        self._sentence = ""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode on ``options["task"]``, or on a task drawn by chance.
+
+        Raises:
+            UnknownTask: the id or path names no task.
+            TaskFormatError, GameFormatError: the task cannot be played.
+            InfrastructureError: the engine failed.
+        """
+        super().reset(seed=seed)
+        self._world = None
+        wanted = (options or {}).get("task")
+        task = self.source.draw(self.np_random) if wanted is None else self._find(wanted)
+        game = game_of(task)
+        try:
+            world = self._make_world(game)
+            observation = world.reset()
+        except Exception as error:
+            raise InfrastructureError(f"the engine failed to begin task {task.id}: {error!r}") from error
+        if world.won:
+            raise TaskFormatError(f"task {task.id} is solved from the start: give it another goal")
+        self._world, self.task_id, self._sentence = world, task.id, game.sentence
+        self._last = ("", observation)
+        return observation, self._info(world)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Play one command.
+
+        Raises:
+            EpisodeOver: there is no running episode.
+            InvalidAction: the action is not a string.
+            InfrastructureError: the engine failed; the episode is void.
+        """
+        world = self._world
+        if world is None:
+            raise EpisodeOver("AlfWorldEnv: no episode is running: call reset() first")
+        if not isinstance(action, str):
+            raise InvalidAction(f"AlfWorldEnv: an action is a text, got {type(action).__name__}: pass a str")
+        command = to_command(action)
+        try:
+            observation = NOTHING_HAPPENS if command is None else world.step(command)
+            info = self._info(world)
+        except Exception as error:
+            self._world = None
+            raise InfrastructureError(f"the engine failed on task {self.task_id}: {error!r}") from error
+        self._last = (action, observation)
+        won: bool = info["won"]
+        if won:
+            self._world = None
+        return observation, float(won), won, False, info
+
+    def render(self) -> str | npt.NDArray[np.uint8] | None:
+        """The task, the last command and the answer: as text, as a picture (height, width, 3), or None."""
+        if self.render_mode is None:
+            gym.logger.warn("AlfWorldEnv.render: make the environment with render_mode='ansi' or 'rgb_array'")
+            return None
+        inventory = self._world.inventory if self._world is not None else None
+        screen = render.Screen(self._sentence, *self._last, inventory)
+        return render.as_text(screen) if self.render_mode == "ansi" else render.as_image(screen)
+
+    def close(self) -> None:
+        """End the episode; may be called more than once."""
+        self._world = None
+
+    def _info(self, world: GameWorld) -> dict[str, Any]:
+        won = world.won
+        return {
+            "task_id": self.task_id,
+            "admissible_commands": world.admissible_commands,
+            "goal_condition_rate": world.goal_condition_rate,
+            "won": won,
+            "outcome": Verdict.SUCCESS if won else None,
+        }
+
+    def _find(self, wanted: object) -> Task:
+        if isinstance(wanted, Task):
+            return wanted
+        if isinstance(wanted, Mapping):
+            return Task.from_dict(wanted)
+        if isinstance(wanted, str) and TASK_ID.match(wanted):
+            return self.source.find(wanted)
+        if isinstance(wanted, str | os.PathLike) and _exists(wanted):
+            return DOMAIN.load(wanted)
+        raise UnknownTask(
+            f"options['task'] is {wanted!r:.200}: neither a Task or its JSON mapping, nor a task id "
+            "(alfworld- and 16 hex digits), nor the path of a game file"
+        )
+
+
+def _exists(path: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # a text that can be no path at all
+        return False

@@ -1,0 +1,40 @@
+"""The table of registered environments."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+
+
+@dataclass(frozen=True)
+class Registration:
+    """One row: what `gymnasium.register` needs; entry points are strings, so that specs are JSON."""
+
+    id: str
+    entry_point: str
+    vector_entry_point: str
+    max_episode_steps: int
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+REGISTRATIONS: tuple[Registration, ...] = (
+    Registration(
+        id="RLAnything/AlfWorld-v0",
+        entry_point="rlanything_envs.alfworld.env:AlfWorldEnv",
+        vector_entry_point="rlanything_envs.alfworld.vector:AlfWorldVectorEnv",
+        max_episode_steps=50,  # the limit of ALFWorld's own evaluation
+    ),
+)
+
+
+def register_all() -> None:
+    """Register every environment of the table that is not registered yet."""
+    for row in REGISTRATIONS:
+        if row.id not in gym.registry:
+            gym.register(
+                row.id,
+                entry_point=row.entry_point,
+                vector_entry_point=row.vector_entry_point,
+                max_episode_steps=row.max_episode_steps,
+                kwargs=dict(row.kwargs),
+            )

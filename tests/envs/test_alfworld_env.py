@@ -1,0 +1,314 @@
+"""The ALFWorld environment."""
+
+import json
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlanything_envs import SettleOutcome, Verdict
+from rlanything_envs.alfworld.env import AlfWorldEnv, game_of
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
+from rlanything_task_pools import PoolMissing, Task, TaskFormatError, TaskPool
+from rlanything_task_pools.alfworld import DOMAIN, KnobError, NoGamesFound
+from rlanything_verifiers.alfworld import GameFormatError, World, write_game
+
+ID = "RLAnything/AlfWorld-v0"
+
+
+@pytest.fixture
+def env():
+    return gym.make(ID)
+
+
+def test_the_proof_of_a_task_wins_and_nothing_before_pays(tasks, env):
+    for task in tasks:
+        observation, info = env.reset(options={"task": task})
+        assert observation.endswith(f"Your task is to: {task.goal}")
+        assert (info["task_id"], info["outcome"], info["won"]) == (task.id, None, False)
+        for command in task.proof[:-1]:
+            assert command in info["admissible_commands"]
+            _, reward, terminated, truncated, info = env.step(command)
+            assert (reward, terminated, truncated, info["outcome"], info["won"]) == (
+                0,
+                False,
+                False,
+                None,
+                False,
+            )
+            assert 0 <= info["goal_condition_rate"] < 1
+        _, reward, terminated, truncated, info = env.step(task.proof[-1])
+        assert (reward, terminated, truncated, info["outcome"], info["won"]) == (1.0, True, False, 1, True)
+        assert info["goal_condition_rate"] == 1
+        assert json.loads(json.dumps(info))["outcome"] == 1
+
+
+def test_texts_and_commands_are_those_of_the_engine(task, env):
+    world = World(game_of(task))
+    observation, info = env.reset(options={"task": task})
+    rng = np.random.default_rng(0)
+    assert observation == world.reset()
+    for _ in range(40):
+        assert info["admissible_commands"] == world.admissible_commands
+        command = info["admissible_commands"][int(rng.integers(len(info["admissible_commands"])))]
+        observation, _, terminated, _, info = env.step(command)
+        assert observation == world.step(command)
+        if terminated:
+            break
+
+
+def test_put_is_an_alias_of_move(tasks, env):
+    task = next(task for task in tasks if any(command.startswith("move ") for command in task.proof))
+    for word in ("in/on", "in", "on"):
+        env.reset(options={"task": task})
+        for command in task.proof:
+            old = command.replace("move ", "put ").replace(" to ", f" {word} ") if "move " in command else command
+            _, reward, *_ = env.step(f"  {old}\n")
+        assert reward == 1
+
+
+@pytest.mark.parametrize("action", ["", "dance", "x" * 100_000, "look\nlook", "\ud800", "go to desk 999"])
+def test_what_is_no_command_changes_nothing(action, task, env):
+    _, before = env.reset(options={"task": task})
+    observation, reward, terminated, truncated, info = env.step(action)
+    assert observation == "Nothing happens."
+    assert (reward, terminated, truncated) == (0, False, False)
+    assert info == before
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_any_text_is_an_action(action):
+    env = AlfWorldEnv(tasks=[DOMAIN.generate(0)])
+    env.reset(seed=0)
+    observation, reward, *_ = env.step(action)
+    assert observation in env.observation_space
+    assert reward == 0
+
+
+@pytest.mark.parametrize("action", [None, 1, b"look", ["look"]])
+def test_what_is_no_text_is_refused(action, task, env):
+    env.reset(options={"task": task})
+    with pytest.raises(InvalidAction, match=type(action).__name__):
+        env.step(action)
+
+
+def test_stepping_without_an_episode_is_refused(task):
+    env = AlfWorldEnv()
+    with pytest.raises(EpisodeOver, match="reset"):
+        env.step("look")
+    env.reset(options={"task": task})
+    for command in task.proof:
+        env.step(command)
+    with pytest.raises(EpisodeOver, match="reset"):
+        env.step("look")
+    env.reset()
+    env.close()
+    env.close()
+    with pytest.raises(EpisodeOver, match="reset"):
+        env.step("look")
+
+
+# -- the end of the time
+
+
+def last_step(env, task):
+    env.reset(options={"task": task})
+    steps = 0
+    while True:
+        *_, terminated, truncated, info = env.step("look")
+        steps += 1
+        if terminated or truncated:
+            return steps, terminated, truncated, info
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(None, 50), (7, 7)])
+def test_time_limit(task, limit, steps):
+    kwargs = {} if limit is None else {"max_episode_steps": limit}
+    env = gym.make(ID, **kwargs)
+    assert last_step(env, task)[:3] == (steps, False, True)
+    # Gymnasium's limit is outside: the plain environment leaves the verdict open, the wrapper speaks it.
+    assert last_step(env, task)[3]["outcome"] is None
+    settled = SettleOutcome(env)
+    assert last_step(settled, task)[3]["outcome"] == Verdict.FAILURE == -1
+    assert settled.spec.make().spec == settled.spec
+
+
+def test_a_win_on_the_last_allowed_step_is_a_win(task):
+    env = SettleOutcome(gym.make(ID, max_episode_steps=len(task.proof)))
+    env.reset(options={"task": task})
+    for command in task.proof:
+        _, reward, terminated, truncated, info = env.step(command)
+    assert (reward, terminated, truncated, info["outcome"]) == (1, True, True, 1)
+
+
+# -- which task
+
+
+def test_seeds_draw_tasks():
+    one, two = AlfWorldEnv(), AlfWorldEnv()
+    ids = [one.reset(seed=5)[1]["task_id"], *(one.reset()[1]["task_id"] for _ in range(5))]
+    assert ids == [two.reset(seed=5)[1]["task_id"], *(two.reset()[1]["task_id"] for _ in range(5))]
+    assert len(set(ids)) == 6
+    assert one.reset(seed=6)[1]["task_id"] != ids[0]
+    # What was drawn can be asked for again, and asking does not move the generator.
+    assert one.reset(options={"task": ids[3]})[1]["task_id"] == ids[3]
+    assert one.reset(seed=5)[1]["task_id"] == ids[0]
+
+
+def test_generator_arguments():
+    env = AlfWorldEnv(generated_split="valid_unseen", knobs={"kinds": ["heat"], "rooms": ["Kitchen"]})
+    goals = {env.reset(seed=seed)[0].rsplit("Your task is to: ")[1].split()[0] for seed in range(6)}
+    assert goals <= {"heat", "put"}
+    with pytest.raises(KnobError, match="unknown knobs"):
+        AlfWorldEnv(knobs={"size": 3})
+
+
+def test_given_tasks(tasks):
+    env = AlfWorldEnv(tasks=tasks[:3])
+    ids = {env.reset(seed=seed)[1]["task_id"] for seed in range(30)}
+    assert ids == {task.id for task in tasks[:3]}
+    assert env.reset(options={"task": tasks[1].id})[1]["task_id"] == tasks[1].id
+    with pytest.raises(UnknownTask, match="among the 3 tasks"):
+        env.reset(options={"task": tasks[5].id})
+    assert env.reset(options={"task": tasks[5]})[1]["task_id"] == tasks[5].id
+    with pytest.raises(ValueError, match="empty"):
+        AlfWorldEnv(tasks=[])
+
+
+def test_tasks_of_a_pool(tasks, tmp_path):
+    with TaskPool.create(tmp_path / "pool.sqlite", tasks[:3]) as pool:
+        ids = {task.id for task in tasks[:3]}
+        for source in (pool, pool.path, str(pool.path)):
+            env = AlfWorldEnv(tasks=source)
+            assert {env.reset(seed=seed)[1]["task_id"] for seed in range(30)} == ids
+            assert env.reset(options={"task": tasks[2].id})[1]["task_id"] == tasks[2].id
+            with pytest.raises(UnknownTask):
+                env.reset(options={"task": tasks[5].id})
+    with pytest.raises(PoolMissing):
+        AlfWorldEnv(tasks=tmp_path / "none.sqlite")
+
+
+def test_a_task_as_json(task):
+    env = AlfWorldEnv()
+    assert env.reset(options={"task": json.loads(task.to_json())}) == env.reset(options={"task": task})
+    with pytest.raises(TaskFormatError):
+        env.reset(options={"task": {"goal": "put it."}})
+
+
+def test_tasks_as_json_keep_the_spec_json(tasks):
+    records = [json.loads(task.to_json()) for task in tasks[:2]]
+    env = gym.make(ID, tasks=records)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert env.reset(seed=1) == again.reset(seed=1)
+
+
+@pytest.mark.parametrize("unknown", ["alfworld-0123456789abcdef", "no/such/file", 7, b"x", "x" * 10_000, "\x00"])
+def test_unknown_tasks(unknown):
+    with pytest.raises(UnknownTask):
+        AlfWorldEnv().reset(options={"task": unknown})
+
+
+def test_game_files(task, tmp_path):
+    path = write_game(game_of(task), tmp_path / "one" / "game.tw-pddl")
+    for source in (path, str(path), path.parent):
+        observation, info = AlfWorldEnv().reset(options={"task": source})
+        assert observation == World(game_of(task)).reset()
+        assert info["task_id"].startswith("alfworld-")
+    (tmp_path / "broken.tw-pddl").write_text("{}")
+    with pytest.raises(GameFormatError, match=r"broken\.tw-pddl"):
+        AlfWorldEnv().reset(options={"task": tmp_path / "broken.tw-pddl"})
+
+
+def test_tasks_that_cannot_be_played(task):
+    foreign = Task(domain="coding", goal="sort a list", payload={})
+    bare = Task(domain="alfworld", goal="do something.", payload={"scene": {}})
+    done = Task(
+        domain="alfworld",
+        goal="put a x.",
+        payload={**task.payload, "goal": already_true(task)},
+    )
+    for bad, words in ((foreign, "coding"), (bare, "lacks goal"), (done, "solved from the start")):
+        env = AlfWorldEnv()
+        with pytest.raises(TaskFormatError, match=words):
+            env.reset(options={"task": bad})
+        with pytest.raises(EpisodeOver):
+            env.step("look")
+
+
+def already_true(task):
+    """A goal that holds at the start of a task's scene: some thing stays where it is."""
+    home = {row[0]: row[1] for row in task.payload["scene"]["receptacles"]}
+    row = next(row for row in task.payload["scene"]["things"] if row[2] and "p" in row[5])
+    return {"kind": "simple", "object_type": row[1], "receptacle_type": home[row[2][0]]}
+
+
+def test_official_games(alfworld_data, monkeypatch):
+    monkeypatch.setenv("ALFWORLD_DATA", str(alfworld_data))
+    env = gym.make(ID, split="train")
+    observation, info = env.reset(seed=1)
+    assert "Your task is to:" in observation
+    again = AlfWorldEnv("train", data_dir=alfworld_data)
+    assert again.reset(options={"task": info["task_id"]}) == (observation, info)
+    with pytest.raises(UnknownTask, match="games of the split 'train'"):
+        again.reset(options={"task": "alfworld-0123456789abcdef"})
+
+
+def test_official_games_that_are_not_there(tmp_path, monkeypatch):
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+    with pytest.raises(NoGamesFound, match="ALFWORLD_DATA"):
+        AlfWorldEnv("train")
+    with pytest.raises(NoGamesFound, match="json_2"):
+        AlfWorldEnv("valid_seen", data_dir=tmp_path)
+
+
+def test_a_game_file_that_vanishes_is_no_loss(task, tmp_path):
+    path = write_game(game_of(task), tmp_path / "json_2.1.1/train/pick/trial/game.tw-pddl")
+    env = AlfWorldEnv("train", data_dir=tmp_path)
+    path.unlink()
+    with pytest.raises(InfrastructureError, match="cannot be read"):
+        env.reset(seed=0)
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"split": "test"},
+        {"engine": "unity"},
+        {"render_mode": "human"},
+        {"generated_split": "test"},
+        {"split": "train", "knobs": {"kinds": ["heat"]}},
+    ],
+)
+def test_bad_arguments(kwargs):
+    with pytest.raises(ValueError, match=r"choose|knobs"):
+        AlfWorldEnv(**kwargs)
+
+
+# -- data that is handed out
+
+
+def test_what_is_handed_out_may_be_changed(task, env):
+    _, info = env.reset(options={"task": task})
+    commands = info["admissible_commands"].copy()
+    info["admissible_commands"].clear()
+    info.clear()
+    assert env.step("dance")[4]["admissible_commands"] == commands
+
+
+def test_an_environment_can_be_pickled(task):
+    env = AlfWorldEnv(tasks=[task])
+    env.reset(seed=0)
+    env.step("look")
+    twin = pickle.loads(pickle.dumps(env))
+    assert twin.step("inventory") == env.step("inventory")
+
+
+def test_games_are_shared(task):
+    one, two = AlfWorldEnv(), AlfWorldEnv()
+    one.reset(options={"task": task})
+    two.reset(options={"task": task})
+    assert one._world.game is two._world.game

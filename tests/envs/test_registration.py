@@ -1,0 +1,73 @@
+"""The table of environments, and what importing the package costs."""
+
+import json
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+from gymnasium.envs.registration import EnvSpec
+
+import rlanything_envs
+from rlanything_envs.registration import REGISTRATIONS, register_all
+
+HEAVY = (
+    "torch",
+    "transformers",
+    "trl",
+    "textworld",
+    "alfworld",
+    "rich",
+    "matplotlib",
+    "pandas",
+    "openai",
+    "docker",
+)
+
+
+def python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_import_is_light_and_fast():
+    # Processor time and not wall time, best of five: the machine may be busy with other things.
+    code = (
+        "import json, sys, time; t = time.process_time(); import rlanything_envs; "
+        f"print(json.dumps([time.process_time() - t, [m for m in {HEAVY!r} if m in sys.modules]]))"
+    )
+    runs = [python(code) for _ in range(5)]
+    assert runs[0][1] == []
+    assert min(seconds for seconds, _ in runs) < 0.5
+
+
+def test_making_an_environment_stays_light():
+    code = (
+        "import json, sys, gymnasium as gym; env = gym.make('rlanything_envs:RLAnything/AlfWorld-v0'); "
+        f"env.reset(seed=0); print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
+    )
+    assert python(code) == []
+
+
+@pytest.mark.parametrize("row", REGISTRATIONS, ids=lambda row: row.id)
+def test_every_row_is_registered_with_a_json_spec(row):
+    spec = gym.spec(row.id)
+    assert spec.max_episode_steps == row.max_episode_steps
+    assert isinstance(spec.entry_point, str)
+    assert isinstance(spec.vector_entry_point, str)
+    assert not spec.nondeterministic
+    assert EnvSpec.from_json(spec.to_json()) == spec
+    assert row.id.startswith("RLAnything/")
+
+
+def test_the_table_is_unique_and_can_be_registered_again(recwarn):
+    assert len({row.id for row in REGISTRATIONS}) == len(REGISTRATIONS)
+    register_all()
+    assert not recwarn.list
+
+
+def test_public_names_resolve():
+    for name in rlanything_envs.__all__:
+        assert getattr(rlanything_envs, name) is not None
+    with pytest.raises(AttributeError, match="Nothing"):
+        rlanything_envs.Nothing  # noqa: B018
