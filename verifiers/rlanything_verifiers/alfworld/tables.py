@@ -1,0 +1,225 @@
+"""What never changes in a game, precomputed once and shared by all its worlds.
+
+Receptacles, things and locations become small integers in the order of their ids, which is the order in which
+the game lists them, and every set of things becomes a bit mask.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from .errors import GameFormatError
+from .goal import Goal
+from .scene import Scene
+from .text import carrying, facing, listing, middle_of_room
+
+#: Entries kept in each memo before it is emptied: bounds the memory of a game however long it is played.
+MEMO_LIMIT = 4096
+
+#: Receptacle types that serve a station command, in lower case; the sinks of official games are "SinkBasin".
+CLEANERS = ("sink", "sinkbasin")
+HEATERS = ("microwave",)
+COOLERS = ("fridge",)
+KNIVES = ("knife", "butterknife")
+
+
+def bits(mask: int) -> list[int]:
+    """Indices of the set bits, lowest first."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def enumerate_names(ids: Iterable[str]) -> dict[str, str]:
+    """Give ids their names: class and number, such as ``"sinkbasin 1"``.
+
+    ALFWorld's demangler hands out the numbers of a class from the highest down, in the order of the ids.
+
+    Args:
+        ids: Lower-case ids, in any order.
+    """
+    classes = {}
+    for id_ in sorted(ids):
+        class_ = id_.partition("_bar_")[0]
+        classes[id_] = class_ + "basin" if "basin" in id_ else class_
+    left = Counter(classes.values())
+    names = {}
+    for id_, class_ in classes.items():
+        names[id_] = f"{class_} {left[class_]}"
+        left[class_] -= 1
+    return names
+
+
+class Tables:
+    """Integer tables of one game. Read-only but for memos, which are bounded and safe to share by threads."""
+
+    __slots__ = (
+        "agent_start",
+        "by_type",
+        "cleanable",
+        "cleaners",
+        "command_ops",
+        "contents_start",
+        "coolable",
+        "coolers",
+        "doubled",
+        "fits",
+        "goal_kind",
+        "goal_lamps",
+        "goal_places",
+        "goal_targets",
+        "goto_memo",
+        "heatable",
+        "heaters",
+        "held_start",
+        "here",
+        "holders",
+        "inner",
+        "intro",
+        "is_cool_start",
+        "knives",
+        "listing_memo",
+        "location_of",
+        "openable",
+        "opened_start",
+        "pickupable",
+        "receptacle_index",
+        "receptacle_names",
+        "seen_start",
+        "sliceable",
+        "take_memo",
+        "thing_index",
+        "thing_names",
+        "toggleable",
+    )
+
+    def __init__(self, scene: Scene, goal: Goal, sentence: str) -> None:
+        receptacles = sorted(scene.receptacles, key=lambda r: r.id.lower())
+        things = sorted(scene.things, key=lambda t: t.id.lower())
+        receptacle_ids = [r.id.lower() for r in receptacles]
+        thing_ids = [t.id.lower() for t in things]
+        names = enumerate_names(receptacle_ids + thing_ids)
+        if len(set(names.values())) != len(names):
+            raise GameFormatError("scene: two ids get the same name; ids with 'basin' clash with another class")
+        self.receptacle_names = [names[i] for i in receptacle_ids]
+        self.thing_names = [names[i] for i in thing_ids]
+        self.receptacle_index = {name: r for r, name in enumerate(self.receptacle_names)}
+        self.thing_index = {name: o for o, name in enumerate(self.thing_names)}
+
+        places = sorted(
+            {r.location.lower() for r in receptacles}
+            | {t.location.lower() for t in things if t.location is not None}
+            | {scene.start.lower()}
+        )
+        place_index = {place: i for i, place in enumerate(places)}
+        receptacle_number = {id_: r for r, id_ in enumerate(receptacle_ids)}
+        thing_number = {id_: o for o, id_ in enumerate(thing_ids)}
+        self.agent_start = place_index[scene.start.lower()]
+        self.location_of = [place_index[r.location.lower()] for r in receptacles]
+        here: list[list[int]] = [[] for _ in places]
+        for r, place in enumerate(self.location_of):
+            here[place].append(r)
+        self.here = [tuple(row) for row in here]
+        self.contents_start = [0] * len(receptacles)
+        self.seen_start = [0] * len(places)
+        inner: dict[int, int] = {}
+        for o, thing in enumerate(things):
+            for id_ in thing.receptacles:
+                self.contents_start[receptacle_number[id_.lower()]] |= 1 << o
+            if thing.location is not None:
+                self.seen_start[place_index[thing.location.lower()]] |= 1 << o
+            if thing.inside is not None:
+                outer = thing_number[thing.inside.lower()]
+                inner[outer] = inner.get(outer, 0) | 1 << o
+        self.inner = inner
+
+        self.openable = sum(1 << r for r, receptacle in enumerate(receptacles) if receptacle.openable)
+        self.opened_start = sum(1 << r for r, receptacle in enumerate(receptacles) if receptacle.opened)
+        self.held_start = -1 if scene.holding is None else thing_number[scene.holding.lower()]
+        self.pickupable = sum(1 << o for o, t in enumerate(things) if t.pickupable)
+        self.cleanable = sum(1 << o for o, t in enumerate(things) if t.cleanable)
+        self.heatable = sum(1 << o for o, t in enumerate(things) if t.heatable)
+        self.coolable = sum(1 << o for o, t in enumerate(things) if t.coolable)
+        self.toggleable = sum(1 << o for o, t in enumerate(things) if t.toggleable)
+        self.sliceable = sum(1 << o for o, t in enumerate(things) if t.sliceable)
+        self.holders = sum(1 << o for o, t in enumerate(things) if t.is_receptacle_object)
+        #: Things in more than one receptacle: taken from one, they stay in the others.
+        self.doubled = sum(1 << o for o, t in enumerate(things) if len(t.receptacles) > 1)
+        self.is_cool_start = sum(1 << o for o, t in enumerate(things) if t.is_cool)
+
+        by_type: dict[str, int] = {}
+        for o, thing in enumerate(things):
+            by_type[thing.type.lower()] = by_type.get(thing.type.lower(), 0) | 1 << o
+        self.by_type = by_type
+        self.knives = by_type.get(KNIVES[0], 0) | by_type.get(KNIVES[1], 0)
+        kinds = [receptacle.type.lower() for receptacle in receptacles]
+        self.cleaners = sum(1 << r for r, kind in enumerate(kinds) if kind in CLEANERS)
+        self.heaters = sum(1 << r for r, kind in enumerate(kinds) if kind in HEATERS)
+        self.coolers = sum(1 << r for r, kind in enumerate(kinds) if kind in COOLERS)
+        may_hold: dict[str, int] = {}
+        for receptacle_type, object_type in scene.can_contain:
+            low = receptacle_type.lower()
+            may_hold[low] = may_hold.get(low, 0) | by_type.get(object_type.lower(), 0)
+        #: For each receptacle, the things that may be put into it.
+        self.fits = [may_hold.get(kind, 0) for kind in kinds]
+
+        self.goal_kind = goal.kind
+        wanted, place_type = by_type.get(goal.object_type.lower(), 0), goal.receptacle_type.lower()
+        if goal.kind == "clean":
+            wanted &= self.cleanable
+        elif goal.kind == "heat":
+            wanted &= self.heatable
+        elif goal.kind == "cool":
+            wanted &= self.coolable
+        self.goal_targets = wanted
+        self.goal_places = () if goal.kind == "look" else tuple(r for r, k in enumerate(kinds) if k == place_type)
+        self.goal_lamps = by_type.get(place_type, 0) & self.toggleable if goal.kind == "look" else 0
+
+        self.command_ops: dict[str, tuple[int, int, int]] = {}
+        self.goto_memo: list[tuple[str, ...] | None] = [None] * len(places)
+        self.listing_memo: dict[int, str] = {}
+        self.take_memo: dict[tuple[int, int], tuple[str, ...]] = {}
+        hand = "" if self.held_start < 0 else f"{carrying(self.thing_names[self.held_start])}\n\n"
+        self.intro = f"-= Welcome to TextWorld, ALFRED! =-\n\n{self._first_look()}\n\n{hand}Your task is to: {sentence}"
+
+    def _first_look(self) -> str:
+        """The look of the intro, which unlike the command ``look`` sees all receptacles from afar."""
+        names = self.names_at(self.agent_start)
+        return facing(names, "nothing") if names else middle_of_room(listing(self.receptacle_names))
+
+    def names_at(self, place: int) -> list[str]:
+        """Names of the receptacles at a place, in the order of their ids."""
+        return [self.receptacle_names[r] for r in self.here[place]]
+
+    def things_listing(self, mask: int) -> str:
+        """The listing of a set of things, memoised."""
+        text = self.listing_memo.get(mask)
+        if text is None:
+            text = listing([self.thing_names[o] for o in bits(mask)])
+            if len(self.listing_memo) >= MEMO_LIMIT:
+                self.listing_memo.clear()
+            self.listing_memo[mask] = text
+        return text
+
+    def goto_commands(self, place: int) -> tuple[str, ...]:
+        """The sorted ``go to`` commands from a place: to all receptacles but those used from it."""
+        commands = self.goto_memo[place]
+        if commands is None:
+            names = sorted(n for n, at in zip(self.receptacle_names, self.location_of, strict=True) if at != place)
+            commands = self.goto_memo[place] = tuple(f"go to {name}" for name in names)
+        return commands
+
+    def take_commands(self, receptacle: int, mask: int) -> tuple[str, ...]:
+        """The sorted ``take`` commands for a receptacle with these contents, memoised."""
+        key = (receptacle, mask)
+        commands = self.take_memo.get(key)
+        if commands is None:
+            ending = f" from {self.receptacle_names[receptacle]}"
+            found = sorted(self.thing_names[o] + ending for o in bits(mask & self.pickupable))
+            commands = tuple([f"take {each}" for each in found])
+            if len(self.take_memo) >= MEMO_LIMIT:
+                self.take_memo.clear()
+            self.take_memo[key] = commands
+        return commands
