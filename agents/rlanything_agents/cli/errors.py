@@ -1,0 +1,27 @@
+"""What a user of the command line sees of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from rlanything_agents.cli.untrusted import printable
+
+__all__ = ["plain_errors"]
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Print the package's own errors as one line and exit with 2; let every other error through.
+
+    The package's errors carry the thing, the place and the remedy; a traceback would bury them.
+    """
+    try:
+        yield
+    except (ValueError, LookupError, RuntimeError, ImportError) as error:
+        if not type(error).__module__.startswith("rlanything_"):
+            raise
+        typer.echo(f"error: {printable(str(error))}", err=True)
+        raise typer.Exit(2) from None

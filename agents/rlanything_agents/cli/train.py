@@ -1,0 +1,44 @@
+"""``rlanything train``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlanything_agents.cli.errors import plain_errors
+
+__all__ = ["train"]
+
+
+def train(
+    config: Annotated[Path, typer.Option(help="YAML file of the run.")],
+    override: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key: rollout.tasks=8.")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
+    restart: Annotated[bool, typer.Option(help="Delete the run of this name and begin again.")] = False,
+) -> None:
+    """Run the closed loop: policy, reward model and tasks learn together.
+
+    The same command continues an interrupted run from its last checkpoint.
+    """
+    from rlanything_agents.config import load_config
+    from rlanything_agents.progress import Reporter
+    from rlanything_agents.run_folder import RunFolder
+
+    with plain_errors():
+        settings = load_config(config, override or ())
+        folder = RunFolder(runs / settings.name)
+        if restart:
+            folder.delete()
+        from rlanything_agents.train import train as run  # torch and TRL: seconds, so not before the settings hold
+
+        try:
+            run(settings, folder, Reporter(), command=shlex.join(["rlanything", *sys.argv[1:]]))
+        except KeyboardInterrupt:
+            typer.echo(f"\ninterrupted ({folder.path}): the same command goes on from the last checkpoint", err=True)
+            raise typer.Exit(130) from None

@@ -1,0 +1,133 @@
+"""How one domain's text becomes the tokens of a small model, and back.
+
+A pretrained language model reads an environment's messages as they are. A model of a million parameters
+trained from nothing needs them short and in few words. A `Dialect` is that translation for one domain. It
+lives beside the other parts of its domain (``rlanything_agents.alfworld``) under the name ``DIALECT``, so
+that rollouts, warm start and reward model never name a domain. A renderer of chat prompts for pretrained
+models has the same place and the same methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from transformers import PreTrainedTokenizerFast
+
+__all__ = ["Dialect", "Expert", "Judgement", "Move", "Step", "UnknownDialect", "get_dialect"]
+
+
+class UnknownDialect(LookupError):
+    """No small-model dialect exists for the domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn as text: what the agent thought and did, and the message it got back."""
+
+    thought: str
+    action: str
+    observation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a demonstrator does: a thought, a command, and whether it is worth imitating."""
+
+    thought: str
+    action: str
+    exemplary: bool = True
+    """False for a deliberate mistake, made to show how to recover from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One opinion on one step: a reason in words and a score of 1 or -1."""
+
+    reason: str
+    score: int
+
+
+class Expert(Protocol):
+    """A scripted player that sees what the agent sees and nothing more."""
+
+    def act(self, observation: str, admissible: Sequence[str]) -> Move:
+        """The next move after a message; the first message opens the episode."""
+        ...
+
+
+class Dialect(Protocol):
+    """The translation of one domain. Ids are those of `tokenizer`."""
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerFast:
+        """One vocabulary for policy and judge."""
+        ...
+
+    @property
+    def thought_slots(self) -> tuple[tuple[int, ...], ...]:
+        """For each token of a thought the ids it may take; empty where the domain thinks in free text or not at all."""
+        ...
+
+    @property
+    def end_id(self) -> int:
+        """The id that closes a turn of the agent."""
+        ...
+
+    def opening(self, observation: str) -> list[int]:
+        """Tokens up to the agent's first turn: the task and the first message."""
+        ...
+
+    def message(self, observation: str) -> list[int]:
+        """Tokens between two turns of the agent: a later message, and the mark that it is the agent's turn."""
+        ...
+
+    def thought(self, thought: str) -> tuple[int, ...]:
+        """Tokens of a thought."""
+        ...
+
+    def command(self, action: str) -> tuple[int, ...]:
+        """Tokens of a command, `end_id` included."""
+        ...
+
+    def read_turn(self, ids: Sequence[int]) -> tuple[str, str]:
+        """Thought and command of a turn the model wrote, well-formed or not."""
+        ...
+
+    def expert(self, seed: int) -> Expert:
+        """A fresh demonstrator for one episode."""
+        ...
+
+    def judge_prompt(self, opening: str, steps: Sequence[Step], index: int) -> list[int]:
+        """What the judge reads before it judges ``steps[index]``; later steps are not used."""
+        ...
+
+    def judgement(self, judgement: Judgement) -> list[int]:
+        """Tokens of a judge's response, end of sequence included."""
+        ...
+
+    def opinions(self, opening: str, steps: Sequence[Step]) -> list[Judgement]:
+        """A rule of thumb on every step, from the text alone: what a judge is warmed up with."""
+        ...
+
+    def true_labels(self, payload: Mapping[str, Any], steps: Sequence[Step]) -> list[int]:
+        """Ground truth, 1 or -1 per step, from the state of the world. For evaluation only, never for training."""
+        ...
+
+
+def get_dialect(domain: str) -> Dialect:
+    """The dialect of a domain.
+
+    Raises:
+        UnknownDialect: There is none; such a domain needs a pretrained model.
+    """
+    place = f"{__package__}.{domain}"
+    try:
+        dialect: Dialect = import_module(place).DIALECT
+    except (ModuleNotFoundError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name != place:
+            raise
+        raise UnknownDialect(f"no small-model dialect for domain {domain!r}: {place} has no DIALECT") from error
+    return dialect

@@ -1,0 +1,108 @@
+"""The update in plain PyTorch, one unpadded row at a time: short, and the measure of every other engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from rlanything_agents.sample import Sample, check_vocabulary, optimizer_batches
+from rlanything_agents.trainer_config import TrainerConfig, UpdateStats
+
+
+class PlainTrainer:
+    """The same updates as `rlanything_agents.trainer.SampleTrainer` without TRL (one process, no dropout)."""
+
+    def __init__(self, model: PreTrainedModel, config: TrainerConfig) -> None:
+        self.model, self.config, self.updates = model, config, 0
+        self.optimizer = self._fresh_optimizer()
+
+    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
+        """Train on the samples; see `UpdateStats`."""
+        start, config = time.perf_counter(), self.config
+        check_vocabulary(samples, self.model.config.vocab_size)
+        batches = optimizer_batches(samples, config.optimizer_steps, np.random.default_rng([config.seed, self.updates]))
+        if config.fresh_optimizer:
+            self.optimizer = self._fresh_optimizer()
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * config.learning_rate
+        norms, losses, sums = [], [], np.zeros(3)
+        for batch in batches:
+            total, loss = sum(sum(sample.weights) for sample in batch), 0.0
+            self.optimizer.zero_grad()
+            for sample in batch:
+                row_loss, row_sums = self._row(sample)
+                torch.autograd.backward(row_loss / total)
+                loss += row_loss.item() / total
+                sums += row_sums
+            norms.append(float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.max_grad_norm)))
+            losses.append(loss)
+            self.optimizer.step()
+        self.updates += 1
+        weight = sum(sum(sample.weights) for batch in batches for sample in batch)
+        kl, clipped, entropy = sums / max(weight, 1e-12)
+        return UpdateStats(
+            loss=float(np.mean(losses)) if losses else 0.0,
+            grad_norm=float(np.mean(norms)) if norms else 0.0,
+            kl=float(kl),
+            clip_fraction=float(clipped),
+            entropy=float(entropy),
+            optimizer_steps=len(batches),
+            rows=sum(map(len, batches)),
+            step_samples=weight,
+            tokens=sum(len(sample) for batch in batches for sample in batch),
+            seconds=time.perf_counter() - start,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer state and number of updates."""
+        return {"updates": self.updates, "optimizer": self.optimizer.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state_dict`."""
+        self.updates = state["updates"]
+        self.optimizer.load_state_dict(state["optimizer"])
+
+    def _row(self, sample: Sample) -> tuple[torch.Tensor, list[float]]:
+        """Weighted sum of one row's token losses, and the weighted sums of its kl, clipping and entropy."""
+        config, start = self.config, len(sample.prompt_ids) - 1
+        device = self.model.device
+        ids = torch.tensor([sample.prompt_ids + sample.completion_ids], device=device)
+        logits = self.model(ids).logits[0, start:-1].float() / config.temperature
+        if sample.allowed is not None:
+            forbidden = torch.zeros_like(logits, dtype=torch.bool)
+            for t, choice in enumerate(sample.allowed):
+                if choice is not None:
+                    forbidden[t] = True
+                    forbidden[t, list(choice)] = False
+            logits = logits.masked_fill(forbidden, -torch.inf)
+        sampled = torch.tensor(sample.weights, device=device) > 0
+        weights, advantages, old = (
+            torch.tensor(column, device=device)[sampled]
+            for column in (sample.weights, sample.advantages, sample.logprobs)
+        )
+        everything = logits[sampled].log_softmax(-1)
+        new = everything.gather(1, ids[0, start + 1 :][sampled, None])[:, 0]
+        ratio = (new - old).exp()
+        clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
+        kl = (old - new).exp() - (old - new) - 1
+        loss = -torch.min(ratio * advantages, clipped * advantages) + config.beta * kl
+        with torch.no_grad():
+            is_clipped = torch.where(advantages > 0, ratio > 1 + config.clip, ratio < 1 - config.clip)
+            is_clipped &= advantages != 0
+            entropy = torch.special.entr(everything.exp()).sum(-1)
+            sums = [float((weights * x).sum()) for x in (kl, is_clipped, entropy)]
+        return (weights * loss).sum(), sums
+
+    def _fresh_optimizer(self) -> torch.optim.AdamW:
+        config = self.config
+        trainable = [p for p in self.model.parameters() if p.requires_grad]
+        groups = [  # no decay on biases and norms, as in transformers.Trainer
+            {"params": [p for p in trainable if p.ndim >= 2], "weight_decay": config.weight_decay},
+            {"params": [p for p in trainable if p.ndim < 2], "weight_decay": 0.0},
+        ]
+        return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon)

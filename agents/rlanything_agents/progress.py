@@ -1,0 +1,88 @@
+"""Progress of long work: a live bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+__all__ = ["Reporter", "Stage"]
+
+
+class Stage:
+    """One piece of work of known size; tells how far it is."""
+
+    def __init__(self, show: Callable[[int, str], None]) -> None:
+        self._show = show
+        self._done = 0
+
+    def add(self, count: int) -> None:
+        """``count`` more units are done."""
+        self.reach(self._done + count)
+
+    def reach(self, done: int, note: str = "") -> None:
+        """``done`` units are done in all; ``note`` stands beside the bar."""
+        self._done = done
+        self._show(done, note)
+
+
+class Reporter:
+    """Says what a run is doing.
+
+    On a terminal each stage is a bar with elapsed and remaining time; in a log file it is a line when the
+    stage begins and one for each tenth of it.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console()
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        self.console.print(text, highlight=False)
+
+    @contextmanager
+    def stage(self, name: str, total: int) -> Iterator[Stage]:
+        """Report the progress of one stage of ``total`` units."""
+        if not self.console.is_terminal:
+            self.say(f"{name} ...")
+            yield Stage(self._lines(name, total))
+            return
+        with self._bar() as bar:
+            task = bar.add_task(name, total=total, note="")
+
+            def show(done: int, note: str) -> None:
+                bar.update(task, completed=done, note=note)
+
+            yield Stage(show)
+
+    def _lines(self, name: str, total: int) -> Callable[[int, str], None]:
+        said = 0
+
+        def show(done: int, note: str) -> None:
+            nonlocal said
+            tenth = 10 * done // max(total, 1)
+            if tenth > said:
+                said = tenth
+                self.say(f"  {name}: {done}/{total}  {note}".rstrip())
+
+        return show
+
+    def _bar(self) -> Progress:
+        return Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=28),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.console,
+        )

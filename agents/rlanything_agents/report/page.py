@@ -1,0 +1,46 @@
+"""Writes ``report.html``: one file, no network, model text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from rlanything_agents.report.charts import draw_charts
+from rlanything_agents.run_folder import write_atomically
+
+__all__ = ["write_report"]
+
+
+def write_report(
+    path: Path,
+    *,
+    summary: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    rewrites: Sequence[Mapping[str, Any]],
+    episodes: Sequence[Mapping[str, Any]],
+) -> None:
+    """Write the page of a run.
+
+    Args:
+        path: The file to write.
+        summary: What ``summary.json`` holds.
+        rows: Metrics rows, one per iteration.
+        rewrites: Accepted rewrites in order: slot, direction, goal before and after, success before and after.
+        episodes: A few played episodes with their judgements, to be read turn by turn.
+    """
+    # Goals, actions and judgements come from task files and models: autoescape is not optional here.
+    pages = Environment(
+        loader=PackageLoader("rlanything_agents.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters["percent"] = lambda value: "–" if value is None else f"{100 * value:.1f} %"
+    html = pages.get_template("report.html.j2").render(
+        summary=summary, rows=rows, rewrites=rewrites, episodes=episodes, charts=draw_charts(rows)
+    )
+    write_atomically(path, html)

@@ -1,0 +1,122 @@
+r"""The generative reward model: it reads a step and writes a reason and a score, ``... \boxed{1}`` or ``\boxed{-1}``.
+
+Its votes are sampled text, so that they can be wrong, differ from one another, and be learnt from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlanything_agents.dialect import Dialect
+from rlanything_agents.sample import Sample
+from rlanything_agents.trajectory import Trajectory
+from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
+
+__all__ = ["GenerativeRewardModel", "StepVotes", "Vote", "parse_score"]
+
+_SCORE = re.compile(r"\\boxed\{(1|-1)\}\s*\Z")
+_BOX = re.compile(r"\\boxed\{")
+
+
+def parse_score(text: str) -> int:
+    r"""The score of a judgement: 1 or -1 from a text that ends in its only ``\boxed{...}``; 0 for any other text."""
+    found = _SCORE.search(text)
+    return int(found[1]) if found and len(_BOX.findall(text)) == 1 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One sampled judgement of one step.
+
+    Attributes:
+        text: What the judge wrote.
+        score: 1, -1, or 0 where the text has no score.
+        token_ids: Its tokens, end of sequence included where it came.
+        logprobs: Log-probability of each token at temperature 1.
+    """
+
+    text: str
+    score: int
+    token_ids: list[int]
+    logprobs: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class StepVotes:
+    """All votes on one step, and the prompt they answer."""
+
+    prompt_ids: list[int]
+    votes: tuple[Vote, ...]
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        """The score of each vote."""
+        return tuple(vote.score for vote in self.votes)
+
+    def samples(self, advantages: Sequence[float]) -> list[Sample]:
+        """The votes as training data, one row each; votes of advantage 0 are left out.
+
+        Args:
+            advantages: One per vote.
+        """
+        return [
+            Sample(
+                prompt_ids=self.prompt_ids,
+                completion_ids=vote.token_ids,
+                weights=[1.0 / len(vote.token_ids)] * len(vote.token_ids),
+                advantages=[advantage] * len(vote.token_ids),
+                logprobs=vote.logprobs,
+            )
+            for vote, advantage in zip(self.votes, advantages, strict=True)
+            if advantage
+        ]
+
+
+class GenerativeRewardModel:
+    """Judges every step of a trajectory several times over.
+
+    Args:
+        generator: Writes the judgements; it must be trainable if the judge is to learn.
+        dialect: Writes the prompts.
+        max_tokens: Most tokens of a judgement.
+    """
+
+    def __init__(self, generator: TextGenerator, dialect: Dialect, max_tokens: int = 4) -> None:
+        self.generator = generator
+        self.dialect = dialect
+        self.max_tokens = max_tokens
+
+    def judge(
+        self, trajectories: Sequence[Trajectory], *, votes: int, seed: int, temperature: float = 1.0
+    ) -> list[list[StepVotes]]:
+        """Votes on every step of every trajectory, in order.
+
+        Args:
+            trajectories: What to judge; their outcome is not shown to the judge.
+            votes: Samples per step.
+            seed: Seed of the sampling.
+            temperature: Of the sampling.
+
+        Raises:
+            ValueError: The generator hides the ids it sampled.
+        """
+        prompts = [
+            self.dialect.judge_prompt(trajectory.opening, trajectory.steps, index)
+            for trajectory in trajectories
+            for index in range(len(trajectory.steps))
+        ]
+        params = SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed)
+        completions = iter(self.generator.generate(list(prompts), params))
+        judged = iter(prompts)
+        return [[_step_votes(next(judged), next(completions)) for _ in trajectory.steps] for trajectory in trajectories]
+
+
+def _step_votes(prompt: list[int], completions: Sequence[Completion]) -> StepVotes:
+    votes = []
+    for completion in completions:
+        if not isinstance(completion, Completion) or completion.token_ids is None or completion.logprobs is None:
+            raise ValueError("the judge's generator must return token ids and log-probabilities")
+        votes.append(Vote(completion.text, parse_score(completion.text), completion.token_ids, completion.logprobs))
+    return StepVotes(prompt, tuple(votes))

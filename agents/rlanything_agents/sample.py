@@ -1,0 +1,172 @@
+"""What a model learns from: token ids with an advantage, a weight and a sampling log-probability for each.
+
+A `Sample` is one row. It may hold a whole trajectory (an append-only transcript: environment text and actions
+in turn) or a single step (the paper's layout: everything before the step is its prompt). Both give the same
+loss, because the weights of one step's sampled tokens sum to 1: ``sum(weight * loss) / sum(weight)`` over a
+batch is the mean over step samples of the mean over the tokens of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Allowed = tuple[int, ...]
+"""Token ids that constrained decoding permitted at one position."""
+
+
+class SampleError(ValueError):
+    """A sample that no model could have produced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One row of training data; the lists after ``completion_ids`` have one entry per completion token.
+
+    Attributes:
+        prompt_ids: Tokens before anything is learnt; at least one.
+        completion_ids: Sampled and not sampled tokens, the end-of-sequence token included where it was
+            sampled.
+        weights: 0 for tokens the model did not sample (environment text, forced tokens) or that are left out
+            of the update; otherwise one over the number of sampled tokens of the step.
+        advantages: Advantage of the step a token belongs to.
+        logprobs: Log-probability at which a token was sampled (natural log, over the allowed tokens, at the
+            trainer's temperature); 0 where the weight is 0.
+        allowed: Permitted token ids where decoding was constrained, ``None`` where it was free; ``None``
+            altogether if it always was.
+    """
+
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    weights: list[float]
+    advantages: list[float]
+    logprobs: list[float]
+    allowed: list[Allowed | None] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.prompt_ids or not self.completion_ids:
+            raise SampleError("a sample needs at least one prompt token and one completion token")
+        columns = {"weights": self.weights, "advantages": self.advantages, "logprobs": self.logprobs}
+        for name, column in columns.items():
+            _same_length(name, len(column), len(self.completion_ids))
+            if not all(map(math.isfinite, column)):
+                raise SampleError(f"{name} must be finite; found {_first_bad(column)}")
+        if min(self.weights) < 0:
+            raise SampleError(f"weights must not be negative; the smallest is {min(self.weights)}")
+        if max(self.logprobs) > 1e-4:  # single-precision rounding of a probability of 1
+            raise SampleError(f"logprobs must not be positive; the largest is {max(self.logprobs)}")
+        if self.allowed is not None:
+            _same_length("allowed", len(self.allowed), len(self.completion_ids))
+            for t, (token, weight, choice) in enumerate(
+                zip(self.completion_ids, self.weights, self.allowed, strict=True)
+            ):
+                if weight and choice is not None and token not in choice:
+                    raise SampleError(f"completion token {t} (id {token}) is not among its allowed tokens")
+
+    def __len__(self) -> int:
+        return len(self.prompt_ids) + len(self.completion_ids)
+
+
+def check_vocabulary(samples: Sequence[Sample], vocab_size: int) -> None:
+    """Refuse token ids outside ``0 <= id < vocab_size``.
+
+    Raises:
+        SampleError: Names the row and the id.
+    """
+    for row, sample in enumerate(samples):
+        choices = [c for c in sample.allowed or () if c]
+        for ids in (sample.prompt_ids, sample.completion_ids, *choices):
+            if not (min(ids) >= 0 and max(ids) < vocab_size):
+                bad = next(i for i in ids if not 0 <= i < vocab_size)
+                raise SampleError(f"sample {row}: token id {bad} is outside the vocabulary of {vocab_size}")
+
+
+def spread_steps(
+    step_of_token: Sequence[int | None], step_advantages: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """Weights and advantages of the tokens of one trajectory.
+
+    Args:
+        step_of_token: Per completion token, the index of the step it was sampled in; ``None`` if it was not
+            sampled.
+        step_advantages: Per step; a step of advantage 0 is left out of the update (weight 0).
+
+    Returns:
+        Two lists with one entry per token: weights that sum to 1 over each step kept, and advantages.
+
+    Raises:
+        SampleError: A step index without an advantage.
+    """
+    sizes = Counter(step for step in step_of_token if step is not None)
+    for step in sizes:
+        if not 0 <= step < len(step_advantages):
+            raise SampleError(f"step {step} has no advantage: there are {len(step_advantages)}")
+    advantages = [0.0 if step is None else float(step_advantages[step]) for step in step_of_token]
+    weights = [
+        1.0 / sizes[step] if step is not None and advantage else 0.0
+        for step, advantage in zip(step_of_token, advantages, strict=True)
+    ]
+    return weights, advantages
+
+
+def split_steps(sample: Sample, step_of_token: Sequence[int | None]) -> list[Sample]:
+    """The paper's layout of a trajectory: one sample per step, all earlier tokens in its prompt.
+
+    Steps without weight are left out.
+
+    Args:
+        sample: A whole trajectory.
+        step_of_token: As for `spread_steps`.
+    """
+    _same_length("step_of_token", len(step_of_token), len(sample.completion_ids))
+    rows = []
+    for step in dict.fromkeys(s for s in step_of_token if s is not None):
+        places = [t for t, s in enumerate(step_of_token) if s == step]
+        part = slice(places[0], places[-1] + 1)
+        if any(sample.weights[part]):
+            rows.append(
+                Sample(
+                    prompt_ids=sample.prompt_ids + sample.completion_ids[: part.start],
+                    completion_ids=sample.completion_ids[part],
+                    weights=sample.weights[part],
+                    advantages=sample.advantages[part],
+                    logprobs=sample.logprobs[part],
+                    allowed=None if sample.allowed is None else sample.allowed[part],
+                )
+            )
+    return rows
+
+
+def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Generator) -> list[list[Sample]]:
+    """Shuffle the samples and split them into one batch per optimizer step.
+
+    Rows without any weight are left out; with fewer rows than steps there are fewer batches.
+    """
+    useful = [sample for sample in samples if any(sample.weights)]
+    order = rng.permutation(len(useful))
+    return [[useful[k] for k in part] for part in np.array_split(order, min(steps, len(useful)) or 1) if len(part)]
+
+
+def micro_batches(batch: Sequence[Sample], tokens: int) -> list[list[Sample]]:
+    """Group rows of similar length so that no group exceeds ``tokens`` padded tokens (single rows may)."""
+    groups: list[list[Sample]] = []
+    for sample in sorted(batch, key=len, reverse=True):
+        if groups and len(groups[-1][0]) * (len(groups[-1]) + 1) <= tokens:
+            groups[-1].append(sample)
+        else:
+            groups.append([sample])
+    return groups
+
+
+def _same_length(name: str, length: int, expected: int) -> None:
+    if length != expected:
+        raise SampleError(f"{name} has {length} entries for {expected} completion tokens")
+
+
+def _first_bad(column: Sequence[float]) -> str:
+    t = next(t for t, value in enumerate(column) if not math.isfinite(value))
+    return f"{column[t]} at token {t}"

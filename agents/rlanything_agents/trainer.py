@@ -1,0 +1,404 @@
+"""TRL's `GRPOTrainer` fed with samples: our loop decides what is learnt, TRL computes the loss and takes the
+steps.
+
+Importing this module imports TRL (seconds); everything else in the package does without.
+
+The data loader hands over one *optimizer step* at a time: a list of micro-batches of similar length. TRL
+multiplies its completion mask with ``tool_mask``; a real-valued one carries the samples' weights into its
+loss. With ``loss_type="dapo"`` the divisor is an input too, so every micro-batch divides by the weight of its
+whole optimizer step and the gradient is that of ``sum(weight * loss) / sum(weight)`` however the rows are
+cut.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from torch.utils.data import DataLoader
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from rlanything_agents.sample import Allowed, Sample, check_vocabulary, micro_batches, optimizer_batches
+from rlanything_agents.trainer_config import TrainerConfig, TrainingError, UpdateStats
+
+__all__ = ["SampleTrainer", "make_trainer"]
+
+
+@dataclass(frozen=True, slots=True)
+class _MicroBatch:
+    """Rows of one forward pass and the total weight of the optimizer step they belong to."""
+
+    rows: list[Sample]
+    step_weight: float
+
+
+class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
+    """A model and its optimizer, fed with `Sample` rows.
+
+    The model is trained in place and may be used for generation between updates. Global random states are
+    left as they were, by the constructor too (TRL re-seeds them).
+
+    Args:
+        model: A causal language model; it stays on its device.
+        tokenizer: Its tokenizer (TRL asks for the padding and end tokens).
+        config: See `TrainerConfig`.
+
+    Raises:
+        TrainingError: The number of processes is not ``config.world_size``, or bf16 was asked for on a CPU.
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> None:
+        on_cpu = model.device.type == "cpu"
+        use_cache = model.config.use_cache
+        if config.bf16 and on_cpu:
+            raise TrainingError("bf16 training needs an accelerator: set bf16 to false on a CPU")
+        with _preserved_rng(), tempfile.TemporaryDirectory() as nothing_is_written_here:
+            super().__init__(
+                model=model,
+                reward_funcs=_no_reward,
+                args=_grpo_config(config, nothing_is_written_here, on_cpu),
+                train_dataset=Dataset.from_dict({"prompt": [""]}),
+                processing_class=tokenizer,
+            )
+        if self.args.world_size != config.world_size:
+            raise TrainingError(
+                f"{self.args.world_size} training process(es) are running, the configuration says "
+                f"{config.world_size}: launch with torchrun --nproc_per_node {config.world_size}"
+            )
+        model.config.use_cache = use_cache  # transformers turns it off for good, and generation with it
+        self.remove_callback(PrinterCallback)
+        # Set after construction: with a beta in its arguments TRL would load a reference model from disk, but
+        # the reference here is the policy before the update, whose log-probabilities the samples carry.
+        self.beta = config.beta
+        self.sample_config = config
+        self.updates = 0
+        self._rate = 1.0
+        self._batches: list[list[Sample]] = []
+        self._allowed: list[Allowed | None] = []
+        self._scored: tuple[torch.Tensor, ...] = ()
+        self._steps: list[tuple[float, float]] = []
+        self._sums = torch.zeros(4, dtype=torch.float64)
+        self._training_forward: Any = None
+        self._swap_forward()
+
+    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
+        """Train on the samples: ``config.optimizer_steps`` steps of AdamW over a shuffled split of them.
+
+        Raises:
+            SampleError: A token id outside the vocabulary.
+            TrainingError: The loss or the gradient is not finite.
+        """
+        start, config = time.perf_counter(), self.sample_config
+        self._rate = rate
+        check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
+        seeds = np.random.SeedSequence([config.seed, self.updates])
+        self._batches = optimizer_batches(samples, config.optimizer_steps, np.random.default_rng(seeds))
+        self._steps, self._sums = [], torch.zeros(4, dtype=torch.float64)
+        if config.fresh_optimizer:
+            self.optimizer = None
+        if self._batches:
+            was_training = self.model.training
+            with _preserved_rng(), _quick_collection():
+                torch.manual_seed(int(seeds.generate_state(1)[0]))
+                self._swap_forward()
+                try:
+                    self.train()
+                finally:
+                    self._swap_forward()
+                    self.model.train(was_training)
+        self.updates += 1
+        sums = self.accelerator.reduce(self._sums.to(self.accelerator.device), reduction="sum")
+        weight, kl, clipped, entropy = sums.tolist()
+        losses, norms = zip(*self._steps, strict=True) if self._steps else ((0.0,), (0.0,))
+        rows = [sample for batch in self._batches for sample in batch]
+        self._batches = []
+        return UpdateStats(
+            loss=float(np.mean(losses)),
+            grad_norm=float(np.mean(norms)),
+            kl=kl / max(weight, 1e-12),
+            clip_fraction=clipped / max(weight, 1e-12),
+            entropy=entropy / max(weight, 1e-12),
+            optimizer_steps=len(self._steps),
+            rows=len(rows),
+            step_samples=weight,
+            tokens=sum(map(len, rows)),
+            seconds=time.perf_counter() - start,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer state and number of updates: with the model's weights, all that the next update needs."""
+        return {
+            "updates": self.updates,
+            "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state_dict`: the next update does what it would have done there."""
+        self.updates = state["updates"]
+        self.optimizer = None
+        if state["optimizer"] is not None:
+            self.create_optimizer().load_state_dict(state["optimizer"])
+
+    # What follows overrides hooks of TRL and transformers.
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """One item per optimizer step: this process's share of its micro-batches."""
+        steps: Any = [self._share(batch) for batch in self._batches]
+        return DataLoader(steps, batch_size=None, collate_fn=_as_is)
+
+    def _share(self, batch: list[Sample]) -> list[_MicroBatch]:
+        """Rows of each micro-batch for this process, equally many in all (they wait for each other)."""
+        weight = sum(sum(sample.weights) for sample in batch)
+        rank, world = self.args.process_index, self.args.world_size
+        share = []
+        for rows in micro_batches(batch, self.sample_config.micro_batch_tokens * world):
+            silent = replace(rows[-1], weights=[0.0] * len(rows[-1].weights))
+            rows += [silent] * (-len(rows) % world)
+            share.append(_MicroBatch(rows[rank::world], weight))
+        return share
+
+    def training_step(
+        self, model: torch.nn.Module, inputs: list[_MicroBatch], num_items_in_batch: Any = None
+    ) -> torch.Tensor:
+        """Forward and backward over all micro-batches of one optimizer step."""
+        for group in self.optimizer.param_groups:  # the scheduler of `Trainer.train` knows one call, not a run
+            group["lr"] = self._rate * self.sample_config.learning_rate
+        loss = torch.zeros((), device=self.accelerator.device)
+        for micro in inputs:
+            loss += super().training_step(model, micro, num_items_in_batch)
+        if not torch.isfinite(loss):
+            raise TrainingError(
+                f"the loss is {loss.item()} in {self._place()}: "
+                "lower the learning rate, or go back to the last checkpoint"
+            )
+        return loss
+
+    def _prepare_inputs(self, micro: _MicroBatch) -> dict[str, torch.Tensor]:
+        """Pad on the right only: models with absolute positions see what they saw when sampling.
+
+        No real token attends to what comes after it, so the padding needs no attention mask (its weights are
+        0) and attention can take its fast causal path. The columns that every row's prompt fills are TRL's
+        prompt; the rest of longer prompts counts as completion of weight 0.
+        """
+        rows, device = micro.rows, self.accelerator.device
+        prompt = min(len(sample.prompt_ids) for sample in rows)
+        width = max(map(len, rows))
+        ids = np.full((len(rows), width), self._tokenizer.pad_token_id, dtype=np.int64)
+        columns = np.zeros((3, len(rows), width), dtype=np.float32)
+        for row, sample in enumerate(rows):
+            begin, end = len(sample.prompt_ids), len(sample)
+            ids[row, :begin], ids[row, begin:end] = sample.prompt_ids, sample.completion_ids
+            columns[:, row, begin:end] = sample.weights, sample.advantages, sample.logprobs
+        weights, advantages, logprobs = torch.from_numpy(columns[:, :, prompt:]).to(device)
+        every = torch.from_numpy(ids).to(device)
+        ones = torch.ones_like(every)
+        # TRL takes the divisor for at least 1: count in units of the smallest weight.
+        unit = torch.where(weights > 0, weights, torch.inf).min().clamp(max=1.0)
+        logprobs = torch.where(weights > 0, logprobs, 0.0)
+        self._scored = (weights, advantages, logprobs)
+        self._allowed = []
+        if any(sample.allowed for sample in rows):
+            for sample in rows:
+                choices = sample.allowed or [None] * len(sample.weights)
+                self._allowed += [c for c, w in zip(choices, sample.weights, strict=True) if w]
+        return {
+            "prompt_ids": every[:, :prompt],
+            "prompt_mask": ones[:, :prompt],
+            "completion_ids": every[:, prompt:],
+            "completion_mask": ones[:, prompt:],
+            "tool_mask": weights / unit,
+            "num_items_in_batch": micro.step_weight / unit,
+            "advantages": advantages,
+            "old_per_token_logps": logprobs,
+            "ref_per_token_logps": logprobs,
+        }
+
+    def _get_per_token_logps_and_entropies(
+        self,
+        model: torch.nn.Module,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        logits_to_keep: int,
+        **options: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Log-probabilities of the sampled tokens among the allowed ones; 0 for tokens of weight 0.
+
+        The zeros matter: TRL multiplies by the weight at the end, and ``exp`` of a log-probability far from
+        the stored 0 would overflow to infinity times zero.
+        """
+        weights, advantages, old = self._scored
+        sampled, aux_loss = weights > 0, None
+        if self._allowed:
+            with self.accelerator.autocast():
+                output = model(
+                    input_ids=input_ids,
+                    attention_mask=attention_mask,
+                    logits_to_keep=logits_to_keep + 1,
+                    use_cache=False,
+                )
+            logits = output.logits[:, :-1][sampled].float() / self.temperature
+            new, entropy = _constrained(logits, input_ids[:, -logits_to_keep:][sampled], self._allowed)
+            logps, entropies = (weights.new_zeros(weights.shape).masked_scatter(sampled, x) for x in (new, entropy))
+        else:
+            logps, entropies, aux_loss = super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, **options
+            )
+            logps = torch.where(sampled, logps, 0.0)
+            entropies = torch.where(sampled, entropies, 0.0)
+        with torch.no_grad():
+            ratio = (logps - old).exp()
+            clipped = torch.where(advantages > 0, ratio > 1 + self.epsilon_high, ratio < 1 - self.epsilon_low)
+            kl = (old - logps).exp() - (old - logps) - 1
+            tallies = (torch.ones_like(kl), kl, clipped & (advantages != 0), entropies)
+            self._sums += torch.stack([(weights * x).sum() for x in tallies]).double().cpu()
+        return logps, entropies, aux_loss
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Keep loss and gradient norm of each optimizer step; print and store nothing."""
+        self._metrics["train"].clear()
+        if "grad_norm" in logs:
+            if not np.isfinite(logs["grad_norm"]):
+                raise TrainingError(
+                    f"the gradient norm is {logs['grad_norm']} in {self._place()} and the weights are lost: "
+                    "go back to the last checkpoint"
+                )
+            self._steps.append((logs["loss"], logs["grad_norm"]))
+
+    def _place(self) -> str:
+        return f"optimizer step {len(self._steps) + 1} of update {self.updates + 1}"
+
+    def floating_point_ops(self, inputs: Any) -> int:
+        """Not counted."""
+        return 0
+
+    def _send_telemetry(self) -> None:
+        """Nothing leaves this machine."""
+
+    def _swap_forward(self) -> None:
+        """Put the model's own ``forward`` and the one patched for training in each other's place.
+
+        TRL patches the instance. Left in place, a deep copy of the model would go on computing with the
+        weights of the original.
+        """
+        owner = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+        own = owner.__dict__.pop("forward", None)
+        if self._training_forward is not None:
+            owner.forward = self._training_forward
+        self._training_forward = own
+
+
+def make_trainer(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> SampleTrainer:
+    """The TRL engine for one model; build one for the policy and one for the reward model."""
+    return SampleTrainer(model, tokenizer, config)
+
+
+def _constrained(
+    logits: torch.Tensor, tokens: torch.Tensor, allowed: Sequence[Allowed | None]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities and entropies under a softmax over the allowed tokens only.
+
+    Args:
+        logits: Shape (positions, vocabulary).
+        tokens: Shape (positions,): the sampled tokens.
+        allowed: Per position the permitted ids; ``None`` = all.
+    """
+    logps, entropies = logits.new_zeros(len(logits)), logits.new_zeros(len(logits))
+    bound = np.array([choice is not None for choice in allowed])
+    choices = [choice for choice in allowed if choice is not None]
+    for places, ids in ((np.flatnonzero(bound), choices), (np.flatnonzero(~bound), None)):
+        if not len(places):
+            continue
+        at = torch.from_numpy(places).to(logits.device)
+        part, chosen = logits[at], logits[at].gather(1, tokens[at, None])
+        if ids is not None:
+            lengths = np.array([len(choice) for choice in ids])
+            inside = np.arange(lengths.max()) < lengths[:, None]
+            table = np.zeros(inside.shape, dtype=np.int64)
+            table[inside] = np.concatenate(ids)
+            part = part.gather(1, torch.from_numpy(table).to(logits.device))
+            part = part.masked_fill(torch.from_numpy(~inside).to(logits.device), -torch.inf)
+        total = part.logsumexp(1, keepdim=True)
+        with torch.no_grad():
+            spread = torch.special.entr((part - total).exp()).sum(1)
+        logps = logps.index_put((at,), (chosen - total)[:, 0])
+        entropies = entropies.index_put((at,), spread)
+    return logps, entropies
+
+
+def _grpo_config(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfig:
+    return GRPOConfig(
+        output_dir=folder,
+        learning_rate=config.learning_rate,
+        lr_scheduler_type="constant",
+        optim="adamw_torch",
+        adam_beta1=config.betas[0],
+        adam_beta2=config.betas[1],
+        adam_epsilon=config.epsilon,
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+        num_train_epochs=1,
+        gradient_accumulation_steps=1,  # an item of the data loader is a whole optimizer step
+        per_device_train_batch_size=2,  # these two only satisfy TRL's checks: no generation happens here
+        num_generations=2,
+        loss_type="dapo",
+        importance_sampling_level="token",
+        epsilon=config.clip,
+        beta=0.0,
+        use_bias_correction_kl=False,  # the plain k3 estimate, not weighted by the probability ratio
+        temperature=config.temperature,
+        router_aux_loss_coef=0.0,
+        use_cpu=on_cpu,
+        ddp_find_unused_parameters=False,
+        bf16=config.bf16,
+        gradient_checkpointing=False,
+        seed=config.seed,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        save_strategy="no",
+        eval_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+    )
+
+
+def _no_reward(prompts: list[str], **_: Any) -> list[float]:
+    raise TrainingError("samples carry their advantages: TRL must not ask for rewards")
+
+
+def _as_is(item: Any) -> Any:
+    return item
+
+
+@contextmanager
+def _preserved_rng() -> Iterator[None]:
+    """Leave the global random states of Python, NumPy and PyTorch as they were."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
+@contextmanager
+def _quick_collection() -> Iterator[None]:
+    """Keep older objects out of garbage collection: Trainer.train starts with a full one (0.25 s)."""
+    if gc.get_freeze_count():  # somebody else froze them, and will thaw them
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

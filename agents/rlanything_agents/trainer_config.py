@@ -1,0 +1,111 @@
+"""Knobs and results of an update; light (no torch), so configurations can be read anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rlanything_agents.sample import Sample
+
+
+class TrainerConfig(BaseModel):
+    """How a model is updated from samples; the defaults are those of the small local models.
+
+    Attributes:
+        learning_rate: Peak learning rate of AdamW (released code: 1e-6 for 7 B parameters).
+        warmup_updates: The rate rises linearly over this many updates. AdamW's first steps have no history to
+            divide by and move every weight by the full rate: without a warm-up the first update here moves the
+            policy further (k3 KL 0.06 to 0.09) than the next ten together.
+        schedule: ``"constant"``, or ``"linear"`` down to zero at the last update of a run.
+        clip: PPO clip range of the probability ratio (released code: 0.2).
+        beta: Weight of the k3 estimate of the KL divergence to the policy before the update (released code:
+            0.01); 0 = off.
+        optimizer_steps: Optimizer steps per update; the samples are shuffled and split that many ways
+            (released code: 4). With fewer samples there are fewer steps.
+        micro_batch_tokens: Padded tokens per forward pass. It changes speed and memory, never the result.
+        max_grad_norm: Gradients are scaled down to this norm.
+        betas: Coefficients of AdamW.
+        weight_decay: Decoupled weight decay.
+        epsilon: AdamW's denominator offset.
+        temperature: Logits are divided by it before the log-probabilities. Equal to the sampling temperature
+            the ratio is on-policy; the released code samples at 0.8 and trains at 1.
+        fresh_optimizer: Forget the optimizer's moments before every update, as the released code does.
+        seed: Seeds the split of the samples (and dropout, where a model has it).
+        bf16: Train under bfloat16 autocast (accelerators only).
+        world_size: Number of training processes this run must have; any other number is an error.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    learning_rate: float = Field(default=3e-4, gt=0, allow_inf_nan=False)
+    warmup_updates: int = Field(default=0, ge=0)
+    schedule: Literal["constant", "linear"] = "constant"
+    clip: float = Field(default=0.2, gt=0, lt=1)
+    beta: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    optimizer_steps: int = Field(default=4, ge=1)
+    micro_batch_tokens: int = Field(default=2048, ge=1)
+    max_grad_norm: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    epsilon: float = Field(default=1e-8, gt=0)
+    temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    fresh_optimizer: bool = False
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    bf16: bool = False
+    world_size: int = Field(default=1, ge=1)
+
+    def rate(self, update: int, updates: int) -> float:
+        """Share of the peak learning rate for update number ``update`` (from 1) of a run of ``updates``."""
+        rising = min(1.0, update / max(1, self.warmup_updates))
+        falling = 1.0 - (update - 1) / updates if self.schedule == "linear" else 1.0
+        return rising * falling
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStats:
+    """What one update did. Means over tokens use the samples' weights.
+
+    Attributes:
+        loss: Mean over the optimizer steps of the exact weighted mean loss of each.
+        grad_norm: Mean over the optimizer steps of the gradient norm before clipping.
+        kl: Mean k3 estimate of the KL divergence to the policy before the update, per token, measured as the
+            steps went on (so 0 in the first one).
+        clip_fraction: Share of tokens whose ratio was clipped.
+        entropy: Mean entropy of the next-token distribution (over the allowed tokens), in nats.
+        optimizer_steps: Optimizer steps taken; 0 = there was nothing to learn from.
+        rows: Samples seen.
+        step_samples: Sum of all weights = number of (prompt, response) step samples.
+        tokens: Tokens of all rows, padding not counted.
+        seconds: Wall-clock time.
+    """
+
+    loss: float
+    grad_norm: float
+    kl: float
+    clip_fraction: float
+    entropy: float
+    optimizer_steps: int
+    rows: int
+    step_samples: float
+    tokens: int
+    seconds: float
+
+
+class Trainer(Protocol):
+    """A model with its optimizer: fed samples, it takes a few steps and reports."""
+
+    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
+        """Train on the samples in place, at this share of the peak learning rate."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the model's weights that the next update depends on."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state_dict`."""
+
+
+class TrainingError(RuntimeError):
+    """An update that cannot go on; the message names the cause and the remedy."""

@@ -1,0 +1,74 @@
+"""Every knob is checked before anything starts, and the message names the key."""
+
+from pathlib import Path
+
+import pytest
+
+from rlanything_agents.config import ConfigError, RunConfig, load_config
+from rlanything_agents.feedback import PRESETS
+
+CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.yaml"))
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.name)
+def test_shipped_configurations_are_valid(path: Path) -> None:
+    assert load_config(path).name
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("name: a\nrollout: {taks: 3}", "unknown key `rollout.taks`"),
+        ("name: a\nsed: 1", "unknown key `sed`"),
+        ("seed: 1", "`name` is missing"),
+        ("name: a\nrollout: {tasks: 0}", "`rollout.tasks`"),
+        ("name: a\nrollout: {temperature: -1}", "`rollout.temperature`"),
+        ("name: a\nrollout: {temperature: .nan}", "`rollout.temperature`"),
+        ("name: ../escape", "`name`"),
+        ("name: a\ncurriculum: {band: [0.8, 0.2]}", "`curriculum.band`"),
+        ("name: a\ncurriculum: {pool_size: 4}", "rollout.tasks (16) is larger than curriculum.pool_size (4)"),
+        ("name: a\nfeedback: papper", "papper"),
+        ("name: a\nfeedback: {lam: -1}", "`feedback.lam`"),
+        ("name: a\npolicy: {hidden_size: 130}", "`policy`"),
+        ("- just\n- a list", "mapping"),
+        ("name: [unclosed", "not valid YAML"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, text))
+    assert named in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no configuration file .*absent\.yaml"):
+        load_config(tmp_path / "absent.yaml")
+
+
+def test_overrides_reach_nested_keys(tmp_path: Path) -> None:
+    path = write(tmp_path, "name: a\nfeedback: paper")
+    config = load_config(path, ["rollout.tasks=4", "feedback.lam=0.25", "seed=7"])
+    assert (config.rollout.tasks, config.seed) == (4, 7)
+    assert config.feedback == PRESETS["paper"].model_copy(update={"lam": 0.25})
+
+
+@pytest.mark.parametrize("override", ["rollout.tasks", "=3", "seed.deeper=1", "rollout.tasks=[1"])
+def test_a_broken_override_is_an_error(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError, match="--set"):
+        load_config(write(tmp_path, "name: a\nseed: 1"), [override])
+
+
+def test_one_word_switches_the_feedback() -> None:
+    for name, preset in PRESETS.items():
+        assert RunConfig.model_validate({"name": "a", "feedback": name}).feedback == preset
+
+
+def test_a_configuration_survives_json() -> None:
+    config = RunConfig(name="a", seed=3)
+    assert RunConfig.model_validate(config.model_dump(mode="json")) == config
