@@ -38,7 +38,7 @@ $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.train
 	@echo "Installing the test tools and the ALFWorld oracle into $(VENV) (once)"
-	$(PIP) -e '.[train,alfworld,dev]'
+	$(PIP) -e '.[train,llm,export,alfworld,dev]'
 	@touch $@
 
 clean:

@@ -105,7 +105,7 @@ class EvaluationConfig(_Section):
 
     panels: tuple[str, ...] = ("valid_seen", "valid_unseen")
     """Splits of the domain's generator: in-domain, then out-of-domain."""
-    episodes: Positive = 512
+    episodes: Positive = 1024
     """Episodes per panel, each on a game of its own."""
     max_steps: Positive = 40
     temperature: Annotated[float, Field(gt=0)] = 0.8
@@ -120,14 +120,16 @@ class RunConfig(_Section):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     threads: Positive = 2
     domain: str = "alfworld"
-    iterations: Positive = 18
+    iterations: Positive = 32
     policy: ModelConfig = ModelConfig()
     reward_model: ModelConfig = ModelConfig(layers=2)
     warm_start: WarmStartConfig = WarmStartConfig()
     rollout: RolloutConfig = RolloutConfig()
     judge: JudgeConfig = JudgeConfig()
     feedback: FeedbackConfig = FeedbackConfig()
-    policy_trainer: TrainerConfig = TrainerConfig(learning_rate=3e-4)
+    policy_trainer: TrainerConfig = TrainerConfig(
+        learning_rate=3e-4, betas=(0.9, 0.99), warmup_updates=3, schedule="linear"
+    )
     judge_trainer: TrainerConfig = TrainerConfig(learning_rate=2e-4)
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()

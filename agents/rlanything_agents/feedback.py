@@ -110,7 +110,7 @@ PRESETS: dict[str, FeedbackConfig] = {
     "paper": FeedbackConfig(),
     "reference": FeedbackConfig(lone="raw", unparsable_reward=-2.0),
     "outcome": FeedbackConfig(lam=0.0),
-    "default": FeedbackConfig(lam=0.5, late_mask=True, unparsable_reward=-2.0, balance=True),
+    "default": FeedbackConfig(lam=0.2, late_mask=True, unparsable_reward=-2.0, balance=True),
 }
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -29,6 +30,8 @@ from rlanything_agents.seeds import rng_of, seed_of
 from rlanything_agents.trainer_config import UpdateStats
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.curriculum import Assignment, Curriculum
+from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, task_critique
+from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_task_pools import Outcome, TaskPool
 
 __all__ = ["Iteration", "Loop"]
@@ -82,6 +85,7 @@ class Loop:
             rollouts=config.rollout.rollouts,
             seed=config.seed,
         )
+        self.monitor = CurriculumMonitor(pool, band=config.curriculum.band)
 
     def iterate(self, iteration: int) -> Iteration:
         """One turn of the loop. ``iteration`` counts from 1 and names its random streams."""
@@ -107,7 +111,7 @@ class Loop:
             rate = config.judge_trainer.rate(iteration, config.iterations)
             judge = self.learners.judge.trainer.update(self._judge_samples(judged, feedback, rng), rate)
         with watch.lap("adapt"):
-            self._adapt(groups, played, iteration)
+            self._adapt(groups, played, judged, iteration)
         episodes = list(_episodes(iteration, groups, played, judged, feedback))
         metrics = {
             "iteration": iteration,
@@ -118,6 +122,7 @@ class Loop:
             "policy": _stats(policy),
             "judge": _stats(judge),
             "tasks": self.pool.counts(),
+            "curriculum": self.monitor.row().to_dict(),
             "seconds": watch.seconds,
         }
         return Iteration(metrics, episodes)
@@ -170,22 +175,30 @@ class Loop:
             )
         ]
 
-    def _adapt(self, groups: Sequence[Assignment], played: Sequence[Sequence[Trajectory]], iteration: int) -> None:
-        report = self.curriculum.report if self.config.curriculum.adapt else self.curriculum.record
-        for group, trajectories in zip(groups, played, strict=True):
-            report(
-                group,
-                [
-                    Outcome(
-                        success=t.success,
-                        score=t.score,
-                        steps=len(t.steps),
-                        actor=f"policy@{iteration - 1}",
-                        role=group.role,
-                    )
-                    for t in trajectories
-                ],
-            )
+    def _adapt(
+        self,
+        groups: Sequence[Assignment],
+        played: Sequence[Sequence[Trajectory]],
+        judged: Sequence[Sequence[Sequence[StepVotes]]],
+        iteration: int,
+    ) -> None:
+        for group, trajectories, votes in zip(groups, played, judged, strict=True):
+            outcomes = [
+                Outcome(
+                    success=t.success,
+                    score=t.score,
+                    steps=len(t.steps),
+                    actor=f"policy@{iteration - 1}",
+                    role=group.role,
+                )
+                for t in trajectories
+            ]
+            if self.config.curriculum.adapt:
+                # The summary is only written for a group that asks for a rewrite.
+                critique = partial(task_critique, _judged_episodes(group, trajectories, votes))
+                self.curriculum.report(group, outcomes, critique=critique)
+            else:
+                self.curriculum.record(group, outcomes)
 
     def _judge_quality(
         self,
@@ -210,6 +223,24 @@ class Loop:
             [np.array(true_labels(groups[g].task.payload, played[g][t].steps)) for g, t in chosen],
             [int(played[g][t].outcome or 0) for g, t in chosen],
         ).to_dict()
+
+
+def _judged_episodes(
+    group: Assignment, trajectories: Sequence[Trajectory], votes: Sequence[Sequence[StepVotes]]
+) -> list[JudgedEpisode]:
+    """The episodes as whoever rewrites their task is told of them."""
+    return [
+        JudgedEpisode(
+            goal=group.task.goal,
+            steps=tuple(
+                JudgedStep(step.action, step.observation, judged.scores)
+                for step, judged in zip(trajectory.steps, steps, strict=True)
+            ),
+            success=trajectory.success,
+            opening=trajectory.opening,
+        )
+        for trajectory, steps in zip(trajectories, votes, strict=True)
+    ]
 
 
 def _stats(update: UpdateStats) -> dict[str, Any]:

@@ -171,7 +171,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self, model: torch.nn.Module, inputs: list[_MicroBatch], num_items_in_batch: Any = None
     ) -> torch.Tensor:
         """Forward and backward over all micro-batches of one optimizer step."""
-        for group in self.optimizer.param_groups:  # the scheduler of `Trainer.train` knows one call, not a run
+        optimizer = self.optimizer or self.create_optimizer()
+        for group in optimizer.param_groups:  # the scheduler of `Trainer.train` knows one call, not a run
             group["lr"] = self._rate * self.sample_config.learning_rate
         loss = torch.zeros((), device=self.accelerator.device)
         for micro in inputs:

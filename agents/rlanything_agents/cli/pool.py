@@ -112,9 +112,9 @@ def diff(
 ) -> None:
     """What differs between two tasks: goal, world, proof, traits."""
     with _opened(path) as pool:
-        from rlanything_agents.cli import pool_views
+        from rlanything_agents.cli.task_diff import print_difference
 
-        pool_views.print_difference(pool.task(one), pool.task(other))
+        print_difference(pool.task(one), pool.task(other))
 
 
 @app.command()

@@ -4,37 +4,30 @@ markup, and everything passes `printable`.
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from rlanything_agents.cli.screen import console, plain_text
+from rlanything_agents.cli.task_diff import word_diff, world_diff
 from rlanything_agents.cli.untrusted import printable
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.monitor import CurriculumRow, DriftAlarm
-from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, UnknownDomain, Version, get_domain
+from rlanything_task_pools import Event, OutcomeRecord, TaskPool, Version
 
-WIDTH = 100
-"""Columns used where the output is no terminal."""
 ROWS = 20
 """Rows of metrics aimed at when the user names no number of groups."""
 MAX_LINES = 12
 """Lines of a world's difference shown under an edge of the tree."""
 _ARROWS = {"harder": "▲ harder", "easier": "▼ easier"}
 _STATES = {"accepted": "green", "rejected": "red", "pending": "yellow"}
-
-
-def console() -> Console:
-    """A console that neither reads markup nor guesses at highlights."""
-    return Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 # -- show ----------------------------------------------------------------------------------------------------
@@ -77,7 +70,7 @@ def print_slots(pool: TaskPool, rows: Sequence[Mapping[str, Any]]) -> None:
     table.add_column("depth", justify="right")
     table.add_column("success", justify="right", no_wrap=True)
     for row in rows:
-        task = _text(row["active"]["goal"])
+        task = plain_text(row["active"]["goal"])
         if row["active"]["id"] != row["root"]["id"]:
             task.append(f"\n  root: {printable(row['root']['goal'])}", style="dim")
         if row["candidate"] is not None:
@@ -119,9 +112,9 @@ def print_events(events: Sequence[Event]) -> None:
             str(event.index),
             str(event.slot),
             Text(event.kind, style=_STATES.get(event.kind, "")),
-            _text(event.reason),
-            _text(event.task_id, style="dim"),
-            _text(_numbers(event.stats), style="dim"),
+            plain_text(event.reason),
+            plain_text(event.task_id, style="dim"),
+            plain_text(_numbers(event.stats), style="dim"),
         )
     console().print(table if events else "no events")
 
@@ -169,7 +162,10 @@ def _tried(pool: TaskPool) -> set[int]:
 def _tree(slot: int, versions: Sequence[Version], outcomes: Mapping[Any, Sequence[OutcomeRecord]]) -> Tree:
     root, *rest = versions
     tree = Tree(
-        Group(Text.assemble((f"slot {slot}", "bold"), "  ", _text(root.task.goal)), _text(root.task.id, style="dim")),
+        Group(
+            Text.assemble((f"slot {slot}", "bold"), "  ", plain_text(root.task.goal)),
+            plain_text(root.task.id, style="dim"),
+        ),
         guide_style="dim",
     )
     nodes, by_index = {root.index: tree}, {version.index: version for version in versions}
@@ -207,70 +203,12 @@ def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> Ren
     )  # fmt: skip
     lines: list[RenderableType] = [head]
     if parent.task.goal != version.task.goal:
-        lines.append(_word_diff(parent.task.goal, version.task.goal))
+        lines.append(word_diff(parent.task.goal, version.task.goal))
     else:
-        lines += _world_diff(parent.task, version.task)[:MAX_LINES]
+        lines += world_diff(parent.task, version.task)[:MAX_LINES]
     if rewrite and rewrite.critique:
-        lines.append(_text(f"“{rewrite.critique}”", style="italic"))
+        lines.append(plain_text(f"“{rewrite.critique}”", style="italic"))
     return Group(*lines)
-
-
-# -- diff ----------------------------------------------------------------------------------------------------
-
-
-def print_difference(one: Task, other: Task) -> None:
-    """What differs between two tasks, part by part."""
-    out = console()
-    out.print(Text.assemble(("− ", "red"), _text(one.id), ("\n+ ", "green"), _text(other.id)))
-    traits = ([f"{name}: {value}" for name, value in sorted(task.traits.items())] for task in (one, other))
-    parts: tuple[tuple[str, list[Text]], ...] = (
-        ("goal", [_word_diff(one.goal, other.goal)] if one.goal != other.goal else []),
-        ("world", _world_diff(one, other)),
-        ("proof", _line_diff(one.proof, other.proof)),
-        ("traits", _line_diff(*traits)),
-    )
-    for name, lines in parts:
-        if lines:
-            out.print(Text(name, style="bold"))
-            for line in lines:
-                out.print(Padding(line, (0, 0, 0, 2)))
-    if not any(lines for _, lines in parts):
-        out.print("no difference")
-
-
-def _world_diff(one: Task, other: Task) -> list[Text]:
-    """The domain's own description of the two worlds, compared; without the domain, their data."""
-    if one.domain == other.domain:
-        try:
-            domain = get_domain(one.domain)
-            lines = [domain.describe(task).splitlines() for task in (one, other)]
-            return _line_diff(*lines)
-        except (UnknownDomain, ValueError):
-            pass  # a foreign or broken task is still worth comparing
-    data = (json.dumps(task.payload, indent=1, sort_keys=True).splitlines() for task in (one, other))
-    return _line_diff(*data)
-
-
-def _line_diff(old: Sequence[str], new: Sequence[str]) -> list[Text]:
-    """The lines that differ, with one line around them, without difflib's file names."""
-    styles = {"-": "red", "+": "green", "@": "dim"}
-    lines = list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]
-    return [_text(line, style=styles.get(line[:1], "")) for line in lines if not line.startswith("@@")]
-
-
-def _word_diff(old: str, new: str) -> Text:
-    """One sentence with what went as ``[-words-]`` and what came as ``{+words+}``."""
-    a, b = old.split(), new.split()
-    text = Text()
-    for operation, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        pieces = [(" ".join(a[i:j]), "")] if operation == "equal" else []
-        if operation in ("delete", "replace"):
-            pieces.append((f"[-{' '.join(a[i:j])}-]", "red"))
-        if operation in ("insert", "replace"):
-            pieces.append((f"{{+{' '.join(b[k:m])}+}}", "green"))
-        for words, style in pieces:
-            text.append((" " if text else "") + printable(words), style=style)
-    return text
 
 
 # -- metrics -------------------------------------------------------------------------------------------------
@@ -302,16 +240,10 @@ def print_metrics(rows: Sequence[CurriculumRow], alarms: Sequence[DriftAlarm]) -
     for name, reasons in (("rejected", rows[-1].rejected), ("never tried", rows[-1].discarded)):
         if reasons:
             most = sorted(reasons.items(), key=lambda item: -item[1])
-            out.print(_text(f"{name}: " + ", ".join(f"{reason} {number}" for reason, number in most)))
+            out.print(plain_text(f"{name}: " + ", ".join(f"{reason} {number}" for reason, number in most)))
     for alarm in alarms:
-        out.print(
-            Text.assemble(
-                ("drift: ", "bold yellow"),
-                f"slot {alarm.slot} came {alarm.distance:.2f} away from its root with ",
-                _text(alarm.task_id),
-                f" (limit {alarm.limit:.2f})",
-            )  # fmt: skip
-        )
+        text = f"slot {alarm.slot} came {alarm.distance:.2f} away from its root with {alarm.task_id}"
+        out.print(Text.assemble(("drift: ", "bold yellow"), plain_text(f"{text} (limit {alarm.limit:.2f})")))
 
 
 # -- small parts ---------------------------------------------------------------------------------------------
@@ -322,10 +254,6 @@ def _by_task(records: Iterable[OutcomeRecord]) -> dict[tuple[int, str, str], lis
     for record in records:
         found.setdefault((record.slot, record.task_id, record.outcome.role), []).append(record)
     return found
-
-
-def _text(value: str, style: str = "") -> Text:
-    return Text(printable(value), style=style)
 
 
 def _rate(tally: Tally) -> Text:
