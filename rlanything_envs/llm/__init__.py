@@ -1,0 +1,42 @@
+"""Where text comes from: what every source offers, services over HTTP, and answers prepared beforehand.
+
+>>> from rlanything_envs.llm import SamplingParams, ScriptedGenerator
+>>> generator = ScriptedGenerator(["First.", "Second."])
+>>> [[c.text for c in samples] for samples in generator.generate([[{"role": "user", "content": "?"}]] * 2,
+...                                                              SamplingParams(max_tokens=8))]
+[['First.'], ['Second.']]
+"""
+
+from rlanything_envs.llm.budget import Budget, Price, Usage
+from rlanything_envs.llm.endpoint import Endpoint, Retries
+from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused, GenerationStopped, MissingKey, NoAnswer
+from rlanything_envs.llm.generator import Completion, Messages, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.log import PromptLog, Record, read_log, usage_of
+from rlanything_envs.llm.openai import OpenAIGenerator
+from rlanything_envs.llm.replay import RecordedAnswers, ReplayGenerator, ScriptedGenerator
+
+__all__ = [
+    "Budget",
+    "BudgetExceeded",
+    "Completion",
+    "Endpoint",
+    "EndpointRefused",
+    "GenerationStopped",
+    "Messages",
+    "MissingKey",
+    "NoAnswer",
+    "OpenAIGenerator",
+    "Price",
+    "Prompt",
+    "PromptLog",
+    "Record",
+    "RecordedAnswers",
+    "ReplayGenerator",
+    "Retries",
+    "SamplingParams",
+    "ScriptedGenerator",
+    "TextGenerator",
+    "Usage",
+    "read_log",
+    "usage_of",
+]

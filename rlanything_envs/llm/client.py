@@ -1,0 +1,153 @@
+"""One request, one answer, or one named failure: the ``openai`` package with its answers held to a size.
+
+This module needs the extra ``llm``; `rlanything_envs.llm.openai` imports it at the first request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx2
+import openai
+
+from rlanything_envs.llm import wire
+from rlanything_envs.llm.endpoint import Endpoint
+from rlanything_envs.llm.errors import (
+    AnswerTooLarge,
+    ConnectionLost,
+    EndpointRefused,
+    GenerationStopped,
+    MalformedAnswer,
+    MissingKey,
+    RequestFailed,
+    RequestRejected,
+    ServerBusy,
+    TimedOut,
+)
+from rlanything_envs.llm.redact import redact
+
+__all__ = ["Client"]
+
+_MAX_ERROR_BYTES = 64 * 2**10
+"""Error pages are read this far."""
+
+_SHOWN = 500
+"""Characters of an error page that a message repeats."""
+
+_BUSY = (408, 425, 429)
+_REFUSED = (401, 402, 404, 405)
+
+
+class Client:
+    """Sends requests to one endpoint; belongs to the event loop it is first used in.
+
+    Args:
+        endpoint: Where to.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        timeout = httpx2.Timeout(endpoint.read_timeout_s, connect=endpoint.connect_timeout_s)
+        self._http = httpx2.AsyncClient(
+            timeout=timeout,
+            limits=httpx2.Limits(
+                max_connections=endpoint.concurrency, max_keepalive_connections=endpoint.concurrency, keepalive_expiry=5
+            ),
+            event_hooks={"response": [self._guard]},
+            # A few compressed kilobytes can hold gigabytes.
+            headers={"Accept-Encoding": "identity"},
+        )
+        self._openai = openai.AsyncOpenAI(
+            api_key=self._key, base_url=endpoint.base_url, timeout=timeout, max_retries=0, http_client=self._http
+        )
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> wire.Answer:
+        """Send one request and read its answer.
+
+        Raises:
+            RequestFailed: It brought no usable answer.
+            EndpointRefused: No request would.
+        """
+        try:
+            response = await self._openai.post(path, cast_to=httpx2.Response, body=dict(body))
+        except openai.APIStatusError as error:
+            raise self._failure(error) from None
+        except openai.APITimeoutError as error:
+            sent = not isinstance(error.__cause__, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
+            during = "waiting for the answer" if sent else "connecting"
+            raise TimedOut(f"{type(error.__cause__).__name__} while {during}", charged=sent) from None
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            sent = not isinstance(cause, (httpx2.ConnectError, httpx2.ProxyError))
+            raise ConnectionLost(self._clean(f"{type(cause).__name__}: {cause}"), charged=sent) from None
+        except openai.OpenAIError as error:
+            raise RequestRejected(self._clean(f"{type(error).__name__}: {error}")) from None
+        except MissingKey as error:
+            raise EndpointRefused(str(error)) from None
+        try:
+            return wire.parse_answer(response.content)
+        except RequestFailed as error:
+            raise type(error)(self._clean(str(error))) from None
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._openai.close()
+
+    async def _key(self) -> str:
+        # The package insists on some key, and services without keys ignore it.
+        return self._endpoint.key() or "none"
+
+    async def _guard(self, response: httpx2.Response) -> None:
+        """Before the body of a response is read: hold it to its size."""
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise MalformedAnswer("the answer is compressed, although the request asked for plain bytes")
+        stream = response.stream
+        if isinstance(stream, httpx2.AsyncByteStream):
+            failed = response.status_code >= 300
+            limit = _MAX_ERROR_BYTES if failed else self._endpoint.max_response_bytes
+            response.stream = _Capped(stream, limit, cut=failed)
+
+    def _failure(self, error: openai.APIStatusError) -> RequestFailed | GenerationStopped:
+        status = error.status_code
+        message = self._clean(f"HTTP {status}: {error.response.text.strip()}")
+        if status < 400:
+            return EndpointRefused(f"{message} (moved: Endpoint.base_url needs the new address)")
+        # A used-up account answers 429 for ever.
+        if status in _REFUSED or (status == 429 and error.code == "insufficient_quota"):
+            return EndpointRefused(f"{self._endpoint.base_url} refuses model {self._endpoint.model!r}: {message}")
+        if status in _BUSY or status >= 500:
+            return ServerBusy(message, wait_s=wire.retry_after(error.response.headers))
+        return RequestRejected(message)
+
+    def _clean(self, message: str) -> str:
+        # Redacted before it is cut, or half a key could stay.
+        try:
+            key = self._endpoint.key()
+        except MissingKey:
+            key = None
+        message = redact(message, [key] if key else [])
+        return message if len(message) <= _SHOWN else message[:_SHOWN] + " [...]"
+
+
+class _Capped(httpx2.AsyncByteStream):
+    """A body that ends, with an error or just so, when it exceeds its limit in bytes."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, limit: int, *, cut: bool) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._cut = cut
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > self._limit:
+                if self._cut:
+                    yield chunk[: len(chunk) - (size - self._limit)]
+                    return
+                raise AnswerTooLarge(f"the answer has more than the {self._limit} bytes of Endpoint.max_response_bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

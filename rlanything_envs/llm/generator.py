@@ -1,0 +1,114 @@
+"""What a source of text has to offer to act, judge or rewrite in a loop.
+
+Token ids in, token ids out: text that a model is to learn from is never tokenised a second time. A source
+that cannot return the exact ids it sampled (most services behind HTTP) says so with ``trainable = False``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+__all__ = ["Completion", "Messages", "Prompt", "SamplingParams", "TextGenerator", "cut_at_stop"]
+
+Messages = Sequence[Mapping[str, str]]
+"""A chat: mappings with ``role`` and ``content``."""
+
+Prompt = Messages | list[int]
+"""A chat, or the token ids of a prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingParams:
+    """How to sample.
+
+    Attributes:
+        max_tokens: Most tokens per completion.
+        temperature: Divides the logits, positive.
+        top_p: Keep the most probable tokens that together reach this probability; 1 keeps all.
+        top_k: Keep this many most probable tokens; 0 keeps all.
+        n: Completions per prompt.
+        stop: Texts that end a completion and are cut off from its text (its tokens keep them).
+        seed: Seed; None draws one.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
+
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    n: int = 1
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        checks = {
+            "max_tokens": self.max_tokens >= 1,
+            "temperature": self.temperature > 0,
+            "top_p": 0 < self.top_p <= 1,
+            "top_k": self.top_k >= 0,
+            "n": self.n >= 1,
+        }
+        for name, good in checks.items():
+            if not good:
+                raise ValueError(f"SamplingParams.{name} is out of range: {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One completion of one prompt.
+
+    Attributes:
+        text: What was written, without the end-of-sequence token.
+        finish_reason: ``stop`` at the end of sequence or a stop text, ``length`` at the limit, ``error`` if
+            the source failed.
+        prompt_ids: Tokens of the prompt, or None where the source hides them.
+        token_ids: Sampled tokens, the end of sequence included, or None.
+        logprobs: Natural-log probability of each sampled token at temperature 1 over the whole vocabulary, or
+            None.
+        weights_version: Version of the weights that wrote it, or None.
+        error: What failed, where ``finish_reason`` is ``error``: the machinery, never the model.
+    """
+
+    text: str
+    finish_reason: Literal["stop", "length", "error"]
+    prompt_ids: list[int] | None = None
+    token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
+    weights_version: int | None = None
+    error: str | None = None
+
+
+class TextGenerator(Protocol):
+    """A source of completions."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether completions carry the exact ids and log-probabilities they were sampled with."""
+        ...
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """``params.n`` completions for each prompt, in the order of the prompts."""
+        ...
+
+    def update_weights(self, source: Any | Path, version: int) -> None:
+        """Take over the weights of a model or of a checkpoint folder."""
+        ...
+
+    def close(self) -> None:
+        """Free what the source holds."""
+        ...
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """``text`` up to the first of the stop texts, and whether there was one.
+
+    >>> cut_at_stop("Thought: go. Action: look", ["Action:", "Observation:"])
+    ('Thought: go. ', True)
+    """
+    ends = [at for end in stop if (at := text.find(end)) >= 0]
+    return (text[: min(ends)], True) if ends else (text, False)

@@ -1,0 +1,204 @@
+"""A log of prompts and answers: JSON lines, one per completion, written by any number of threads and processes.
+
+A line is in the file as a whole or not at all, whatever dies when; a line that a crash cut short (its machine lost
+power, the disk was full) spoils neither its neighbours nor what is appended later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from rlanything_envs.llm.budget import Usage
+from rlanything_envs.llm.generator import Prompt, SamplingParams
+from rlanything_envs.llm.redact import redact
+
+try:
+    import fcntl
+except ImportError:  # Windows: appends of one process are still ordered, those of several may mix
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["LogFormatError", "PromptLog", "Record", "prompt_key", "read_log", "usage_of"]
+
+logger = logging.getLogger(__name__)
+
+_VERSION = 1
+
+
+class LogFormatError(ValueError):
+    """A whole line of a log is not a record of this version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One completion and what it answers.
+
+    Attributes:
+        key: `prompt_key` of the prompt and its sampling parameters.
+        model: Name of the model.
+        prompt: The chat or the token ids, without secrets.
+        text: What was written, without secrets.
+        sample: Number of the sample among those of one call with that key.
+        params: Sampling parameters without ``n``.
+        finish_reason: As in `Completion`.
+        error: As in `Completion`.
+        usage: Tokens read and written, failed attempts included; where one request brought several completions, all
+            of its tokens are on the first of them.
+        attempts: Requests it took.
+        seconds: From the first request to the answer.
+        time: When it was written, UTC, ISO 8601.
+    """
+
+    key: str
+    model: str
+    prompt: Sequence[Any]
+    text: str
+    sample: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    finish_reason: Literal["stop", "length", "error"] = "stop"
+    error: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    attempts: int = 1
+    seconds: float = 0.0
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready mapping."""
+        usage = {item.name: getattr(self.usage, item.name) for item in fields(self.usage)}
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {"v": _VERSION, **plain, "prompt": list(self.prompt), "params": dict(self.params), "usage": usage}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Record:
+        """Check and read what `to_dict` wrote.
+
+        Raises:
+            LogFormatError: It is something else.
+        """
+        if not isinstance(data, dict) or data.get("v") != _VERSION:
+            raise LogFormatError(f"not a record of version {_VERSION}")
+        types: dict[str, type | tuple[type, ...]] = {
+            "key": str,
+            "sample": int,
+            "model": str,
+            "prompt": list,
+            "params": dict,
+            "text": str,
+            "finish_reason": str,
+            "error": (str, type(None)),
+            "usage": dict,
+            "attempts": int,
+            "seconds": (int, float),
+            "time": str,
+        }
+        for name, kind in types.items():
+            if not isinstance(data.get(name), kind):
+                raise LogFormatError(f"field {name!r} is missing or of the wrong type")
+        if data["finish_reason"] not in ("stop", "length", "error"):
+            raise LogFormatError(f"unknown finish_reason {data['finish_reason']!r}")
+        usage = data["usage"]
+        counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+        good = [count for count in counts if type(count) is int and count >= 0]
+        if len(good) != 2:
+            raise LogFormatError("field 'usage' needs 'prompt_tokens' and 'completion_tokens', at least 0")
+        values = {name: data[name] for name in types if name != "usage"}
+        return cls(**values, usage=Usage(good[0], good[1], bool(usage.get("estimated"))))
+
+
+class PromptLog:
+    """Appends records to a file, without secrets.
+
+    Args:
+        path: The file; it and its folder are made when needed, readable by their owner only, for prompts may be
+            private.
+        secrets: Texts never to write, beside the key of the generator that logs here and all that looks like a key.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "prompts.jsonl"
+        >>> hi = [{"role": "user", "content": "hi"}]
+        >>> record = Record(key=prompt_key(hi, SamplingParams(max_tokens=8)), model="m", prompt=hi, text="hunter2!")
+        >>> PromptLog(path, secrets=["hunter2"]).write(record)
+        >>> [record.text for record in read_log(path)]
+        ['[redacted]!']
+    """
+
+    def __init__(self, path: str | os.PathLike[str], secrets: Iterable[str] = ()) -> None:
+        self.path = Path(path)
+        self._secrets = tuple(secrets)
+
+    def __repr__(self) -> str:
+        return f"PromptLog({str(self.path)!r})"
+
+    def write(self, record: Record, secrets: Iterable[str] = ()) -> None:
+        """Append one record.
+
+        Args:
+            record: What to write.
+            secrets: More texts to hide in it.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        data = redact(record.to_dict(), (*self._secrets, *secrets))
+        line = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Opened for each record: a lock belongs to an open file, so threads and forked processes exclude each other.
+        file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            end = os.lseek(file, 0, os.SEEK_END)
+            if end:
+                os.lseek(file, end - 1, os.SEEK_SET)
+                if os.read(file, 1) != b"\n":
+                    line = b"\n" + line
+            while line:
+                line = line[os.write(file, line) :]
+        finally:
+            os.close(file)
+
+
+def prompt_key(prompt: Prompt, params: SamplingParams) -> str:
+    """32 hex digits that name a prompt with its sampling parameters (``n`` apart), the same on every machine."""
+    settings = {item.name: getattr(params, item.name) for item in fields(params) if item.name != "n"}
+    plain = [item if isinstance(item, int) else dict(item) for item in prompt]
+    text = json.dumps([plain, settings], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def read_log(path: str | os.PathLike[str]) -> Iterator[Record]:
+    """The records of a log, in the order of their writing; lines cut short by a crash are skipped with a warning.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        LogFormatError: A line is JSON but no record; the message names file and line.
+    """
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                data = json.loads(line.decode("utf-8"))
+            except (ValueError, RecursionError):
+                logger.warning("%s, line %d: cut short, skipped", path, number)
+                continue
+            try:
+                record = Record.from_dict(data)
+            except LogFormatError as error:
+                raise LogFormatError(f"{path}, line {number}: {error}") from None
+            yield record
+
+
+def usage_of(path: str | os.PathLike[str]) -> Usage:
+    """All tokens on record, for a `Budget` that goes on where an earlier run ended; none where there is no file."""
+    if not Path(path).exists():
+        return Usage()
+    return sum((record.usage for record in read_log(path)), Usage())

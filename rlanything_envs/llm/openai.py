@@ -1,0 +1,315 @@
+"""Text from any service that speaks the OpenAI interface: vLLM, ``transformers serve``, llama.cpp, hosted models.
+
+One background thread does all the waiting; `OpenAIGenerator.generate` and `OpenAIGenerator.agenerate` are two doors
+to it, open to any number of threads at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import importlib.util
+import logging
+import random
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlanything_envs.errors import MissingExtra
+from rlanything_envs.llm import wire
+from rlanything_envs.llm.background import BackgroundLoop
+from rlanything_envs.llm.budget import Budget, Usage
+from rlanything_envs.llm.endpoint import Endpoint, Retries
+from rlanything_envs.llm.errors import GenerationStopped, NotTrainable, RequestFailed, TimedOut
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
+from rlanything_envs.llm.log import PromptLog, Record
+from rlanything_envs.llm.replay import RecordedAnswers, number_samples
+
+if TYPE_CHECKING:
+    from rlanything_envs.llm.client import Client
+
+__all__ = ["OpenAIGenerator"]
+
+logger = logging.getLogger(__name__)
+
+_BUDGET_POLL_S = 0.05
+"""How often a request looks again whether the budget has room; answers take longer than that."""
+
+
+class OpenAIGenerator:
+    """Asks a service over HTTP; safe to share between threads.
+
+    A request that fails for good becomes a completion with ``finish_reason="error"`` and the reason in ``error``, and
+    the others of its batch go on. What makes all requests pointless (a refused key, an empty budget) is raised, with
+    everything answered so far in the exception and in the log.
+
+    Args:
+        endpoint: The service and its model.
+        retries: How patiently to try again.
+        budget: What may be spent; several generators may share one.
+        log: Where to write prompts and answers, each as soon as it is there.
+        recorded: Answers of an earlier run, played instead of asked again: with the same log, an interrupted run goes
+            on where it ended.
+
+    Raises:
+        MissingExtra: The package ``openai`` is not installed, or older than version 3.
+        MissingKey: The environment variable of the key is unset.
+
+    Example:
+        A model served with ``vllm serve Qwen/Qwen3-8B`` or ``transformers serve Qwen/Qwen3-8B``::
+
+            endpoint = Endpoint(model="Qwen/Qwen3-8B", base_url="http://localhost:8000/v1")
+            with OpenAIGenerator(endpoint, log=PromptLog("runs/prompts.jsonl")) as generator:
+                chat = [{"role": "user", "content": "Name a fruit."}]
+                samples = generator.generate([chat], SamplingParams(max_tokens=32, n=2, seed=0))[0]
+
+        Without a service, failures are completions too:
+
+        >>> nobody = Endpoint(model="m", base_url="http://127.0.0.1:9/v1")
+        >>> with OpenAIGenerator(nobody, retries=Retries(attempts=1)) as generator:
+        ...     ((lost,),) = generator.generate([[{"role": "user", "content": "hi"}]], SamplingParams(max_tokens=8))
+        >>> lost.finish_reason
+        'error'
+    """
+
+    trainable = False
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        retries: Retries | None = None,
+        budget: Budget | None = None,
+        log: PromptLog | None = None,
+        recorded: RecordedAnswers | None = None,
+    ) -> None:
+        # httpx2 is what the package openai speaks HTTP with from version 3 on.
+        for package in ("openai", "httpx2"):
+            if importlib.util.find_spec(package) is None:
+                raise MissingExtra(f"OpenAIGenerator needs the package {package}: pip install 'rlanything-envs[llm]'")
+        endpoint.key()
+        self.endpoint = endpoint
+        self.retries = retries or Retries()
+        self.budget = budget or Budget()
+        self.log = log
+        self.recorded = recorded
+        self._service: _Service | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"OpenAIGenerator(model={self.endpoint.model!r}, base_url={self.endpoint.base_url!r})"
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """``params.n`` completions for each prompt, in the order of the prompts.
+
+        Blocks its thread; inside a coroutine use `agenerate`. Chats go to ``/chat/completions``, token ids to
+        ``/completions``. Samples of one prompt get different seeds, made from ``params.seed``.
+
+        Raises:
+            ValueError: A prompt is empty or malformed; nothing has been sent then.
+            BudgetExceeded: The budget ran out; ``completions`` holds what was answered.
+            EndpointRefused: The service refuses key, model or address; as before.
+            MissingKey: The environment variable of the key is unset.
+            OSError: The log cannot be written.
+        """
+        future = self._start(prompts, params)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """The same as `generate` for coroutines; cancelling it ends the requests under way."""
+        return await asyncio.wrap_future(self._start(prompts, params))
+
+    def update_weights(self, source: Any | Path, version: int) -> None:
+        """Always raises NotTrainable: the weights are the service's."""
+        raise NotTrainable(f"{self!r}: the weights belong to the service")
+
+    def close(self) -> None:
+        """Cancel requests under way and close all connections; a later call opens new ones."""
+        with self._lock:
+            service, self._service = self._service, None
+        if service is not None:
+            service.close()
+
+    def __enter__(self) -> OpenAIGenerator:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_service": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+    def _start(
+        self, prompts: Sequence[Prompt], params: SamplingParams
+    ) -> concurrent.futures.Future[list[list[Completion]]]:
+        self.endpoint.key()
+        batch = _Batch([wire.check_prompt(prompt, at) for at, prompt in enumerate(prompts)], params)
+        if self.recorded is not None:
+            batch.found = self.recorded.take(batch.prompts, params)
+        with self._lock:
+            if self._service is None or not self._service.loop.alive:
+                self._service = _Service(self.endpoint)
+            # Within the lock: `close` can only come before or after, never between.
+            return self._service.loop.submit(self._run(batch, self._service))
+
+    async def _run(self, batch: _Batch, service: _Service) -> list[list[Completion]]:
+        size = self.endpoint.samples_per_request
+        jobs = []
+        for at, samples in enumerate(batch.found):
+            missing = [sample for sample, completion in enumerate(samples) if completion is None]
+            jobs += [
+                self._fill(batch, service, at, missing[first : first + size]) for first in range(0, len(missing), size)
+            ]
+        # A failure that is no failure of a request (a full disk, a bug) must not leave requests without a listener.
+        for outcome in await asyncio.gather(*jobs, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+        if batch.halt is not None:
+            raise type(batch.halt)(str(batch.halt), batch.completions())
+        return batch.completions()
+
+    async def _fill(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> None:
+        """Ask for samples of the prompt ``at`` until each has an answer or a failure."""
+        async with service.slots:
+            while missing and batch.halt is None:
+                try:
+                    asked = await self._ask(batch, service, at, missing)
+                except GenerationStopped as halt:
+                    batch.halt = batch.halt or halt
+                    return
+                if asked.failure:
+                    logger.warning("%r, prompt %d: %s", self, at, asked.failure)
+                for sample, choice in zip(missing, asked.choices, strict=False):
+                    text, stopped = cut_at_stop(choice.text, batch.params.stop)
+                    reason = "stop" if stopped and choice.finish_reason == "length" else choice.finish_reason
+                    batch.found[at][sample] = Completion(text, reason, error=choice.error)
+                    self._record(batch, at, sample, asked)
+                    asked = replace(asked, usage=Usage())
+                missing = missing[len(asked.choices) :]
+
+    async def _ask(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Asked:
+        """One request with its retries."""
+        prompt, params, n = batch.prompts[at], batch.params, len(missing)
+        key, first = batch.numbered[at]
+        seed = None if params.seed is None else wire.sample_seed(key, first + missing[0])
+        path, body = wire.request(self.endpoint, prompt, params, n, seed)
+        most = Usage(wire.prompt_tokens(prompt), params.max_tokens * n, estimated=True)
+        loop, spent = asyncio.get_running_loop(), Usage()
+        await self._reserve(most)
+        start = loop.time()
+        for attempt in range(1, self.retries.attempts + 1):
+            used = most
+            try:
+                async with asyncio.timeout_at(start + self.retries.total_s):
+                    answer = await service.client.post(path, body)
+                used = answer.usage or _estimate(most, answer)
+                return _Asked(answer.choices[:n], spent + used, attempt, loop.time() - start)
+            except TimeoutError:
+                failure: RequestFailed = TimedOut(f"no answer within {self.retries.total_s:g} s of Retries.total_s")
+            except RequestFailed as error:
+                failure = error
+                used = most if error.charged else Usage()
+            except GenerationStopped:
+                used = Usage()
+                raise
+            finally:
+                self.budget.settle(most, used)
+            spent += used
+            wait = self.retries.wait_s(attempt, failure.wait_s, random.random())
+            given_up = f"{type(failure).__name__}: {failure} (try {attempt} of {self.retries.attempts}"
+            if not failure.retry or attempt == self.retries.attempts:
+                break
+            if loop.time() + wait >= start + self.retries.total_s:
+                given_up += f", the next would come after {self.retries.total_s:g} s of Retries.total_s"
+                break
+            logger.info("%r, prompt %d: %s), again in %.1f s", self, at, given_up, wait)
+            await asyncio.sleep(wait)
+            await self._reserve(most)
+        lost = wire.Choice("", "error", f"{given_up})")
+        return _Asked((lost,) * n, spent, attempt, loop.time() - start, failure=f"{given_up})")
+
+    async def _reserve(self, most: Usage) -> None:
+        while not self.budget.reserve(most):
+            await asyncio.sleep(_BUDGET_POLL_S)
+
+    def _record(self, batch: _Batch, at: int, sample: int, asked: _Asked) -> None:
+        completion = batch.found[at][sample]
+        if self.log is None or completion is None:
+            return
+        (key, first), params = batch.numbered[at], batch.params
+        record = Record(
+            key=key,
+            sample=first + sample,
+            model=self.endpoint.model,
+            prompt=batch.prompts[at],
+            params={item.name: getattr(params, item.name) for item in fields(params) if item.name != "n"},
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            error=completion.error,
+            usage=asked.usage,
+            attempts=asked.attempts,
+            seconds=round(asked.seconds, 3),
+        )
+        secret = self.endpoint.key()
+        self.log.write(record, [secret] if secret else [])
+
+
+class _Service:
+    """The thread, the connections and the slots of one process."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        from rlanything_envs.llm.client import Client
+
+        self.client: Client = Client(endpoint)
+        self.slots = asyncio.Semaphore(endpoint.concurrency)
+        self.loop = BackgroundLoop(f"llm {endpoint.model}")
+
+    def close(self) -> None:
+        if self.loop.alive:
+            self.loop.submit(self.client.aclose()).result(timeout=5)
+        self.loop.close()
+
+
+@dataclass(slots=True)
+class _Batch:
+    """One call: what was asked, what is known so far, and why to stop early."""
+
+    prompts: list[Prompt]
+    params: SamplingParams
+    numbered: list[tuple[str, int]] = field(init=False)
+    found: list[list[Completion | None]] = field(init=False)
+    halt: GenerationStopped | None = None
+
+    def __post_init__(self) -> None:
+        self.numbered = number_samples(self.prompts, self.params)
+        self.found = [[None] * self.params.n for _ in self.prompts]
+
+    def completions(self) -> list[list[Completion]]:
+        """All samples; those never asked for as errors."""
+        unasked = Completion("", "error", error=f"not asked: {self.halt}")
+        return [[sample or unasked for sample in samples] for samples in self.found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one request brought, its retries included."""
+
+    choices: tuple[wire.Choice, ...]
+    usage: Usage
+    attempts: int
+    seconds: float
+    failure: str = ""
+
+
+def _estimate(most: Usage, answer: wire.Answer) -> Usage:
+    written = sum(wire.text_tokens(choice.text) for choice in answer.choices)
+    return Usage(most.prompt_tokens, written, estimated=True)

@@ -1,0 +1,197 @@
+"""Generators that need no model: answers from a log, and answers from a script."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rlanything_envs.llm.errors import NoAnswer, NotTrainable
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
+from rlanything_envs.llm.log import prompt_key, read_log
+
+__all__ = ["RecordedAnswers", "ReplayGenerator", "ScriptedGenerator", "number_samples"]
+
+
+def number_samples(prompts: Sequence[Prompt], params: SamplingParams) -> list[tuple[str, int]]:
+    """For each prompt its `prompt_key` and the number of its first sample.
+
+    The same prompt twice in one call counts its samples on, so that each has a seed and a record of its own.
+    """
+    seen: dict[str, int] = defaultdict(int)
+    numbered = []
+    for prompt in prompts:
+        key = prompt_key(prompt, params)
+        numbered.append((key, seen[key]))
+        seen[key] += params.n
+    return numbered
+
+
+class RecordedAnswers:
+    """The answers of a log, each to be taken once.
+
+    They are found by prompt, sampling parameters and number of the sample. What was asked in several calls comes back
+    in the order of writing; a call with a seed of its own is unmistakable.
+
+    Args:
+        path: A log that `PromptLog` wrote; it is read once, now. A missing file has no answers.
+        model: Take only answers of this model.
+
+    Raises:
+        LogFormatError: The file is no such log.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], model: str | None = None) -> None:
+        self.path = Path(path)
+        self._answers: dict[tuple[str, int], deque[Completion]] = defaultdict(deque)
+        self._lock = threading.Lock()
+        if self.path.exists():
+            for record in read_log(self.path):
+                if model is None or record.model == model:
+                    completion = Completion(record.text, record.finish_reason, error=record.error)
+                    self._answers[record.key, record.sample].append(completion)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return sum(map(len, self._answers.values()))
+
+    def take(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion | None]]:
+        """For each prompt its ``params.n`` samples, None where there is no answer on record."""
+        numbered = number_samples(prompts, params)
+        with self._lock:
+            return [
+                [queue.popleft() if (queue := self._answers.get((key, first + i))) else None for i in range(params.n)]
+                for key, first in numbered
+            ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+
+class ReplayGenerator:
+    """Plays the answers of a log again, failures included: a run that asks the same takes the same course, offline.
+
+    To go on live where a log ends, give the answers to the generator that wrote it
+    (``OpenAIGenerator(..., recorded=RecordedAnswers(path))``).
+
+    Args:
+        path: A log that `PromptLog` wrote.
+        model: Play only answers of this model.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        LogFormatError: The file is no such log.
+
+    Example:
+        >>> import tempfile
+        >>> from rlanything_envs.llm import PromptLog, Record
+        >>> hi = [{"role": "user", "content": "hi"}]
+        >>> params = SamplingParams(max_tokens=8, seed=1)
+        >>> path = Path(tempfile.mkdtemp()) / "prompts.jsonl"
+        >>> PromptLog(path).write(Record(key=prompt_key(hi, params), prompt=hi, text="Hello.", model="m"))
+        >>> ReplayGenerator(path).generate([hi], params)[0][0].text
+        'Hello.'
+    """
+
+    trainable = False
+
+    def __init__(self, path: str | os.PathLike[str], model: str | None = None) -> None:
+        if not Path(path).exists():
+            raise FileNotFoundError(f"no log of prompts at {path}")
+        self._answers = RecordedAnswers(path, model)
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """``params.n`` completions for each prompt, in the order of the prompts.
+
+        Raises:
+            NoAnswer: A sample is not on record.
+        """
+        found: list[list[Completion]] = []
+        for at, samples in enumerate(self._answers.take(prompts, params)):
+            known = [sample for sample in samples if sample is not None]
+            if len(known) < params.n:
+                raise NoAnswer(
+                    f"{self._answers.path} has {len(known)} of {params.n} answers to prompt {at} (key "
+                    f"{prompt_key(prompts[at], params)}): this run asks something that the recorded one did not"
+                )
+            found.append(known)
+        return found
+
+    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """The same as `generate`; it never waits."""
+        return self.generate(prompts, params)
+
+    def update_weights(self, source: Any | Path, version: int) -> None:
+        """Always raises NotTrainable."""
+        raise NotTrainable("recorded answers have no weights to update")
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+class ScriptedGenerator:
+    """Answers from a list, in its order, or from a function: for tests and for runs without a model.
+
+    Args:
+        answers: Texts or completions, one per sample; or a function of a prompt and the number of the sample among
+            those for this prompt. Stop texts cut the answers as they would cut a model's.
+
+    Example:
+        >>> shout = ScriptedGenerator(lambda prompt, sample: prompt[-1]["content"].upper())
+        >>> shout.generate([[{"role": "user", "content": "hi"}]], SamplingParams(max_tokens=8, n=2))[0][1].text
+        'HI'
+    """
+
+    trainable = False
+
+    def __init__(self, answers: Sequence[str | Completion] | Callable[[Any, int], str | Completion]) -> None:
+        if isinstance(answers, str):
+            raise ValueError("ScriptedGenerator: one text is no list of answers; write [text]")
+        self._answers = answers if callable(answers) else tuple(answers)
+        self._used = 0
+        self._lock = threading.Lock()
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """``params.n`` completions for each prompt, in the order of the prompts.
+
+        Raises:
+            NoAnswer: The list is used up.
+        """
+        with self._lock:
+            return [[self._next(prompt, sample, params) for sample in range(params.n)] for prompt in prompts]
+
+    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """The same as `generate`; it never waits."""
+        return self.generate(prompts, params)
+
+    def update_weights(self, source: Any | Path, version: int) -> None:
+        """Always raises NotTrainable."""
+        raise NotTrainable("a script has no weights to update")
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def _next(self, prompt: Prompt, sample: int, params: SamplingParams) -> Completion:
+        if callable(self._answers):
+            answer = self._answers(prompt, sample)
+        elif self._used < len(self._answers):
+            answer = self._answers[self._used]
+            self._used += 1
+        else:
+            raise NoAnswer(f"all {self._used} scripted answers are used up")
+        completion = answer if isinstance(answer, Completion) else Completion(answer, "stop")
+        text, stopped = cut_at_stop(completion.text, params.stop)
+        return replace(completion, text=text, finish_reason="stop") if stopped else completion
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())

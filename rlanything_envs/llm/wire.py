@@ -1,0 +1,230 @@
+"""The OpenAI-compatible interface on the wire: request bodies out, checked answers in.
+
+What arrives is untrusted: nothing of it is used before its encoding, shape and types have been checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+from rlanything_envs.llm.budget import Usage
+from rlanything_envs.llm.endpoint import Endpoint
+from rlanything_envs.llm.errors import MalformedAnswer, RequestFailed, RequestRejected, ServerBusy
+from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams
+
+__all__ = [
+    "Answer",
+    "Choice",
+    "check_prompt",
+    "parse_answer",
+    "prompt_tokens",
+    "request",
+    "retry_after",
+    "sample_seed",
+    "text_tokens",
+]
+
+_BYTES_PER_TOKEN = 4
+"""English text in today's vocabularies; estimates alone rest on it."""
+
+_TOKENS_PER_MESSAGE = 8
+"""Room for the role marks of chat templates, which use 3 to 6 tokens a message."""
+
+_MOST_TOKENS = 2**40
+"""A service that reports more than this for one request is not believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One completion as the service sent it; ``error`` says why ``finish_reason`` is ``error``."""
+
+    text: str
+    finish_reason: Literal["stop", "length", "error"]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Choices in the service's order, at least one, and the usage where it was reported."""
+
+    choices: tuple[Choice, ...]
+    usage: Usage | None
+
+
+def check_prompt(prompt: Prompt, at: int) -> Prompt:
+    """A copy of a prompt in plain lists and dicts.
+
+    Args:
+        prompt: A chat or token ids.
+        at: Position in the batch, for the message.
+
+    Raises:
+        ValueError: It is empty, neither chat nor token ids, or holds text that UTF-8 cannot encode.
+    """
+    items: Any = prompt  # untrusted, whatever its annotation
+    if isinstance(items, (str, bytes)) or not isinstance(items, Sequence) or not items:
+        raise ValueError(f"prompt {at}: a prompt is a list of at least one message or token id")
+    if all(type(token) is int and token >= 0 for token in items):
+        return list(items)
+    messages: list[dict[str, str]] = []
+    for message in items:
+        good = isinstance(message, Mapping) and {"role", "content"} <= message.keys()
+        if not good or not all(isinstance(text, str) for item in message.items() for text in item):
+            raise ValueError(f"prompt {at}: each message is a mapping of texts with 'role' and 'content'")
+        messages.append(dict(message))
+    try:
+        json.dumps(messages, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"prompt {at}: its text holds half of a surrogate pair, which UTF-8 cannot encode") from None
+    return messages
+
+
+def prompt_tokens(prompt: Prompt) -> int:
+    """Tokens of a prompt: exact for ids, an estimate for a chat."""
+    if isinstance(prompt[0], int):
+        return len(prompt)
+    messages: Messages = prompt  # type: ignore[assignment]
+    size = sum(len(value.encode()) for message in messages for value in message.values())
+    return math.ceil(size / _BYTES_PER_TOKEN) + _TOKENS_PER_MESSAGE * len(messages)
+
+
+def text_tokens(text: str) -> int:
+    """Tokens of a text, an estimate."""
+    return math.ceil(len(text.encode()) / _BYTES_PER_TOKEN)
+
+
+def sample_seed(key: str, sample: int) -> int:
+    """The seed of one sample of a prompt, in the 31 bits that every service takes.
+
+    Args:
+        key: `rlanything_envs.llm.log.prompt_key`, which stands for prompt, sampling parameters and their seed: two
+            prompts of a batch do not share their luck.
+        sample: Number of the sample.
+    """
+    return int.from_bytes(hashlib.sha256(f"{key} {sample}".encode()).digest()[:4]) >> 1
+
+
+def request(
+    endpoint: Endpoint, prompt: Prompt, params: SamplingParams, n: int, seed: int | None
+) -> tuple[str, dict[str, Any]]:
+    """Path and body of the request for ``n`` samples.
+
+    Chats go to ``/chat/completions``, token ids to ``/completions``. Temperature and ``top_p`` are always said, for
+    services have defaults of their own.
+    """
+    body: dict[str, Any] = {
+        "model": endpoint.model,
+        endpoint.max_tokens_field: params.max_tokens,
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+    }
+    if isinstance(prompt[0], int):
+        path, body["prompt"] = "/completions", prompt
+    else:
+        path, body["messages"] = "/chat/completions", prompt
+    if params.top_k:
+        body["top_k"] = params.top_k
+    if params.stop:
+        body["stop"] = list(params.stop)
+    if seed is not None:
+        body["seed"] = seed
+    if n > 1:
+        body["n"] = n
+    body.update(endpoint.extra)
+    return path, {name: value for name, value in body.items() if value is not None}
+
+
+def parse_answer(body: bytes) -> Answer:
+    """Check and read the body of a response of status 200.
+
+    Raises:
+        MalformedAnswer: It is no UTF-8, no JSON, or not of the agreed shape.
+        RequestFailed: It reports an error in spite of its status, as some gateways do.
+    """
+    try:
+        # Deep nesting ends in RecursionError, a number of thousands of digits in ValueError.
+        content = json.loads(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise MalformedAnswer(f"the answer is not UTF-8 at byte {error.start} of {len(body)}") from None
+    except (ValueError, RecursionError) as error:
+        raise MalformedAnswer(f"the answer of {len(body)} bytes is not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise MalformedAnswer(f"the answer is a JSON {type(content).__name__}, expected an object")
+    if content.get("error") and not content.get("choices"):
+        raise _reported(content["error"])
+    choices = content.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise MalformedAnswer("the answer's 'choices' is not a list of at least one")
+    return Answer(tuple(_choice(choice, at) for at, choice in enumerate(choices)), _usage(content.get("usage")))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a response asks to wait (``retry-after-ms``, else ``Retry-After``: seconds or an HTTP date).
+
+    None without such a header, and for one that makes no sense.
+    """
+    for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) * scale
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(text).timestamp() - time.time()
+            except (ValueError, TypeError, OverflowError):
+                continue
+        if not math.isnan(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def _choice(choice: Any, at: int) -> Choice:
+    if not isinstance(choice, dict):
+        raise MalformedAnswer(f"choice {at} is not an object")
+    if "text" in choice:
+        text = choice["text"]
+    elif isinstance(message := choice.get("message"), dict):
+        # A model that spent its tokens on reasoning has no content, and some services leave the field out.
+        text = message.get("content")
+    else:
+        raise MalformedAnswer(f"choice {at} has neither 'message' nor 'text'")
+    if text is None:
+        text = ""
+    if not isinstance(text, str):
+        raise MalformedAnswer(f"choice {at}: its text is a JSON {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise MalformedAnswer(f"choice {at}: its text holds half of a surrogate pair") from None
+    reason = choice.get("finish_reason")
+    if reason == "length":
+        return Choice(text, "length")
+    if reason in ("content_filter", "error", "abort"):
+        return Choice(text, "error", f"the service ended the completion with finish_reason {reason!r}")
+    return Choice(text, "stop")
+
+
+def _usage(usage: Any) -> Usage | None:
+    """Reported usage; None where it is missing or cannot be true."""
+    if not isinstance(usage, dict):
+        return None
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    good = [count for count in counts if type(count) is int and 0 <= count <= _MOST_TOKENS]
+    return Usage(good[0], good[1]) if len(good) == 2 else None
+
+
+def _reported(error: Any) -> RequestFailed:
+    code = error.get("code") if isinstance(error, dict) else None
+    text = error.get("message") if isinstance(error, dict) else error
+    message = f"the service reports an error with status 200: {str(text)[:500]}"
+    if type(code) is int and 400 <= code < 500 and code not in (408, 425, 429):
+        return RequestRejected(message)
+    return ServerBusy(message)
