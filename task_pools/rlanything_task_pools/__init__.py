@@ -1,18 +1,20 @@
 """Tasks as data: typed, hashed, with lineage, and the pool that keeps them."""
 
-from rlanything_task_pools.domain import Domain, UnknownDomain, domain_names, get_domain
-from rlanything_task_pools.pool import (
+from rlanything_task_pools.domain import Domain, UnknownDomain, UnknownOperator, domain_names, get_domain
+from rlanything_task_pools.errors import (
     CandidateError,
     EmptyPool,
+    ExportError,
+    MissingExtra,
     PoolError,
     PoolExists,
     PoolMissing,
     PoolVersionError,
-    TaskPool,
     UnknownSlot,
     UnknownTask,
 )
-from rlanything_task_pools.records import Event, OutcomeRecord
+from rlanything_task_pools.pool import TaskPool
+from rlanything_task_pools.records import Event, OutcomeRecord, Version
 from rlanything_task_pools.task import Outcome, Rejection, Rewrite, Task, TaskFormatError
 
 __all__ = [
@@ -20,6 +22,8 @@ __all__ = [
     "Domain",
     "EmptyPool",
     "Event",
+    "ExportError",
+    "MissingExtra",
     "Outcome",
     "OutcomeRecord",
     "PoolError",
@@ -32,8 +36,10 @@ __all__ = [
     "TaskFormatError",
     "TaskPool",
     "UnknownDomain",
+    "UnknownOperator",
     "UnknownSlot",
     "UnknownTask",
+    "Version",
     "domain_names",
     "get_domain",
 ]

@@ -1,9 +1,9 @@
 """The domain protocol: all that a curriculum, a loop or a command line knows of a domain."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,10 @@ class UnknownDomain(LookupError):
     """No installed package announces a domain of this name."""
 
     # LookupError is an Exception whose str() is the plain message (KeyError would quote it).
+
+
+class UnknownOperator(ValueError):
+    """A domain has no rewrite operator of this name."""
 
 
 @runtime_checkable
@@ -33,12 +37,29 @@ class Domain(Protocol):
         """The Gymnasium id of the environment that plays these tasks."""
         ...
 
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Names of the ways to rewrite a task that are enabled."""
+        ...
+
+    def with_operators(self, names: Iterable[str]) -> Self:
+        """The same domain with these rewrite operators enabled and no others.
+
+        Raises:
+            UnknownOperator: There is no such operator; the message lists them.
+        """
+        ...
+
     def generate(self, seed: int, split: str = "train", **knobs: Any) -> Task:
         """The task of a seed: the same on every machine."""
         ...
 
     def describe(self, task: Task) -> str:
         """The task and its world in words, for the prompt of a rewriter."""
+        ...
+
+    def proposal_schema(self, task: Task) -> Mapping[str, Any]:
+        """JSON schema of the proposals `validate` reads for this task, for the prompt of a rewriter."""
         ...
 
     def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
@@ -55,6 +76,10 @@ class Domain(Protocol):
         critique: str = "",
     ) -> Task | Rejection:
         """The proposed rewrite of ``task`` as a proved task, or why it is none. Proposals are untrusted."""
+        ...
+
+    def verify(self, task: Task) -> str | None:
+        """What is wrong with a task of unknown origin, in a sentence; None when its proof solves it."""
         ...
 
     def load(self, source: str | os.PathLike[str]) -> Task:

@@ -1,4 +1,4 @@
-"""What the pool's file holds: its tables, and the typed rows of its two logs."""
+"""What a pool remembers, as typed rows: decisions, outcomes, and the versions of a slot's task."""
 
 import json
 import zlib
@@ -6,34 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from rlanything_task_pools.frozen import FrozenDict, canonical_json
-from rlanything_task_pools.task import Outcome
+from rlanything_task_pools.task import MAX_JSON_BYTES, Outcome, Task, TaskFormatError
 
 EventKind = Literal["proposed", "accepted", "rejected", "discarded"]
-
-APPLICATION_ID = 0x524C4150
-"""Marks an SQLite file as a task pool: the letters RLAP."""
-
-SCHEMA_VERSION = 1
-"""Changes whenever the tables do; a pool of another version is not opened."""
-
-SCHEMA = (
-    "CREATE TABLE tasks (id TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE versions (version INTEGER PRIMARY KEY, slot INTEGER NOT NULL, "
-    "task TEXT NOT NULL REFERENCES tasks (id), lineage BLOB NOT NULL)",
-    "CREATE INDEX versions_task ON versions (task)",
-    "CREATE INDEX versions_slot ON versions (slot, task)",
-    "CREATE TABLE slots (slot INTEGER PRIMARY KEY, root INTEGER NOT NULL REFERENCES versions (version), "
-    "active INTEGER NOT NULL REFERENCES versions (version), "
-    "candidate INTEGER REFERENCES versions (version))",
-    "CREATE TABLE events (event INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, "
-    "slot INTEGER NOT NULL REFERENCES slots (slot), version INTEGER NOT NULL REFERENCES versions (version), "
-    "task TEXT NOT NULL, reason TEXT NOT NULL, stats TEXT NOT NULL)",
-    "CREATE INDEX events_slot ON events (slot)",
-    "CREATE TABLE outcomes (outcome INTEGER PRIMARY KEY AUTOINCREMENT, event INTEGER NOT NULL, "
-    "slot INTEGER NOT NULL REFERENCES slots (slot), task TEXT NOT NULL REFERENCES tasks (id), "
-    "role TEXT NOT NULL, success INTEGER, score REAL NOT NULL, steps INTEGER NOT NULL, actor TEXT NOT NULL)",
-    "CREATE INDEX outcomes_slot ON outcomes (slot, task)",
-)
 
 
 def pack(value: object) -> bytes:
@@ -42,8 +17,17 @@ def pack(value: object) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """The object that `pack` was given."""
-    value: dict[str, Any] = json.loads(zlib.decompress(data))
+    """The object that `pack` was given.
+
+    Raises:
+        TaskFormatError: The bytes are something else, or would unpack to more than a task may hold.
+    """
+    unpacker = zlib.decompressobj()
+    try:
+        value: dict[str, Any] = json.loads(unpacker.decompress(data, MAX_JSON_BYTES))
+    except (zlib.error, ValueError, TypeError, RecursionError) as error:
+        problem = str(error) if unpacker.eof else f"cut short, or more than {MAX_JSON_BYTES} bytes"
+        raise TaskFormatError(f"packed task: {problem}") from None
     return value
 
 
@@ -79,11 +63,13 @@ class OutcomeRecord:
     slot: int
     task_id: str
     outcome: Outcome
+    batch: int
+    """Index of the first outcome recorded in the same call: one number for each group of episodes."""
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Self:
         """From a row of the outcomes table."""
-        index, event, slot, task_id, role, success, score, steps, actor = row
+        index, event, slot, task_id, role, success, score, steps, actor, batch = row
         outcome = Outcome(
             success=None if success is None else bool(success),
             score=score,
@@ -91,4 +77,28 @@ class OutcomeRecord:
             actor=actor,
             role=role,
         )
-        return cls(index, event, slot, task_id, outcome)
+        return cls(index, event, slot, task_id, outcome, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One task in the history of a slot, with what became of it; the edges of a lineage tree."""
+
+    index: int
+    slot: int
+    task: Task
+    parent: int | None
+    """Index of the version it is a rewrite of; None for the root."""
+    proposed: Event | None
+    """None for the root."""
+    decided: Event | None
+    """None for the root and while the candidate waits."""
+
+    @property
+    def state(self) -> Literal["root", "pending", "accepted", "rejected"]:
+        """What became of it."""
+        if self.proposed is None:
+            return "root"
+        if self.decided is None:
+            return "pending"
+        return "accepted" if self.decided.kind == "accepted" else "rejected"

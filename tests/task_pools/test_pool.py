@@ -3,48 +3,26 @@
 import multiprocessing
 import os
 import pickle
-import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from toy_tasks import child, outcome, root
 
 from rlanything_task_pools import (
     CandidateError,
     EmptyPool,
-    Outcome,
     PoolError,
     PoolExists,
     PoolMissing,
     PoolVersionError,
     Rejection,
     Rewrite,
-    Task,
     TaskPool,
     UnknownSlot,
     UnknownTask,
 )
-
-
-def root(number: int) -> Task:
-    return Task(domain="toy", goal=f"reach {number}", payload={"target": number}, proof=("go",), traits={"n": number})
-
-
-def child(parent: Task, target: int, direction: str = "easier") -> Task:
-    rewrite = Rewrite(direction=direction, author="scripted", change={"target": target}, critique="too far")
-    return Task(
-        domain="toy", goal=f"reach {target}", payload={"target": target}, proof=("go", "on"),
-        parent=parent.id, root=parent.root or parent.id, rewrite=rewrite,
-    )  # fmt: skip
-
-
-def outcome(success: bool | None = True, role: str = "active") -> Outcome:
-    return Outcome(success=success, score=float(bool(success)), steps=4, actor="policy-1", role=role)
 
 
 @pytest.fixture
@@ -206,6 +184,66 @@ def test_outcomes_and_their_filters(pool: TaskPool) -> None:
     assert (pool.counts()["outcomes"], pool.counts()["errors"]) == (6, 1)
 
 
+def test_versions_tell_what_became_of_every_rewrite(pool: TaskPool) -> None:
+    first, second, third = child(root(0), 10), child(root(0), 11), child(child(root(0), 11), 12)
+    pool.propose(0, first)
+    pool.reject(0, "not-easier")
+    pool.discard(0, Rejection(reason="unsolvable"))
+    pool.propose(0, second)
+    pool.accept(0, "easier")
+    pool.propose(0, third)
+    versions = pool.versions(0)
+    assert [version.task for version in versions] == [root(0), first, second, third]
+    assert [version.state for version in versions] == ["root", "rejected", "accepted", "pending"]
+    by_index = {version.index: version for version in versions}
+    parents = [by_index[version.parent].task.id if version.parent else None for version in versions]
+    assert parents == [None, root(0).id, root(0).id, second.id]
+    assert [version.decided.reason if version.decided else None for version in versions] == [
+        None, "not-easier", "easier", None,
+    ]  # fmt: skip
+    assert pool.versions(1)[0].task == root(1)
+    with pytest.raises(UnknownSlot):
+        pool.versions(9)
+
+
+def test_a_group_is_what_one_call_records(pool: TaskPool) -> None:
+    pool.record(0, root(0).id, [outcome()] * 3)
+    pool.record(0, root(0).id, [outcome()] * 2)
+    pool.record(0, root(0).id, [])
+    pool.record(1, root(1).id, [outcome()])
+    assert [record.batch for record in pool.outcomes()] == [1, 1, 1, 4, 4, 6]
+
+
+def test_a_snapshot_sees_one_moment(pool: TaskPool) -> None:
+    with TaskPool.open(pool.path) as other:
+        with pool.snapshot():
+            before = pool.counts()
+            other.record(0, root(0).id, [outcome()])
+            other.propose(0, child(root(0), 10))
+            assert pool.counts() == before
+            assert pool.candidate(0) is None
+        assert pool.counts()["outcomes"] == 1
+        assert pool.candidate(0) == child(root(0), 10)
+
+
+def test_unpacked_tasks_are_kept_and_never_stale(pool: TaskPool, tmp_path: Path) -> None:
+    assert pool.active(0) is pool.active(0)
+    copy = pool.copy(tmp_path / "copy.db")
+    pool.propose(0, child(root(0), 10))
+    assert pool.candidate(0) is pool.candidate(0)
+    pool.accept(0, "ok")
+    with TaskPool.open(pool.path) as other:  # another process goes back and on, with the same version numbers
+        other.restore(copy)
+        assert pool.active(0) == root(0)
+        other.propose(0, child(root(0), 20))
+        assert pool.candidate(0) == child(root(0), 20)
+        other.accept(0, "ok")
+    assert pool.active(0) == child(root(0), 20)
+    with TaskPool.create(tmp_path / "many.db", [root(n) for n in range(300)]) as many:
+        assert [many.active(slot) for slot in many.slots] == [root(n) for n in range(300)]
+        assert len(many._tasks) == 128
+
+
 # checkpoints
 
 
@@ -241,86 +279,6 @@ def test_a_copy_is_a_pool(pool: TaskPool, tmp_path: Path) -> None:
 
 
 # processes
-
-WRITER = """
-import sys
-from rlanything_task_pools import *
-sys.path.insert(0, {folder!r})
-from test_pool import child, outcome
-pool = TaskPool.open({path!r})
-print("ready", flush=True)
-n = 1000
-while True:
-    n += 1
-    task = pool.active(0)
-    pool.record(0, task.id, [outcome(), outcome(False)])
-    if pool.candidate(0) is None:
-        pool.propose(0, child(task, n))
-    pool.record(0, pool.candidate(0).id, [outcome(True, "candidate")] * 3)
-    pool.accept(0, "ok") if n % 2 else pool.reject(0, "no")
-"""
-
-
-def consistent(path: Path) -> int:
-    """Check the invariants of a pool that `WRITER` worked on; gives the number of events."""
-    with sqlite3.connect(path) as db:
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
-    with TaskPool.open(path) as pool:
-        events = pool.events()
-        counts = pool.counts()
-        assert [event.index for event in events] == list(range(1, len(events) + 1))
-        assert counts["proposed"] - counts["accepted"] - counts["rejected"] == counts["pending"]
-        assert len(pool.history(0)) == counts["accepted"] + 1
-        assert pool.history(0)[-1] == pool.active(0)
-        for parent, task in zip(pool.history(0), pool.history(0)[1:], strict=False):
-            assert task.parent == parent.id
-        assert len(pool.outcomes(role="active")) % 2 == 0
-        assert len(pool.outcomes(role="candidate")) % 3 == 0
-        return len(events)
-
-
-def test_kill_at_random_moments(pool: TaskPool, tmp_path: Path) -> None:
-    rng = random.Random(0)
-    path, seen = pool.path, 0
-    pool.close()
-    code = WRITER.format(path=str(path), folder=str(Path(__file__).parent))
-    for _ in range(6):
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == "ready\n"
-            time.sleep(0.02 + rng.random() * 0.15)
-            os.kill(writer.pid, signal.SIGKILL)
-        assert writer.returncode == -signal.SIGKILL
-        now = consistent(path)
-        assert now > seen
-        seen = now
-
-
-def test_kill_while_creating(tmp_path: Path) -> None:
-    code = """
-import sys
-from rlanything_task_pools import TaskPool
-sys.path.insert(0, {folder!r})
-from test_pool import root
-tasks = [root(n) for n in range(400)]
-print("ready", flush=True)
-TaskPool.create({path!r}, tasks)
-"""
-    rng = random.Random(1)
-    for number in range(4):
-        path = tmp_path / f"{number}.db"
-        script = code.format(path=str(path), folder=str(Path(__file__).parent))
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            writer.stdout.readline()
-            time.sleep(rng.random() * 0.03)
-            os.kill(writer.pid, signal.SIGKILL)
-        try:
-            made = TaskPool.open(path)
-        except PoolMissing:
-            made = TaskPool.create(path, [root(n) for n in range(400)])
-        assert len(made.slots) == 400
 
 
 def _write(path: Path, slot: int, rounds: int) -> None:

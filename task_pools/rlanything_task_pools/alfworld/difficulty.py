@@ -6,19 +6,21 @@
 - *search*: expected number of further actions to find things for one that does not. With ``copies`` things
   spread evenly over places that cost ``N`` actions to look into (one to go there, one more to open a door),
   the first ``need`` of them turn up after ``need * (N + 1) / (copies + 1)`` on average. Only places where
-  such a thing may be count. For ``look`` the lamp has to be found as well.
+  such a thing may be count. What is in hand need not be found. For ``look`` the lamp has to be found as well.
 - *phase*: what an agent has to know besides carrying things about: 2 for clean, heat, cool and two.
 
 The weights are a convention, not a measurement of an agent: agents differ, and acceptance by rollouts has
-the last word. 0.4 discounts the search because visible things and common sense shorten it.
+the last word. 0.4 discounts the search because visible things and common sense shorten it. Rewrites that add
+things count each one as a quarter of an action (`CLUTTER_WEIGHT`): more to read, and more wrong commands to give.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rlanything_verifiers.alfworld.goal import Goal, GoalKind
-from rlanything_verifiers.alfworld.scene import Receptacle, Scene
+from rlanything_verifiers.alfworld.scene import MAX_THINGS, Receptacle, Scene, Thing
 
 SEARCH_WEIGHT = 0.4
+CLUTTER_WEIGHT = 0.25
 PHASE: dict[GoalKind, float] = {
     "simple": 0.0,
     "look": 0.0,
@@ -43,23 +45,40 @@ def need(kind: GoalKind) -> int:
     return 2 if kind == "two" else 1
 
 
+def in_reach(scene: Scene) -> list[Thing]:
+    """The things that can be had: in the hand, or to be taken."""
+    return [thing for thing in scene.things if thing.pickupable and (thing.receptacles or thing.id == scene.holding)]
+
+
 def reachable(scene: Scene, object_type: str) -> int:
-    """How many things of a type can be taken."""
-    return sum(thing.type == object_type and thing.pickupable and bool(thing.receptacles) for thing in scene.things)
+    """How many things of a type can be had."""
+    return sum(thing.type == object_type for thing in in_reach(scene))
 
 
 def search(scene: Scene, goal: Goal) -> float:
     """Expected actions to find what a goal needs, without knowing where it is."""
     places = [item for item in scene.receptacles if (item.type, goal.object_type) in scene.can_contain]
-    cost = _expected(places, need(goal.kind), reachable(scene, goal.object_type))
+    held = sum(thing.id == scene.holding and thing.type == goal.object_type for thing in scene.things)
+    cost = _expected(places, need(goal.kind) - held, reachable(scene, goal.object_type) - held)
     if goal.kind == "look":
         lamps = sum(thing.type == goal.receptacle_type and bool(thing.receptacles) for thing in scene.things)
-        cost += _expected([item for item in scene.receptacles if not item.openable], 1, lamps)
+        cost += _expected([item for item in scene.receptacles if not is_shut(item)], 1, lamps)
     return cost
 
 
 def _expected(places: Sequence[Receptacle], wanted: int, copies: int) -> float:
-    return wanted * (sum(1 + item.openable for item in places) + 1) / (copies + 1)
+    return wanted * (sum(1 + is_shut(item) for item in places) + 1) / (copies + 1)
+
+
+def is_shut(receptacle: Receptacle) -> bool:
+    """Whether a door has to be opened to see what is in there."""
+    return receptacle.openable and not receptacle.opened
+
+
+def clutter(traits: Mapping[str, object]) -> int:
+    """How many things rewrites added to a task's scene, less those they removed, the wanted type aside."""
+    number = traits.get("clutter", 0)
+    return max(-MAX_THINGS, min(number, MAX_THINGS)) if isinstance(number, int) else 0
 
 
 def difficulty(scene: Scene, goal: Goal, plan_length: float | None = None) -> float:

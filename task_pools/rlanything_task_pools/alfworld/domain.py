@@ -2,20 +2,37 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld import generate, official, rewrite
+from rlanything_task_pools.alfworld import generate, official, proof, rewrite
+from rlanything_task_pools.alfworld.difficulty import is_shut
+from rlanything_task_pools.alfworld.operators import DEFAULT, check_operators
 from rlanything_task_pools.task import Direction, Rejection, Task
 
 
 class AlfWorldDomain:
-    """Household tasks in text; see `Domain` for what the methods promise."""
+    """Household tasks in text; see `Domain` for what the methods promise.
+
+    Args:
+        operators: Ways to rewrite a task: ``goal`` (any part of it), ``types`` (its object and receptacle, the
+            swap of the paper), ``kind`` (of task), ``scene``, ``start``.
+
+    Raises:
+        UnknownOperator: There is no operator of a name.
+    """
 
     name = "alfworld"
     env_id = "RLAnything/AlfWorld-v0"
+
+    def __init__(self, operators: Iterable[str] = DEFAULT) -> None:
+        self.operators = check_operators(operators)
+
+    def with_operators(self, names: Iterable[str]) -> "AlfWorldDomain":
+        """The same domain with other rewrite operators."""
+        return AlfWorldDomain(names)
 
     def generate(self, seed: int, split: str = "train", **knobs: Any) -> Task:
         """The task of a seed; the knobs are those of `Knobs`.
@@ -25,9 +42,13 @@ class AlfWorldDomain:
         """
         return generate.generate(seed, split, **knobs)
 
-    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, str]]:
-        """Other goals on the same scene, nearest step in difficulty first."""
-        return rewrite.propose(task, direction, rng)
+    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
+        """Rewrites by the enabled operators, nearest step in difficulty first."""
+        return rewrite.propose(task, direction, rng, self.operators)
+
+    def proposal_schema(self, task: Task) -> dict[str, Any]:
+        """JSON schema of a rewrite by the enabled operators."""
+        return rewrite.proposal_schema(task, self.operators)
 
     def validate(
         self,
@@ -38,8 +59,14 @@ class AlfWorldDomain:
         author: str,
         critique: str = "",
     ) -> Task | Rejection:
-        """The proposed goal as a proved task, or the reason why it is none."""
-        return rewrite.validate(task, proposal, direction=direction, author=author, critique=critique)
+        """The proposed rewrite as a proved task, or the reason why it is none."""
+        return rewrite.validate(
+            task, proposal, direction=direction, author=author, critique=critique, operators=self.operators
+        )
+
+    def verify(self, task: Task) -> str | None:
+        """Play the proof of a task in a fresh world."""
+        return proof.flaw(task)
 
     def load(self, source: str | os.PathLike[str]) -> Task:
         """The task of a ``game.tw-pddl`` file.
@@ -53,7 +80,7 @@ class AlfWorldDomain:
         """The goal, what the room has, what lies where and what may be done, for a rewriter's prompt."""
         scene, goal = rewrite.scene_and_goal(task)
         kinds = Counter(item.type for item in scene.receptacles)
-        doors = Counter(item.type for item in scene.receptacles if item.openable)
+        doors = Counter(item.type for item in scene.receptacles if is_shut(item))
         home = {item.id: item.type for item in scene.receptacles}
         lines = [
             f"Goal: {task.goal} ({', '.join(f'{name} {value}' for name, value in goal.to_dict().items())})",
@@ -73,6 +100,8 @@ class AlfWorldDomain:
         for kind in sorted(groups):
             where = ", ".join(f"{n} in {place}" for place, n in sorted(Counter(groups[kind]).items()))
             lines.append(f"- {kind}: {where}" + (f" ({', '.join(able[kind])})" if able[kind] else ""))
+        if scene.holding is not None:
+            lines.append(f"In the agent's hand: {next(t.type for t in scene.things if t.id == scene.holding)}")
         lamps = sorted({thing.type for thing in scene.things if thing.toggleable and thing.receptacles})
         if lamps:
             lines.append(f"Lamps: {', '.join(lamps)}")

@@ -1,107 +1,55 @@
-"""Rewrites: another goal on the same scene, harder or easier; validated whoever proposes it."""
+"""Rewrites: another goal, another room or another start, harder or easier; validated whoever proposes it."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.difficulty import difficulty
-from rlanything_task_pools.alfworld.generate import AFFORDANCE, STATION, goal_traits
-from rlanything_task_pools.alfworld.household import held_out
+from rlanything_task_pools.alfworld.operators import DEFAULT, OPERATORS, Operator, Parent, Refused
+from rlanything_task_pools.alfworld.operators.change import MARGIN, MAX_VALUE, Change, scene_and_goal
+from rlanything_task_pools.alfworld.operators.goal import FIELDS, goals_on
+from rlanything_task_pools.alfworld.operators.proved import prove_change
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
-from rlanything_verifiers.alfworld import Game, Goal, Scene, prove
-from rlanything_verifiers.alfworld.goal import GOAL_KINDS, TASK_TYPES, GoalKind
 
-FIELDS = ("kind", "object_type", "receptacle_type")
-MAX_VALUE = 60
-"""Longest name read from a proposal, in characters."""
+__all__ = ["MARGIN", "goals_on", "proposal_schema", "propose", "scene_and_goal", "validate"]
 
-MARGIN = 1.0
-"""Least change of the difficulty score, in actions, for a rewrite to count as harder or easier."""
-
-STEP = {"easier": 0.7, "harder": 1.35}
-"""Difficulty a scripted rewrite aims at, as a multiple of its parent's: a step, not a jump."""
-NEW_KIND = 1.5
-"""What changing the kind of goal costs in the ranking: a rewrite that keeps it trains the same skill."""
-JITTER = 2.0
-"""Width of the random part of the ranking, so that one task is not always rewritten the same way."""
 PROPOSALS = 8
 
-_KIND_NAMES: dict[str, GoalKind] = {name.lower(): kind for kind, name in TASK_TYPES.items()} | {
-    kind: kind for kind in GOAL_KINDS
-}
 
-
-def scene_and_goal(task: Task) -> tuple[Scene, Goal]:
-    """The parsed payload of a task.
-
-    Raises:
-        GameFormatError: The payload is not that of an ALFWorld task.
-    """
-    return Scene.from_dict(task.payload.get("scene", {})), Goal.from_dict(task.payload.get("goal", {}))
-
-
-def propose(task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, str]]:
-    """Up to `PROPOSALS` goals on the task's scene in a direction by estimated difficulty, best first.
-
-    Best is near the parent (its kind kept, a step away in difficulty), with some chance to vary.
+def propose(
+    task: Task, direction: Direction, rng: np.random.Generator, operators: Sequence[str] = DEFAULT
+) -> list[dict[str, Any]]:
+    """Up to `PROPOSALS` rewrites of a task in a direction, best first; the operators take turns.
 
     Args:
         task: The task to rewrite.
         direction: Whether to go ``harder`` or ``easier``.
-        rng: Decides between near equals.
+        rng: Decides between near equals, and which operator is first.
+        operators: Names of operators, see `rlanything_task_pools.alfworld.operators`.
     """
-    scene, parent = scene_and_goal(task)
-    # Compared with the estimate of the parent, not with its proof, so that both err the same way.
-    start = difficulty(scene, parent)
-    sign = 1 if direction == "harder" else -1
-    aim = start * STEP[direction]
-    ranked = []
-    for goal in goals_on(scene):
-        if goal == parent or (_keeps_pairs(task) and held_out(goal.object_type, goal.receptacle_type)):
-            continue
-        score = difficulty(scene, goal)
-        if sign * (score - start) < MARGIN:
-            continue
-        rank = abs(score - aim) + NEW_KIND * (goal.kind != parent.kind) + JITTER * rng.random()
-        ranked.append((rank, goal))
-    ranked.sort(key=lambda pair: pair[0])
-    return [goal.to_dict() for _, goal in ranked[:PROPOSALS]]
-
-
-def goals_on(scene: Scene) -> list[Goal]:
-    """Every goal that a scene allows by its types and that is not true yet, none of them proved."""
-    receptacles = sorted({item.type for item in scene.receptacles})
-    lamps = sorted({thing.type for thing in scene.things if thing.toggleable and thing.receptacles})
-    place = {item.id: item.type for item in scene.receptacles}
-    reach = [thing for thing in scene.things if thing.pickupable and thing.receptacles]
-    goals = []
-    for object_type in sorted({thing.type for thing in reach}):
-        copies = [thing for thing in reach if thing.type == object_type]
-        homes = [home for home in receptacles if (home, object_type) in scene.can_contain]
-        full = Counter(home for thing in copies for home in thing.receptacles)
-        once = {place[home] for home in full}
-        twice = {place[home] for home, number in full.items() if number > 1}
-        goals += [Goal("look", object_type, lamp) for lamp in lamps]
-        goals += [Goal("simple", object_type, home) for home in homes if home not in once]
-        if len(copies) > 1:
-            goals += [Goal("two", object_type, home) for home in homes if home not in twice]
-        for kind, affordance in AFFORDANCE.items():
-            if STATION[kind] in receptacles and any(getattr(thing, affordance) for thing in copies):
-                goals += [Goal(kind, object_type, home) for home in homes if home != STATION[kind]]
-    return goals
+    parent = Parent.of(task)
+    queues = [OPERATORS[name].propose(parent, direction, rng)[:PROPOSALS] for name in operators]
+    if len(queues) > 1:
+        queues = [queues[i] for i in rng.permutation(len(queues))]
+    turns = [queue[i] for i in range(PROPOSALS) for queue in queues if i < len(queue)]
+    return turns[:PROPOSALS]
 
 
 def validate(
-    task: Task, proposal: Mapping[str, Any], *, direction: Direction, author: str, critique: str = ""
+    task: Task,
+    proposal: Mapping[str, Any],
+    *,
+    direction: Direction,
+    author: str,
+    critique: str = "",
+    operators: Sequence[str] = DEFAULT,
 ) -> Task | Rejection:
-    """A proposed goal as a proved task on the same scene, or the reason why it is none.
+    """A proposal as a proved task, or the reason why it is none.
 
-    A proposal gives ``kind`` (short or official name), ``object_type`` and ``receptacle_type`` (any case);
-    what it leaves out stays as in the task. Reasons of rejection: ``malformed``, ``unknown_kind``,
-    ``unknown_object``, ``unknown_receptacle``, ``unchanged``, ``not_takeable``, ``wrong_affordance``,
-    ``no_lamp``, ``does_not_fit``, ``held_out_pair``, ``unsolvable``, ``already_true``, ``wrong_direction``.
+    A proposal is that of one operator. For a goal it gives ``kind`` (short or official name), ``object_type`` and
+    ``receptacle_type`` (any case), and what it leaves out stays as in the task; for a scene or a start see their
+    files. Reasons of rejection: ``malformed``, ``operator_off``, those of the operators, then ``unsolvable``,
+    ``already_true``, ``wrong_direction``.
 
     Args:
         task: The task to rewrite.
@@ -109,98 +57,62 @@ def validate(
         direction: The direction the rewrite must really go by `difficulty`, by `MARGIN` at least.
         author: Kept in the task's rewrite.
         critique: Kept in the task's rewrite.
+        operators: Names of operators that are enabled.
     """
-    scene, parent = scene_and_goal(task)
-    goal = _read(scene, parent, proposal)
-    if isinstance(goal, Rejection):
-        return goal
-    if goal == parent:
-        return Rejection(reason="unchanged", detail=f"the task asks for this already: {parent.sentence()}")
-    problem = _misfit(scene, goal)
-    if problem is not None:
-        return problem
-    if _keeps_pairs(task) and held_out(goal.object_type, goal.receptacle_type):
-        detail = f"{goal.object_type} with {goal.receptacle_type} is kept for validation"
-        return Rejection(reason="held_out_pair", detail=detail)
-    sentence = goal.sentence(1 if task.goal == parent.sentence(1) else 0)
-    proof = prove(Game(scene, goal, sentence=sentence))
-    if proof is None:
-        return Rejection(reason="unsolvable", detail=f"no plan reaches: {sentence}")
-    if not proof:
-        return Rejection(reason="already_true", detail=f"true before the first action: {sentence}")
-    before = difficulty(scene, parent, len(task.proof) or None)
-    traits = goal_traits(scene, goal, len(proof))
-    change = float(traits["difficulty"]) - before
-    if (change if direction == "harder" else -change) < MARGIN:
-        detail = f"difficulty {before:.1f} -> {before + change:.1f} is not {direction} by {MARGIN} or more"
+    parent = Parent.of(task)
+    try:
+        change = _apply(parent, proposal, operators)
+        proved = prove_change(parent, change)
+    except Refused as refused:
+        return refused.rejection
+    if not proved.goes(direction):
+        detail = f"difficulty {proved.before:.1f} -> {proved.after:.1f} is not {direction} by {MARGIN} or more"
         return Rejection(reason="wrong_direction", detail=detail)
-    new, old = goal.to_dict(), parent.to_dict()
-    if "unseen_pair" in task.traits:
-        traits["unseen_pair"] = held_out(goal.object_type, goal.receptacle_type)
+    payload = {**task.payload, "goal": change.goal.to_dict()}
+    if change.scene is not parent.scene:
+        payload["scene"] = change.scene.to_dict()
     return Task(
         domain=task.domain,
-        goal=sentence,
-        payload={**task.payload, "goal": new},
-        proof=tuple(proof),
-        traits={**task.traits, **traits},
+        goal=proved.sentence,
+        payload=payload,
+        proof=proved.proof,
+        traits=proved.traits,
         parent=task.id,
         root=task.root or task.id,
-        rewrite=Rewrite(
-            direction=direction,
-            author=author,
-            change={name: new[name] for name in FIELDS if new[name] != old[name]},
-            critique=critique,
-        ),
+        rewrite=Rewrite(direction=direction, author=author, change=change.record, critique=critique),
     )
 
 
-def _keeps_pairs(task: Task) -> bool:
-    """Whether some pairs are out of bounds for the task: those held out from generated training tasks."""
-    return "unseen_pair" in task.traits and task.traits.get("split") in ("train", "valid_seen")
+def proposal_schema(task: Task, operators: Sequence[str] = DEFAULT) -> dict[str, Any]:
+    """JSON schema of the proposals that `validate` reads, with the names this task's room offers."""
+    parent = Parent.of(task)
+    schemas = [OPERATORS[name].schema(parent) for name in operators]
+    return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
 
 
-def _read(scene: Scene, parent: Goal, proposal: Mapping[str, Any]) -> Goal | Rejection:
+def _apply(parent: Parent, proposal: object, operators: Sequence[str]) -> Change:
+    """The change by the first enabled operator whose proposal this is."""
+    known = tuple(dict.fromkeys(name for operator in operators for name in OPERATORS[operator].fields))
     if not isinstance(proposal, Mapping) or not proposal:
-        return Rejection(reason="malformed", detail=f"expected an object with some of {', '.join(FIELDS)}")
-    for name, value in proposal.items():
-        if name not in FIELDS:
-            return Rejection(reason="malformed", detail=f"unknown field {str(name)[:MAX_VALUE]!r}")
-        if not isinstance(value, str) or not 0 < len(value) <= MAX_VALUE:
-            return Rejection(reason="malformed", detail=f"{name} is not a name of up to {MAX_VALUE} characters")
-    given = {**parent.to_dict(), **{name: value.strip() for name, value in proposal.items()}}
-    kind = _KIND_NAMES.get(given["kind"].lower())
-    if kind is None:
-        return Rejection(reason="unknown_kind", detail=f"{given['kind']!r}: there are {', '.join(GOAL_KINDS)}")
-    objects = {thing.type.lower(): thing.type for thing in scene.things}
-    object_type = objects.get(_bare(given["object_type"]))
-    if object_type is None:
-        return Rejection(reason="unknown_object", detail=f"the scene has no {given['object_type']!r}")
-    homes = objects if kind == "look" else {item.type.lower(): item.type for item in scene.receptacles}
-    receptacle_type = homes.get(_bare(given["receptacle_type"]))
-    if receptacle_type is None:
-        return Rejection(reason="unknown_receptacle", detail=f"the scene has no {given['receptacle_type']!r}")
-    return Goal(kind, object_type, receptacle_type)
+        raise Refused("malformed", f"expected an object with some of {', '.join(known)}")
+    chosen = _readers(proposal, operators)
+    if not chosen:
+        stray = next((str(name) for name in proposal if name not in known), None)
+        if stray is None:
+            raise Refused("malformed", f"the fields {', '.join(map(str, proposal))} do not go together")
+        reason = "operator_off" if any(stray in other.fields for other in OPERATORS.values()) else "malformed"
+        raise Refused(reason, f"unknown field {stray[:MAX_VALUE]!r}; use some of {', '.join(known)}")
+    for operator in chosen[:-1]:
+        try:
+            return operator.apply(parent, proposal)
+        except Refused as refused:
+            if refused.rejection.reason != "operator_off":
+                raise
+    return chosen[-1].apply(parent, proposal)
 
 
-def _bare(name: str) -> str:
-    # Rewriters that were shown PDDL answer "AppleType".
-    return name.lower().removesuffix("type")
-
-
-def _misfit(scene: Scene, goal: Goal) -> Rejection | None:
-    copies = [
-        thing for thing in scene.things if thing.type == goal.object_type and thing.pickupable and thing.receptacles
+def _readers(proposal: Mapping[str, Any], operators: Sequence[str]) -> list[Operator]:
+    fields = [FIELDS if set(OPERATORS[name].fields) <= set(FIELDS) else OPERATORS[name].fields for name in operators]
+    return [
+        OPERATORS[name] for name, own in zip(operators, fields, strict=True) if all(given in own for given in proposal)
     ]
-    if not copies:
-        return Rejection(reason="not_takeable", detail=f"no {goal.object_type} can be taken in this scene")
-    affordance = AFFORDANCE.get(goal.kind)
-    if affordance is not None and not any(getattr(thing, affordance) for thing in copies):
-        return Rejection(reason="wrong_affordance", detail=f"{goal.object_type} is not {affordance}")
-    if goal.kind == "look":
-        if not any(
-            thing.type == goal.receptacle_type and thing.toggleable and thing.receptacles for thing in scene.things
-        ):
-            return Rejection(reason="no_lamp", detail=f"no {goal.receptacle_type} here can be switched on")
-    elif (goal.receptacle_type, goal.object_type) not in scene.can_contain:
-        return Rejection(reason="does_not_fit", detail=f"a {goal.receptacle_type} holds no {goal.object_type}")
-    return None

@@ -1,0 +1,140 @@
+"""What all rewrite operators have in common: a changed game to be proved, and strict reading of proposals."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from rlanything_task_pools.alfworld.household import household
+from rlanything_task_pools.task import Direction, Rejection, Task
+from rlanything_verifiers.alfworld import Goal, Scene
+
+MARGIN = 1.0
+"""Least change of the difficulty score, in actions, for a rewrite to count as harder or easier."""
+
+STEP: Mapping[Direction, float] = {"easier": 0.7, "harder": 1.35}
+"""Difficulty a scripted rewrite aims at, as a multiple of its parent's: a step, not a jump."""
+
+JITTER = 2.0
+"""Width of the random part of the ranking, so that one task is not always rewritten the same way."""
+
+MAX_VALUE = 60
+"""Longest name read from a proposal, in characters."""
+
+MAX_EDITS = 6
+MAX_COUNT = 10
+"""Most edits of a scene in one proposal, and most things one edit moves, adds or removes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A rewritten game, well formed and nothing more: neither proved nor compared with its parent yet."""
+
+    scene: Scene
+    goal: Goal
+    record: Mapping[str, Any]
+    """What differs from the parent, for `Rewrite.change`."""
+    clutter: int = 0
+    """How many things beside the wanted ones were added, less those removed."""
+
+
+class Refused(Exception):
+    """Raised while a proposal is read, caught where its reading began; never leaves the operators."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason)
+        self.rejection = Rejection(reason=reason, detail=detail[:280])
+
+
+def scene_and_goal(task: Task) -> tuple[Scene, Goal]:
+    """The parsed payload of a task.
+
+    Raises:
+        GameFormatError: The payload is not that of an ALFWorld task.
+    """
+    return Scene.from_dict(task.payload.get("scene", {})), Goal.from_dict(task.payload.get("goal", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The task that is rewritten, parsed once."""
+
+    task: Task
+    scene: Scene
+    goal: Goal
+
+    @classmethod
+    def of(cls, task: Task) -> "Parent":
+        """Parse a task.
+
+        Raises:
+            GameFormatError: The payload is not that of an ALFWorld task.
+        """
+        return cls(task, *scene_and_goal(task))
+
+
+class Operator(Protocol):
+    """One way to rewrite a task."""
+
+    @property
+    def name(self) -> str:
+        """The name it is enabled by."""
+        ...
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of its proposals."""
+        ...
+
+    def propose(self, parent: Parent, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
+        """Proposals in a direction, best first."""
+        ...
+
+    def apply(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
+        """What an untrusted proposal (a mapping of some of the fields) comes to.
+
+        Raises:
+            Refused: The proposal is malformed or impossible.
+        """
+        ...
+
+    def schema(self, parent: Parent) -> dict[str, Any]:
+        """JSON schema of the proposals `apply` reads."""
+        ...
+
+
+def check_fields(proposal: object, allowed: Collection[str], what: str) -> Mapping[str, Any]:
+    """A proposal, or a part of one, as a mapping that has some of the allowed fields and no others.
+
+    Raises:
+        Refused: ``malformed``.
+    """
+    if not isinstance(proposal, Mapping) or not proposal:
+        raise Refused("malformed", f"{what}: expected an object with some of {', '.join(allowed)}")
+    for name in proposal:
+        if name not in allowed:
+            raise Refused("malformed", f"{what}: unknown field {str(name)[:MAX_VALUE]!r}; use {', '.join(allowed)}")
+    return proposal
+
+
+def check_name(value: object, what: str) -> str:
+    """A short text without surrounding blanks.
+
+    Raises:
+        Refused: ``malformed``.
+    """
+    good = isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= MAX_VALUE
+    if not isinstance(value, str) or not good or not value.isascii() or not value.isprintable():
+        raise Refused("malformed", f"{what} is not a name of up to {MAX_VALUE} characters")
+    return value.strip()
+
+
+def bare(name: str) -> str:
+    """A type name as compared: rewriters that were shown PDDL answer ``AppleType``."""
+    return name.lower().removesuffix("type")
+
+
+def may_have_door(kind: str) -> bool:
+    """Whether receptacles of a type can be closed."""
+    return kind in household().openable

@@ -1,0 +1,200 @@
+"""Rewriting the goal: what is to be done, with what, and where it shall end; the scene stays."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rlanything_task_pools.alfworld.difficulty import difficulty, in_reach
+from rlanything_task_pools.alfworld.generate import AFFORDANCE, STATION
+from rlanything_task_pools.alfworld.household import held_out
+from rlanything_task_pools.alfworld.operators.change import (
+    JITTER,
+    MARGIN,
+    MAX_VALUE,
+    STEP,
+    Change,
+    Parent,
+    Refused,
+    bare,
+    check_fields,
+)
+from rlanything_task_pools.task import Direction, Task
+from rlanything_verifiers.alfworld import Goal, Scene
+from rlanything_verifiers.alfworld.goal import GOAL_KINDS, TASK_TYPES, GoalKind
+
+FIELDS = ("kind", "object_type", "receptacle_type")
+
+NEW_KIND = 1.5
+"""What changing the kind of goal costs in the ranking: a rewrite that keeps it trains the same skill."""
+
+_KIND_NAMES: dict[str, GoalKind] = {name.lower(): kind for kind, name in TASK_TYPES.items()} | {
+    kind: kind for kind in GOAL_KINDS
+}
+
+
+class GoalOperator:
+    """Any part of the goal may change."""
+
+    name = "goal"
+    note = "ask for another goal in the same room"
+    fields: tuple[str, ...] = FIELDS
+
+    def allows(self, old: Goal, new: Goal) -> bool:
+        """Whether a change of goal is of this operator's making."""
+        return True
+
+    def propose(self, parent: Parent, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
+        """Goals in a direction by estimated difficulty, best first.
+
+        Best is near the parent (its kind kept, a step away in difficulty), with some chance to vary.
+        """
+        scene, old = parent.scene, parent.goal
+        # Compared with the estimate of the parent, not with its proof, so that both err the same way.
+        start = difficulty(scene, old)
+        sign = 1 if direction == "harder" else -1
+        aim = start * STEP[direction]
+        ranked = []
+        for goal in goals_on(scene):
+            if goal == old or not self.allows(old, goal) or _barred(parent.task, goal):
+                continue
+            score = difficulty(scene, goal)
+            if sign * (score - start) < MARGIN:
+                continue
+            rank = abs(score - aim) + NEW_KIND * (goal.kind != old.kind) + JITTER * rng.random()
+            ranked.append((rank, goal))
+        ranked.sort(key=lambda pair: pair[0])
+        return [{name: goal.to_dict()[name] for name in self.fields} for _, goal in ranked]
+
+    def apply(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
+        """The game of a proposed goal.
+
+        Raises:
+            Refused: ``malformed``, ``unknown_kind``, ``unknown_object``, ``unknown_receptacle``, ``unchanged``,
+                ``not_takeable``, ``wrong_affordance``, ``no_lamp``, ``does_not_fit``, ``held_out_pair``.
+        """
+        scene, old = parent.scene, parent.goal
+        goal = _read(scene, old, check_fields(proposal, FIELDS, "goal"))
+        if goal == old:
+            raise Refused("unchanged", f"the task asks for this already: {old.sentence()}")
+        if not self.allows(old, goal):
+            raise Refused("operator_off", f"changes other things than it may: {self.note}")
+        check_fit(scene, goal)
+        if _barred(parent.task, goal):
+            raise Refused("held_out_pair", f"{goal.object_type} with {goal.receptacle_type} is kept for validation")
+        told, before = goal.to_dict(), old.to_dict()
+        return Change(scene, goal, {name: told[name] for name in FIELDS if told[name] != before[name]})
+
+    def schema(self, parent: Parent) -> dict[str, Any]:
+        """JSON schema of the proposals `apply` reads."""
+        scene = parent.scene
+        lamps = {thing.type for thing in scene.things if thing.toggleable and thing.receptacles}
+        names = {
+            "kind": list(GOAL_KINDS),
+            "object_type": sorted({thing.type for thing in in_reach(scene)}),
+            "receptacle_type": sorted({item.type for item in scene.receptacles} | lamps),
+        }
+        return {
+            "description": f"{self.note}; what is left out stays as it is",
+            "type": "object",
+            "properties": {name: {"enum": names[name]} for name in self.fields},
+            "additionalProperties": False,
+            "minProperties": 1,
+        }
+
+
+class TypesOperator(GoalOperator):
+    """The swap of the paper: another type of thing, of receptacle, or both; the kind of task stays."""
+
+    name = "types"
+    note = "ask for another type of object or receptacle, for the same kind of task"
+    fields = ("object_type", "receptacle_type")
+
+    def allows(self, old: Goal, new: Goal) -> bool:
+        """The kind stays."""
+        return old.kind == new.kind
+
+
+class KindOperator(GoalOperator):
+    """Another kind of task with the same thing, such as simple -> clean -> two."""
+
+    name = "kind"
+    note = "ask for another kind of task with the same type of object"
+    fields = ("kind", "receptacle_type")
+
+    def allows(self, old: Goal, new: Goal) -> bool:
+        """The kind changes, the thing stays; the receptacle too, where the kinds admit it."""
+        if old.kind == new.kind or old.object_type != new.object_type:
+            return False
+        other_place = "look" in (old.kind, new.kind) or old.receptacle_type == STATION.get(new.kind)
+        return other_place or old.receptacle_type == new.receptacle_type
+
+
+def goals_on(scene: Scene) -> list[Goal]:
+    """Every goal that a scene allows by its types and that is not true yet, none of them proved."""
+    receptacles = sorted({item.type for item in scene.receptacles})
+    lamps = sorted({thing.type for thing in scene.things if thing.toggleable and thing.receptacles})
+    place = {item.id: item.type for item in scene.receptacles}
+    reach = in_reach(scene)
+    goals = []
+    for object_type in sorted({thing.type for thing in reach}):
+        copies = [thing for thing in reach if thing.type == object_type]
+        homes = [home for home in receptacles if (home, object_type) in scene.can_contain]
+        full = Counter(home for thing in copies for home in thing.receptacles)
+        once = {place[home] for home in full}
+        twice = {place[home] for home, number in full.items() if number > 1}
+        goals += [Goal("look", object_type, lamp) for lamp in lamps]
+        goals += [Goal("simple", object_type, home) for home in homes if home not in once]
+        if len(copies) > 1:
+            goals += [Goal("two", object_type, home) for home in homes if home not in twice]
+        for kind, affordance in AFFORDANCE.items():
+            if STATION[kind] in receptacles and any(getattr(thing, affordance) for thing in copies):
+                goals += [Goal(kind, object_type, home) for home in homes if home != STATION[kind]]
+    return goals
+
+
+def check_fit(scene: Scene, goal: Goal) -> None:
+    """What can be told of a goal by types alone.
+
+    Raises:
+        Refused: ``not_takeable``, ``wrong_affordance``, ``no_lamp``, ``does_not_fit``.
+    """
+    copies = [thing for thing in in_reach(scene) if thing.type == goal.object_type]
+    if not copies:
+        raise Refused("not_takeable", f"no {goal.object_type} can be taken in this scene")
+    affordance = AFFORDANCE.get(goal.kind)
+    if affordance is not None and not any(getattr(thing, affordance) for thing in copies):
+        raise Refused("wrong_affordance", f"{goal.object_type} is not {affordance}")
+    if goal.kind == "look":
+        if not any(
+            thing.type == goal.receptacle_type and thing.toggleable and thing.receptacles for thing in scene.things
+        ):
+            raise Refused("no_lamp", f"no {goal.receptacle_type} here can be switched on")
+    elif (goal.receptacle_type, goal.object_type) not in scene.can_contain:
+        raise Refused("does_not_fit", f"a {goal.receptacle_type} holds no {goal.object_type}")
+
+
+def _barred(task: Task, goal: Goal) -> bool:
+    """Whether a pair of types is out of bounds for a task: held out from generated training tasks."""
+    keeps = "unseen_pair" in task.traits and task.traits.get("split") in ("train", "valid_seen")
+    return keeps and held_out(goal.object_type, goal.receptacle_type)
+
+
+def _read(scene: Scene, parent: Goal, proposal: Mapping[str, Any]) -> Goal:
+    for name, value in proposal.items():
+        if not isinstance(value, str) or not 0 < len(value) <= MAX_VALUE:
+            raise Refused("malformed", f"{name} is not a name of up to {MAX_VALUE} characters")
+    given = {**parent.to_dict(), **{name: value.strip() for name, value in proposal.items()}}
+    kind = _KIND_NAMES.get(given["kind"].lower())
+    if kind is None:
+        raise Refused("unknown_kind", f"{given['kind']!r}: there are {', '.join(GOAL_KINDS)}")
+    objects = {thing.type.lower(): thing.type for thing in scene.things}
+    object_type = objects.get(bare(given["object_type"]))
+    if object_type is None:
+        raise Refused("unknown_object", f"the scene has no {given['object_type']!r}")
+    homes = objects if kind == "look" else {item.type.lower(): item.type for item in scene.receptacles}
+    receptacle_type = homes.get(bare(given["receptacle_type"]))
+    if receptacle_type is None:
+        raise Refused("unknown_receptacle", f"the scene has no {given['receptacle_type']!r}")
+    return Goal(kind, object_type, receptacle_type)

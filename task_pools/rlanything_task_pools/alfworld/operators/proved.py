@@ -1,0 +1,88 @@
+"""Proving a change, measuring which way it goes, and ranking proposals by it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rlanything_task_pools.alfworld.difficulty import CLUTTER_WEIGHT, clutter, difficulty, is_shut
+from rlanything_task_pools.alfworld.generate import goal_traits
+from rlanything_task_pools.alfworld.household import held_out
+from rlanything_task_pools.alfworld.operators.change import JITTER, MARGIN, STEP, Change, Operator, Parent, Refused
+from rlanything_task_pools.task import Direction, Scalar
+from rlanything_verifiers.alfworld import Game, GameFormatError, prove
+
+LAST_RESORT = 2.0
+"""What clutter costs in the ranking: that it makes a task harder is the least certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A change that was proved solvable and not solved from the start."""
+
+    sentence: str
+    proof: tuple[str, ...]
+    traits: Mapping[str, Scalar]
+    before: float
+    """Difficulty of the parent."""
+    after: float
+
+    def goes(self, direction: Direction) -> bool:
+        """Whether the change goes in a direction, by `MARGIN` at least."""
+        moved = self.after - self.before
+        return (moved if direction == "harder" else -moved) >= MARGIN
+
+
+def prove_change(parent: Parent, change: Change) -> Proved:
+    """Prove a change by winning it.
+
+    Raises:
+        Refused: ``unsolvable``, ``already_true``, ``malformed``.
+    """
+    task, scene, goal = parent.task, change.scene, change.goal
+    variant = 1 if task.goal == parent.goal.sentence(1) else 0
+    sentence = task.goal if goal == parent.goal else goal.sentence(variant)
+    try:
+        proof = prove(Game(scene, goal, sentence=sentence))
+    except GameFormatError as error:  # ids that clash, a sentence that the grammar would interpret
+        raise Refused("malformed", str(error)) from None
+    if proof is None:
+        raise Refused("unsolvable", f"no plan reaches: {sentence}")
+    if not proof:
+        raise Refused("already_true", f"true before the first action: {sentence}")
+    added = clutter(task.traits)
+    before = difficulty(parent.scene, parent.goal, len(task.proof) or None) + CLUTTER_WEIGHT * added
+    added += change.clutter
+    traits: dict[str, Scalar] = {**task.traits, **goal_traits(scene, goal, len(proof))}
+    after = float(traits["difficulty"]) + CLUTTER_WEIGHT * added
+    if added or "clutter" in task.traits:
+        traits |= {"clutter": added, "difficulty": round(after, 2)}
+    if scene is not parent.scene:
+        traits["closed"] = sum(is_shut(item) for item in scene.receptacles)
+    if "unseen_pair" in task.traits:
+        traits["unseen_pair"] = held_out(goal.object_type, goal.receptacle_type)
+    return Proved(sentence, tuple(proof), traits, before, after)
+
+
+def ranked(
+    operator: Operator,
+    parent: Parent,
+    direction: Direction,
+    rng: np.random.Generator,
+    proposals: Iterable[dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """The proposals that prove out and go in a direction, nearest to a step in difficulty first."""
+    found = []
+    for proposal in proposals:
+        try:
+            change = operator.apply(parent, proposal)
+            proved = prove_change(parent, change)
+        except Refused:
+            continue
+        if proved.goes(direction):
+            rank = abs(proved.after - STEP[direction] * proved.before) + JITTER * rng.random()
+            rank += LAST_RESORT * (change.clutter != 0)
+            found.append((rank, proposal))
+    found.sort(key=lambda pair: pair[0])
+    return [proposal for _, proposal in found]

@@ -1,0 +1,252 @@
+"""Pools as JSON Lines, Parquet or Hugging Face datasets, out and in, and as pandas data frames.
+
+An exported pool is a folder: ``pool.json`` names the format, and the four tables of
+`rlanything_task_pools.tables` lie beside it. Where a format knows only flat columns, ``payload``, ``traits``,
+``change`` and ``stats`` are JSON texts. What is imported is untrusted; see `build_pool`.
+"""
+
+import importlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from rlanything_task_pools.errors import ExportError, MissingExtra, PoolExists
+from rlanything_task_pools.frozen import canonical_json
+from rlanything_task_pools.pool import TaskPool
+from rlanything_task_pools.reader import PoolReader
+from rlanything_task_pools.tables import COLUMNS, Row, Tables, build_pool, read_tables
+from rlanything_task_pools.task import MAX_JSON_BYTES
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+__all__ = ["Format", "PoolFrames", "export_pool", "import_pool", "to_pandas"]
+
+Format = Literal["jsonl", "parquet", "datasets"]
+
+FORMAT_NAME = "rlanything-pool"
+FORMAT_VERSION = 1
+_HEADER = "pool.json"
+
+
+class PoolFrames(NamedTuple):
+    """A pool as data frames."""
+
+    tasks: "pd.DataFrame"
+    """One row for each task in each slot it came to; ``state`` says what became of it."""
+    outcomes: "pd.DataFrame"
+    events: "pd.DataFrame"
+
+
+def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format = "jsonl") -> Path:
+    """Write a pool, all of one moment, to a new folder, which appears complete or not at all.
+
+    Raises:
+        PoolExists: There is something at the path.
+        ExportError: The format is none of these.
+        MissingExtra: pyarrow or datasets is not installed.
+    """
+    if format not in get_args(Format):
+        raise ExportError(f"unknown format {format!r}: choose from {', '.join(get_args(Format))}")
+    target = Path(folder)
+    if target.exists():
+        raise PoolExists(f"{target} exists: choose another path for the export")
+    tables = read_tables(pool)
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    try:
+        _WRITERS[format](tables, scratch)
+        header = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "tables": format}
+        (scratch / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
+        scratch.rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *, replay: bool = True) -> TaskPool:
+    """Make a pool of an exported one, with the same ids, lineage, outcomes and events.
+
+    Args:
+        folder: What `export_pool` wrote, in any format; untrusted.
+        path: The new pool's file; it appears complete or not at all.
+        replay: Whether every task's proof is played, by its domain.
+
+    Raises:
+        ExportError: Not an exported pool, or something in it is wrong; nothing is made.
+        PoolExists: There is a file at the path.
+        MissingExtra: pyarrow or datasets is not installed.
+    """
+    if Path(path).exists():
+        raise PoolExists(f"{path} exists: choose another path for the imported pool")
+    source = Path(folder)
+    tables = _READERS[_format(source)](source)
+    with build_pool(tables, replay=replay) as built:
+        built.copy(path)
+    pool = TaskPool.open(path)
+    pool._rows("PRAGMA journal_mode = WAL")
+    return pool
+
+
+def to_pandas(pool: PoolReader) -> PoolFrames:
+    """A pool as data frames, all of one moment; see `PoolFrames`.
+
+    Raises:
+        MissingExtra: pandas is not installed.
+    """
+    pd = _needs("pandas")
+    tables = read_tables(pool)
+    states = {row["version"]: row["kind"] for row in tables["events"] if row["kind"] != "discarded"}
+    active = {row["active"] for row in tables["slots"]}
+    for row in tables["tasks"]:
+        state = states.get(row["version"], "root")
+        row["state"] = "pending" if state == "proposed" else state
+        row["active"] = row["version"] in active
+    frames = [pd.DataFrame(tables[name]) for name in ("tasks", "outcomes", "events")]
+    frames[1] = (
+        frames[1].astype({"success": "boolean"}) if len(frames[1]) else pd.DataFrame(columns=[*COLUMNS["outcomes"]])
+    )
+    if not len(frames[2]):
+        frames[2] = pd.DataFrame(columns=[*COLUMNS["events"]])
+    return PoolFrames(*frames)
+
+
+def _format(source: Path) -> Format:
+    try:
+        header = json.loads((source / _HEADER).read_text(encoding="utf-8"))
+        name, version, tables = header["format"], header["version"], header["tables"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ExportError(f"{source} is not an exported pool (its {_HEADER}: {error})") from None
+    if name != FORMAT_NAME or version != FORMAT_VERSION or tables not in get_args(Format):
+        raise ExportError(
+            f"{source / _HEADER} names the format {name!r} {version!r} {tables!r}; this library reads "
+            f"{FORMAT_NAME!r} {FORMAT_VERSION} with {', '.join(get_args(Format))}"
+        )
+    return tables  # type: ignore[no-any-return]
+
+
+# -- JSON Lines ----------------------------------------------------------------------------------------------
+
+
+def _write_jsonl(tables: Tables, folder: Path) -> None:
+    for name, rows in tables.items():
+        with (folder / f"{name}.jsonl").open("w", encoding="ascii") as file:
+            file.writelines(canonical_json(row) + "\n" for row in rows)
+
+
+def _read_jsonl(folder: Path) -> Tables:
+    return {name: list(_lines(folder / f"{name}.jsonl")) for name in COLUMNS}
+
+
+def _lines(path: Path) -> Iterator[Row]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_JSON_BYTES), ""), 1):
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise ExportError(f"{path}, line {number}: expected a JSON object")
+                yield row
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ExportError(f"{path} cannot be read: {error}") from None
+
+
+# -- Arrow: Parquet and datasets -----------------------------------------------------------------------------
+
+
+def _to_arrow(name: str, rows: Sequence[Row]) -> "pa.Table":
+    pa = _needs("pyarrow")
+    types = {
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "bool": pa.bool_(),
+        "text": pa.string(),
+        "texts": pa.list_(pa.string()),
+    }
+    columns = COLUMNS[name]
+    schema = pa.schema([(column, types.get(kind, pa.string())) for column, kind in columns.items()])
+    flat = [
+        {
+            column: canonical_json(row[column]) if kind == "json" and row[column] is not None else row[column]
+            for column, kind in columns.items()
+        }
+        for row in rows
+    ]
+    return pa.Table.from_pylist(flat, schema=schema)
+
+
+def _from_arrow(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    return [
+        {column: _decoded(name, number, column, value) for column, value in row.items()}
+        for number, row in enumerate(rows, 1)
+    ]
+
+
+def _decoded(table: str, number: int, column: str, value: Any) -> Any:
+    if value is None or COLUMNS[table].get(column) != "json":
+        return value
+    try:
+        if len(value) > MAX_JSON_BYTES:
+            raise ValueError(f"{len(value)} characters: more than {MAX_JSON_BYTES} are not read")
+        return json.loads(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ExportError(f"table {table}, row {number}: {column} is not JSON ({error})") from None
+
+
+def _write_parquet(tables: Tables, folder: Path) -> None:
+    parquet = _needs("pyarrow.parquet")
+    for name, rows in tables.items():
+        parquet.write_table(_to_arrow(name, rows), folder / f"{name}.parquet", compression="zstd")
+
+
+def _read_parquet(folder: Path) -> Tables:
+    parquet = _needs("pyarrow.parquet")
+    tables: Tables = {}
+    for name in COLUMNS:
+        with _reading(folder / f"{name}.parquet") as path:
+            rows = parquet.read_table(path).to_pylist()
+        tables[name] = _from_arrow(name, rows)
+    return tables
+
+
+def _write_datasets(tables: Tables, folder: Path) -> None:
+    datasets = _needs("datasets")
+    # The library writes an empty table but cannot read it: what is empty is left out.
+    data = {name: datasets.Dataset(_to_arrow(name, rows)) for name, rows in tables.items() if rows}
+    datasets.DatasetDict(data).save_to_disk(folder)
+
+
+def _read_datasets(folder: Path) -> Tables:
+    datasets = _needs("datasets")
+    with _reading(folder):
+        data = datasets.load_from_disk(str(folder))
+        rows = {name: data[name].to_list() if name in data else [] for name in COLUMNS}
+    return {name: _from_arrow(name, table) for name, table in rows.items()}
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    except Exception as error:  # whatever a foreign library makes of a broken file
+        raise ExportError(f"{path} cannot be read: {error}") from None
+
+
+def _needs(module: str) -> ModuleType:
+    """Import an optional package."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtra(
+            f"this format needs {module.partition('.')[0]} ({error}): pip install 'rlanything-envs[export]'"
+        ) from error
+
+
+_WRITERS = {"jsonl": _write_jsonl, "parquet": _write_parquet, "datasets": _write_datasets}
+_READERS = {"jsonl": _read_jsonl, "parquet": _read_parquet, "datasets": _read_datasets}

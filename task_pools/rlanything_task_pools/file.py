@@ -1,0 +1,185 @@
+"""The file of a pool: connections, transactions, migration when opened, checkpoints."""
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from rlanything_task_pools.errors import PoolExists, PoolMissing, PoolVersionError
+from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+
+__all__ = ["PoolFile"]
+
+
+class PoolFile:
+    """One SQLite file that several threads and processes may use; knows nothing of tasks."""
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> None:
+        """Connect to a file; use `TaskPool.create` or `open`.
+
+        Args:
+            path: The SQLite file.
+            timeout: Seconds to wait for another process that is writing.
+        """
+        self.path = Path(path)
+        self._timeout = timeout
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._pid = 0
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
+        """Open an existing pool; one of an older schema is migrated, its old self kept beside it.
+
+        Raises:
+            PoolMissing: There is no file, or its creation was cut short.
+            PoolVersionError: Not a pool, or one of a newer schema version.
+        """
+        if not Path(path).is_file():
+            raise PoolMissing(f"no task pool at {path}: make one with TaskPool.create")
+        pool = cls(path, timeout=timeout)
+        with contextlib.ExitStack() as undo:
+            undo.callback(pool.close)
+            try:
+                (application,) = pool._db.execute("PRAGMA application_id").fetchone()
+                (version,) = pool._db.execute("PRAGMA user_version").fetchone()
+                (tables,) = pool._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.DatabaseError as error:
+                raise PoolVersionError(f"{path} is not a task pool ({error}): choose another path") from None
+            if not tables:
+                raise PoolMissing(f"the pool {path} was never finished: make it again with TaskPool.create")
+            if application != APPLICATION_ID:
+                raise PoolVersionError(f"{path} is a database but not a task pool: choose another path")
+            if version > SCHEMA_VERSION:
+                raise PoolVersionError(
+                    f"the pool {path} has schema version {version}, this library reads up to {SCHEMA_VERSION}: upgrade "
+                    f"rlanything-envs, or open a backup (a migration keeps one as {Path(path).name}.v{SCHEMA_VERSION})"
+                )
+            if version < SCHEMA_VERSION:
+                pool._migrate(version)
+            undo.pop_all()
+        return pool
+
+    def _migrate(self, version: int) -> None:
+        backup = self.path.with_name(f"{self.path.name}.v{version}")
+        if not backup.exists():
+            with contextlib.suppress(PoolExists):  # another process migrates at this moment
+                self.copy(backup)
+        try:
+            with self._transaction() as db:
+                migrate(db)
+        except sqlite3.DatabaseError as error:
+            raise PoolVersionError(
+                f"the pool {self.path} cannot be migrated from schema {version} to {SCHEMA_VERSION} ({error}); it was "
+                f"left as it is"
+            ) from error
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Release the file; using the pool again connects anew."""
+        with self._lock:
+            if self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (type(self), str(self.path), self._timeout)
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        # SQLite connections must not cross a fork: a child process connects for itself and leaves the
+        # parent's alone.
+        if self._connection is None or self._pid != os.getpid():
+            self._connection = sqlite3.connect(
+                self.path, timeout=self._timeout, isolation_level=None, check_same_thread=False
+            )
+            self._pid = os.getpid()
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute("PRAGMA foreign_keys = ON")
+        return self._connection
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            db = self._db
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """Reads inside the block all see the pool as it was at the first of them, whoever writes meanwhile."""
+        with self._lock:
+            if self._db.in_transaction:
+                yield self
+                return
+            self._db.execute("BEGIN")
+            try:
+                yield self
+            finally:
+                self._db.execute("COMMIT")
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    # -- checkpoints -----------------------------------------------------------------------------------------
+
+    def copy(self, path: str | os.PathLike[str]) -> Path:
+        """Write the pool as it is at this moment to another file, for a checkpoint.
+
+        The file appears complete or not at all.
+
+        Raises:
+            PoolExists: There is a file at the path.
+        """
+        target = Path(path)
+        if target.exists():
+            raise PoolExists(f"{target} exists: choose another path for the copy")
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
+        unfinished.unlink(missing_ok=True)
+        with self._lock, contextlib.closing(sqlite3.connect(unfinished)) as copy:
+            self._db.backup(copy)
+            # A checkpoint is one file to copy about: without the write-ahead log of a live pool.
+            copy.execute("PRAGMA journal_mode = DELETE")
+        unfinished.replace(target)
+        return target
+
+    def restore(self, snapshot: str | os.PathLike[str]) -> None:
+        """Make this pool what a `copy` of it was, in one transaction; later outcomes and events are gone.
+
+        Raises:
+            PoolMissing, PoolVersionError: The snapshot is not a pool.
+        """
+        with type(self).open(snapshot, timeout=self._timeout) as source, self._lock:
+            source._db.backup(self._db)
+            self._db.execute("PRAGMA journal_mode = WAL")
+
+    def damage(self) -> list[str]:
+        """What SQLite itself finds wrong with the file; empty when it is sound."""
+        try:
+            pages = [row[0] for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
+            loose = self._rows("PRAGMA foreign_key_check")
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
+        return pages + [
+            f"{table} row {row} refers to a row of {parent} that is not there" for table, row, parent, _ in loose
+        ]
+
+
+def _reopen(kind: type[PoolFile], path: str, timeout: float) -> PoolFile:
+    return kind(path, timeout=timeout)

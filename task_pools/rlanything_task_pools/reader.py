@@ -1,0 +1,175 @@
+"""The reading half of a pool: its tasks and its two logs."""
+
+import dataclasses
+import os
+from collections import OrderedDict
+from typing import Any
+
+from rlanything_task_pools.errors import UnknownSlot, UnknownTask
+from rlanything_task_pools.file import PoolFile
+from rlanything_task_pools.records import Event, EventKind, OutcomeRecord, Version, unpack
+from rlanything_task_pools.task import Role, Task
+
+__all__ = ["PoolReader"]
+
+CACHED_TASKS = 128
+"""Unpacked tasks kept at hand; unpacking an ALFWorld task takes 0.4 ms, keeping it 40 KB."""
+
+
+class PoolReader(PoolFile):
+    """What can be asked of a pool without changing it."""
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> None:
+        """Connect to a file; use `TaskPool.create` or `open`; arguments as for `PoolFile`."""
+        super().__init__(path, timeout=timeout)
+        self._tasks: OrderedDict[tuple[str, bytes], Task] = OrderedDict()
+
+    # -- tasks -----------------------------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> list[int]:
+        """The slot numbers, ascending."""
+        return [row[0] for row in self._rows("SELECT slot FROM slots ORDER BY slot")]
+
+    def task(self, task_id: str) -> Task:
+        """A task by its id, with the lineage under which it first came.
+
+        Raises:
+            UnknownTask: The pool has no such task.
+        """
+        rows = self._rows("SELECT task, lineage FROM versions WHERE task = ? ORDER BY version LIMIT 1", (task_id,))
+        if not rows:
+            raise UnknownTask(f"{self.path} has no task {task_id!r}")
+        return self._unpacked(*rows[0])
+
+    def root(self, slot: int) -> Task:
+        """The task a slot began with."""
+        return self._unpacked(*self._in_slot(slot, "root"))
+
+    def active(self, slot: int) -> Task:
+        """The task a slot trains on now."""
+        return self._unpacked(*self._in_slot(slot, "active"))
+
+    def candidate(self, slot: int) -> Task | None:
+        """The rewrite that waits for a decision, if any."""
+        task_id, lineage = self._in_slot(slot, "candidate")
+        return None if task_id is None else self._unpacked(task_id, lineage)
+
+    def history(self, slot: int) -> list[Task]:
+        """The tasks that were active in a slot, the root first, the active one last."""
+        return [version.task for version in self.versions(slot) if version.state in ("root", "accepted")]
+
+    def versions(self, slot: int) -> list[Version]:
+        """Every task a slot ever had, the rejected ones too, in the order they came; the root first."""
+        with self.snapshot():
+            root = self._slot(slot)[0]
+            found = {root: Version(root, slot, self._version(root), None, None, None)}
+            active = root
+            for index, *row in self._rows(
+                "SELECT version, event, kind, slot, task, reason, stats FROM events "
+                "WHERE slot = ? AND kind != 'discarded' ORDER BY event",
+                (slot,),
+            ):
+                event = Event.from_row(tuple(row))
+                if event.kind == "proposed":
+                    found[index] = Version(index, slot, self._version(index), active, event, None)
+                    continue
+                found[index] = dataclasses.replace(found[index], decided=event)
+                if event.kind == "accepted":
+                    active = index
+        return list(found.values())
+
+    def lineage(self, task_id: str) -> list[Task]:
+        """From the root to a task: each one the parent of the next.
+
+        Raises:
+            UnknownTask: The pool has no such task.
+        """
+        chain = [self.task(task_id)]
+        while chain[-1].parent is not None:
+            chain.append(self.task(chain[-1].parent))
+        return chain[::-1]
+
+    def _in_slot(self, slot: int, place: str) -> tuple[Any, Any]:
+        rows = self._rows(
+            "SELECT versions.task, versions.lineage FROM slots "
+            f"LEFT JOIN versions ON versions.version = slots.{place} WHERE slots.slot = ?",
+            (slot,),
+        )
+        if not rows:
+            raise UnknownSlot(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
+        return rows[0][0], rows[0][1]
+
+    def _slot(self, slot: int) -> tuple[int, int, int | None]:
+        rows = self._rows("SELECT root, active, candidate FROM slots WHERE slot = ?", (slot,))
+        if not rows:
+            raise UnknownSlot(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
+        root, active, candidate = rows[0]
+        return root, active, candidate
+
+    def _version(self, version: int) -> Task:
+        return self._unpacked(*self._rows("SELECT task, lineage FROM versions WHERE version = ?", (version,))[0])
+
+    def _unpacked(self, task_id: str, lineage: bytes) -> Task:
+        # By content, not by version number: another process may restore a checkpoint and number anew.
+        key = (task_id, lineage)
+        with self._lock:
+            task = self._tasks.pop(key, None)
+            if task is None:
+                ((data,),) = self._rows("SELECT data FROM tasks WHERE id = ?", (task_id,))
+                task = Task.from_dict({**unpack(data), **unpack(lineage)})
+            self._tasks[key] = task
+            if len(self._tasks) > CACHED_TASKS:
+                self._tasks.popitem(last=False)
+            return task
+
+    # -- the two logs ----------------------------------------------------------------------------------------
+
+    def events(self, slot: int | None = None, *, kind: EventKind | None = None, since: int = 0) -> list[Event]:
+        """The decisions on record, in order; ``since`` leaves out events with an index up to it."""
+        rows = self._rows(
+            "SELECT event, kind, slot, task, reason, stats FROM events WHERE event > ? "
+            "AND (? IS NULL OR slot = ?) AND (? IS NULL OR kind = ?) ORDER BY event",
+            (since, slot, slot, kind, kind),
+        )
+        return [Event.from_row(row) for row in rows]
+
+    def outcomes(
+        self,
+        slot: int | None = None,
+        task_id: str | None = None,
+        *,
+        role: Role | None = None,
+        since: int = 0,
+        after: int = 0,
+        errors: bool = True,
+    ) -> list[OutcomeRecord]:
+        """The outcomes on record, in order.
+
+        Args:
+            slot: Only of this slot.
+            task_id: Only on this task.
+            role: Only of this role.
+            since: Only those recorded after the event of this index had happened.
+            after: Only those with a greater index than this, to read on where one stopped.
+            errors: Whether to give outcomes of episodes that the infrastructure broke (success None) too.
+        """
+        rows = self._rows(
+            "SELECT outcome, event, slot, task, role, success, score, steps, actor, batch FROM outcomes "
+            "WHERE outcome > ? AND event >= ? AND (? IS NULL OR slot = ?) AND (? IS NULL OR task = ?) "
+            "AND (? IS NULL OR role = ?) AND (? OR success IS NOT NULL) ORDER BY outcome",
+            (after, since, slot, slot, task_id, task_id, role, role, errors),
+        )
+        return [OutcomeRecord.from_row(row) for row in rows]
+
+    def counts(self) -> dict[str, int]:
+        """How many slots, tasks, outcomes, broken episodes, and events of each kind the pool holds."""
+        with self.snapshot():
+            one = {
+                name: int(self._rows(f"SELECT count(*) FROM {name}")[0][0]) for name in ("slots", "tasks", "outcomes")
+            }
+            one["errors"] = int(self._rows("SELECT count(*) FROM outcomes WHERE success IS NULL")[0][0])
+            one["pending"] = int(self._rows("SELECT count(candidate) FROM slots")[0][0])
+            one["rewritten"] = int(self._rows("SELECT count(*) FROM slots WHERE active != root")[0][0])
+            kinds = dict(self._rows("SELECT kind, count(*) FROM events GROUP BY kind"))
+        return one | {kind: kinds.get(kind, 0) for kind in ("proposed", "accepted", "rejected", "discarded")}

@@ -1,0 +1,209 @@
+"""A pool as four plain tables, and four tables of unknown origin as a pool."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from rlanything_task_pools.domain import UnknownDomain, get_domain
+from rlanything_task_pools.errors import ExportError, PoolError, UnknownSlot, UnknownTask
+from rlanything_task_pools.frozen import canonical_json
+from rlanything_task_pools.pool import TaskPool
+from rlanything_task_pools.reader import PoolReader
+from rlanything_task_pools.task import Outcome, Rejection, Task, TaskFormatError
+
+__all__ = ["COLUMNS", "Kind", "Row", "Tables", "build_pool", "read_tables"]
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+Kind = Literal["int", "float", "bool", "text", "texts", "json"]
+
+COLUMNS: dict[str, dict[str, Kind]] = {
+    "tasks": {
+        "version": "int", "slot": "int", "id": "text", "domain": "text", "goal": "text", "payload": "json",
+        "proof": "texts", "traits": "json", "parent": "text", "root": "text",
+        "direction": "text", "author": "text", "change": "json", "critique": "text",
+    },
+    "slots": {"slot": "int", "root": "int", "active": "int", "candidate": "int"},
+    "events": {
+        "event": "int", "kind": "text", "slot": "int", "version": "int", "task": "text", "reason": "text",
+        "stats": "json",
+    },
+    "outcomes": {
+        "outcome": "int", "batch": "int", "event": "int", "slot": "int", "task": "text", "role": "text",
+        "success": "bool", "score": "float", "steps": "int", "actor": "text",
+    },
+}  # fmt: skip
+"""The tables and their columns. A task stands in one row for each time it came to a slot (its *version*); the
+columns from ``direction`` on are empty for a root, ``candidate`` where none waits, ``success`` where the
+infrastructure failed."""
+
+_CONTENT = ("domain", "goal", "payload", "proof", "traits", "parent", "root")
+_REWRITE = ("direction", "author", "change", "critique")
+_OUTCOME = ("success", "score", "steps", "actor", "role")
+
+
+def read_tables(pool: PoolReader) -> Tables:
+    """The tables of a pool, all of one moment, in order of their first column; columns as in `COLUMNS`."""
+    with pool.snapshot():
+        tables = {
+            name: [
+                dict(zip(COLUMNS[name], row, strict=True))
+                for row in pool._rows(f"SELECT {', '.join(COLUMNS[name])} FROM {name} ORDER BY 1")
+            ]
+            for name in ("slots", "events", "outcomes")
+        }
+        tables["tasks"] = [
+            _task_row(version, slot, task_id, pool._unpacked(task_id, lineage))
+            for version, slot, task_id, lineage in pool._rows(
+                "SELECT version, slot, task, lineage FROM versions ORDER BY version"
+            )
+        ]
+    for row in tables["events"]:
+        row["stats"] = json.loads(row["stats"])
+    for row in tables["outcomes"]:
+        row["success"] = None if row["success"] is None else bool(row["success"])
+    return tables
+
+
+def build_pool(tables: Mapping[str, Sequence[Mapping[str, Any]]], *, replay: bool = True) -> TaskPool:
+    """The pool of four tables, in memory; `TaskPool.copy` puts it where it shall live.
+
+    The pool is lived through again, event by event, and must then have the very tables that were given: so
+    nothing gets in that a pool would not have let happen.
+
+    Args:
+        tables: Untrusted.
+        replay: Whether every task's proof is played, by its domain.
+
+    Raises:
+        ExportError: Something is wrong; the message names the table, the row and the field.
+    """
+    if missing := COLUMNS.keys() - tables.keys():
+        raise ExportError(
+            f"an exported pool has the tables {', '.join(COLUMNS)}; missing: {', '.join(sorted(missing))}"
+        )
+    tasks = _tasks(tables["tasks"], replay=replay)
+    roots = []
+    for number, row in enumerate(tables["slots"], 1):
+        with _naming("slots", number):
+            roots.append(tasks[row["root"]])
+    with _naming("slots"):
+        pool = TaskPool.create(":memory:", roots)
+    batches = _batches(tables["outcomes"])
+    _record(pool, batches.pop(0, ()))
+    for number, row in enumerate(tables["events"], 1):
+        with _naming("events", number):
+            _happen(pool, row, tasks)
+        _record(pool, batches.pop(number, ()))
+    if batches:
+        raise ExportError(f"table outcomes: an outcome comes after event {min(batches)}, which is not on record")
+    _compare(read_tables(pool), tables)
+    return pool
+
+
+def _tasks(rows: Sequence[Mapping[str, Any]], *, replay: bool) -> dict[int, Task]:
+    tasks: dict[int, Task] = {}
+    proved: set[str] = set()
+    for number, row in enumerate(rows, 1):
+        with _naming("tasks", number):
+            rewrite = None if row["direction"] is None else {name: row[name] for name in _REWRITE}
+            task = Task.from_dict({name: row[name] for name in _CONTENT} | {"rewrite": rewrite})
+            if row["id"] != task.id:
+                raise TaskFormatError(f"id is {_shown(row['id'])}, but that of its content is {task.id}")
+            tasks[row["version"]] = task
+            if replay and task.id not in proved:
+                if (flaw := get_domain(task.domain).verify(task)) is not None:
+                    raise TaskFormatError(f"task {task.id} does not hold: {flaw}")
+                proved.add(task.id)
+    return tasks
+
+
+def _batches(rows: Sequence[Mapping[str, Any]]) -> dict[int, list[list[tuple[int, Mapping[str, Any]]]]]:
+    """Numbered rows of outcomes, one list a group, by the event they came after."""
+    batches: dict[int, list[list[tuple[int, Mapping[str, Any]]]]] = defaultdict(list)
+    for number, row in enumerate(rows, 1):
+        with _naming("outcomes", number):
+            groups = batches[row["event"]]
+            if not groups or groups[-1][-1][1]["batch"] != row["batch"]:
+                groups.append([])
+            groups[-1].append((number, row))
+    return batches
+
+
+def _record(pool: TaskPool, groups: Sequence[Sequence[tuple[int, Mapping[str, Any]]]]) -> None:
+    for group in groups:
+        number, first = group[0]
+        with _naming("outcomes", number):
+            pool.record(
+                first["slot"], first["task"], [Outcome(**{name: row[name] for name in _OUTCOME}) for _, row in group]
+            )
+
+
+def _happen(pool: TaskPool, row: Mapping[str, Any], tasks: Mapping[int, Task]) -> None:
+    slot, reason, stats = row["slot"], row["reason"], dict(row["stats"])
+    match row["kind"]:
+        case "proposed":
+            pool.propose(slot, tasks[row["version"]], stats=stats)
+        case "accepted":
+            pool.accept(slot, reason, task_id=row["task"], stats=stats)
+        case "rejected":
+            pool.reject(slot, reason, task_id=row["task"], stats=stats)
+        case "discarded":
+            pool.discard(slot, Rejection(reason=reason, detail=stats.pop("detail")), stats=stats)
+        case kind:
+            raise PoolError(f"unknown kind {str(kind)[:40]!r}")
+
+
+def _compare(own: Tables, given: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    for table, columns in COLUMNS.items():
+        if len(own[table]) != len(given[table]):
+            raise ExportError(f"table {table} has {len(given[table])} rows; its log makes {len(own[table])} of them")
+        for number, (mine, row) in enumerate(zip(own[table], given[table], strict=True), 1):
+            if extra := row.keys() - columns.keys():
+                raise ExportError(f"table {table}, row {number}: unknown columns {sorted(map(str, extra))[:5]}")
+            for name, kind in columns.items():
+                with _naming(table, number):
+                    theirs = row[name]
+                    same = (
+                        canonical_json(theirs) == canonical_json(mine[name])
+                        if kind in ("json", "texts")
+                        else theirs == mine[name]
+                    )
+                    if not same:
+                        raise PoolError(f"{name} is {_shown(theirs)}, but it must be {_shown(mine[name])}")
+
+
+@contextmanager
+def _naming(table: str, number: int | None = None) -> Iterator[None]:
+    """Tell any complaint about a row with its table and number."""
+    try:
+        yield
+    except (PoolError, UnknownSlot, UnknownTask, UnknownDomain, TaskFormatError) as error:
+        problem = str(error)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        problem = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    except KeyError as error:
+        problem = f"no {error} here, or none of that number"
+    except (TypeError, AttributeError, ValueError, OverflowError, sqlite3.Error, RecursionError) as error:
+        problem = f"not the values of such a row ({error})"
+    else:
+        return
+    place = f"table {table}" + ("" if number is None else f", row {number}")
+    raise ExportError(f"{place}: {problem}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _task_row(version: int, slot: int, task_id: str, task: Task) -> Row:
+    row = {"version": version, "slot": slot, "id": task_id} | {name: getattr(task, name) for name in _CONTENT}
+    row["proof"] = list(task.proof)
+    return row | {name: getattr(task.rewrite, name, None) for name in _REWRITE}
