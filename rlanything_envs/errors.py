@@ -2,9 +2,9 @@
 
 import gymnasium as gym
 
-from rlanything_task_pools import UnknownTask
+from rlanything_task_pools import MissingExtra, UnknownTask
 
-__all__ = ["EpisodeOver", "InfrastructureError", "InvalidAction", "MissingExtra", "UnknownTask"]
+__all__ = ["CurriculumError", "EpisodeOver", "InfrastructureError", "InvalidAction", "MissingExtra", "UnknownTask"]
 
 
 class InvalidAction(TypeError):
@@ -19,5 +19,5 @@ class InfrastructureError(RuntimeError):
     """The machinery failed, not the agent: the episode has no outcome and must never count as a reward."""
 
 
-class MissingExtra(ImportError):
-    """An optional part of the installation is needed; the message names the extra to install."""
+class CurriculumError(ValueError):
+    """A curriculum, or a part of one, was asked for with settings it cannot have."""

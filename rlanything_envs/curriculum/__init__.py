@@ -3,30 +3,85 @@
 from rlanything_envs.curriculum.acceptance import (
     Acceptance,
     Decision,
+    DefaultAcceptance,
     PaperAcceptance,
     ReferenceAcceptance,
     Tally,
     Trial,
     get_acceptance,
 )
-from rlanything_envs.curriculum.adaptive import AdaptiveDifficulty
+from rlanything_envs.curriculum.adaptive import AdaptiveDifficulty, StepJudge
+from rlanything_envs.curriculum.critique import (
+    JudgedEpisode,
+    JudgedStep,
+    LLMSummariser,
+    ScriptedSummariser,
+    Summariser,
+    task_critique,
+)
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
-from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting, ScriptedRewriter, get_rewriter
+from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
+from rlanything_envs.curriculum.monitor import (
+    CurriculumMonitor,
+    CurriculumRow,
+    DriftAlarm,
+    DriftWarning,
+    curriculum_metrics,
+)
+from rlanything_envs.curriculum.rewriter import (
+    GeneratorNeeded,
+    Request,
+    Rewriter,
+    Rewriting,
+    ScriptedRewriter,
+    UnknownRewriter,
+    get_rewriter,
+)
+from rlanything_envs.curriculum.scheduler import (
+    LearnabilityScheduler,
+    PublishedScheduler,
+    Scheduler,
+    Standings,
+    UniformScheduler,
+    get_scheduler,
+)
 
 __all__ = [
     "Acceptance",
     "AdaptiveDifficulty",
     "Assignment",
     "Curriculum",
+    "CurriculumMonitor",
+    "CurriculumRow",
     "Decision",
+    "DefaultAcceptance",
+    "DriftAlarm",
+    "DriftWarning",
+    "GeneratorNeeded",
+    "JudgedEpisode",
+    "JudgedStep",
+    "LLMRewriter",
+    "LLMSummariser",
+    "LearnabilityScheduler",
     "PaperAcceptance",
+    "PublishedScheduler",
     "ReferenceAcceptance",
     "Request",
     "Rewriter",
     "Rewriting",
+    "Scheduler",
     "ScriptedRewriter",
+    "ScriptedSummariser",
+    "Standings",
+    "StepJudge",
+    "Summariser",
     "Tally",
     "Trial",
+    "UniformScheduler",
+    "UnknownRewriter",
+    "curriculum_metrics",
     "get_acceptance",
     "get_rewriter",
+    "get_scheduler",
+    "task_critique",
 ]

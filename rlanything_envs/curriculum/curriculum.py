@@ -2,24 +2,38 @@
 
 The life of a candidate: an active task's group of episodes leaves the band of success rates -> a rewriter
 proposes -> the domain proves the proposal solvable -> it waits in the slot -> it is played as a group of its
-own -> the acceptance rule lets it take the slot, or drops it. Each step leaves an event with its reason in
-the pool.
+own, and its parent again if the acceptance rule asks for it -> the rule lets it take the slot, or drops it.
+Each step leaves an event with its reason in the pool.
 
 Everything but the choice of slots is a function of the pool's content and `seed`, so a run resumed from its
 pool goes on as if it had not been interrupted.
 """
 
 import contextlib
-from collections.abc import Sequence
+import logging
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
-from rlanything_envs.curriculum.acceptance import Acceptance, Tally, Trial, get_acceptance
-from rlanything_envs.curriculum.rewriter import Request, Rewriter, get_rewriter
-from rlanything_task_pools import CandidateError, Event, Outcome, Task, TaskPool
+from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
+from rlanything_envs.curriculum.background import BACKGROUND
+from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
+from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting, get_rewriter
+from rlanything_envs.curriculum.scheduler import Scheduler, Standings, get_scheduler
+from rlanything_envs.errors import CurriculumError
+from rlanything_task_pools import CandidateError, Event, Outcome, Rejection, Task, TaskPool
 from rlanything_task_pools.task import Direction
+
+logger = logging.getLogger(__name__)
+
+Critique = str | Callable[[], str]
+"""A summary of episodes for the rewriter, or how to make it: called only if there is a rewrite to ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +42,41 @@ class Assignment:
 
     slot: int
     task: Task
-    role: Literal["active", "candidate"]
+    role: TrialRole
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A rewrite that was asked for."""
+
+    slot: int
+    task: Task
+    direction: Direction
+    tally: Tally
+    tried: frozenset[str]
+    critique: Critique
+    seed: tuple[int, int, int]
+
+    def grant(self, rewriter: Rewriter) -> Rewriting:
+        """Ask the rewriter; what it breaks on is a rejection, since no episode may die of it."""
+        failures: list[Rejection] = []
+        critique = ""
+        try:
+            critique = self.critique if isinstance(self.critique, str) else self.critique()
+        except Exception as error:
+            failures.append(self._failure("critique-error", error))
+        try:
+            request = Request(self.task, self.direction, self.tally.accuracy, self.tried, critique)
+            result = rewriter.rewrite(request, np.random.default_rng(self.seed))
+            if not isinstance(result, Rewriting):
+                raise TypeError(f"rewrite() returned {type(result).__name__}, not Rewriting")
+        except Exception as error:
+            return Rewriting(None, (*failures, self._failure("rewriter-error", error)))
+        return Rewriting(result.candidate, (*failures, *result.rejections))
+
+    def _failure(self, reason: str, error: Exception) -> Rejection:
+        logger.warning("%s on task %s", reason, self.task.id, exc_info=True)
+        return Rejection(reason=reason, detail=f"{type(error).__name__}: {error}"[:500])
 
 
 class Curriculum:
@@ -45,14 +93,18 @@ class Curriculum:
         pool: the tasks; other processes may work on the same pool. After `TaskPool.restore`, make a new
             curriculum.
         rewriter: where candidates come from, by name ("scripted") or as an object.
-        acceptance: the rule for tried candidates, by name ("paper", "reference") or as an object.
+        acceptance: the rule for tried candidates, by name ("paper", "reference", "default") or as an object.
+        scheduler: which slots are played, by name ("published", "uniform", "learnability") or as an object.
         band: ``(low, high)``; a success rate outside the open interval calls for a rewrite. (0.2, 0.8) is the
             paper's default.
         rollouts: episodes in a group. Fewer than half of them valid is no measurement.
+        rewriting: "inline" rewrites within `report`. "background" rewrites on threads of this process while
+            episodes go on: what is finished takes effect in the next `assign`, or, at a point of the caller's
+            choice and in a fixed order, in ``drain(wait=True)``. Rewriters must then bear several threads.
         seed: seeds the rewriter's choices, together with the slot and the length of its history.
 
     Raises:
-        ValueError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, or a name is unknown.
+        CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, or a name is unknown.
     """
 
     def __init__(
@@ -60,46 +112,70 @@ class Curriculum:
         pool: TaskPool,
         rewriter: str | Rewriter = "scripted",
         acceptance: str | Acceptance = "paper",
+        scheduler: str | Scheduler = "published",
         *,
         band: tuple[float, float] = (0.2, 0.8),
         rollouts: int = 8,
+        rewriting: Literal["inline", "background"] = "inline",
         seed: int = 0,
     ) -> None:
         low, high = band
         if not 0.0 <= low < high <= 1.0:
-            raise ValueError(f"Curriculum: band must be 0 <= low < high <= 1, got {band!r}")
+            raise CurriculumError(f"Curriculum: band must be 0 <= low < high <= 1, got {band!r}")
         if rollouts < 1:
-            raise ValueError(f"Curriculum: rollouts must be at least 1, got {rollouts}")
+            raise CurriculumError(f"Curriculum: rollouts must be at least 1, got {rollouts}")
+        if rewriting not in ("inline", "background"):
+            raise CurriculumError(f"Curriculum: rewriting {rewriting!r} is unknown; choose 'inline' or 'background'")
         self.pool = pool
         self.rewriter = get_rewriter(rewriter)
         self.acceptance = get_acceptance(acceptance)
+        self.scheduler = get_scheduler(scheduler)
         self.band = (low, high)
         self.rollouts = rollouts
+        self.rewriting = rewriting
         self.seed = seed
         self._slots = pool.slots
-        self._seen = 0  # index of the last event that `_pending` knows of
-        self._pending: dict[int, None] = {}  # slots with a candidate, oldest first
+        self._ledger = Ledger(pool, rollouts)
+        self._wishes: dict[int, _Wish] = {}  # by slot, oldest first
+        self._begun: dict[int, Future[Rewriting]] = {}  # those that are worked on
+        self._process = os.getpid()
+        if rewriting == "background":
+            BACKGROUND.start()
+
+    # -- what to play ----------------------------------------------------------------------------------------
 
     def assign(self, n: int, rng: np.random.Generator) -> list[Assignment]:
-        """The next `n` groups: waiting candidates, oldest first, then active tasks drawn without replacement.
+        """The next `n` groups, on slots of the scheduler's choice.
 
-        A trial resolves its candidate, so candidates never crowd out the active tasks for long. Slots repeat
-        only where `n` exceeds their number.
+        A slot with a waiting candidate gives the group that the acceptance rule wants next, the candidate's or
+        the parent's; every other, and every further group of the same slot, is of the active task.
         """
-        waiting = self._waiting()[:n]
-        assignments = [
-            Assignment(slot, candidate, "candidate")
-            for slot in waiting
-            if (candidate := self.pool.candidate(slot)) is not None
-        ]
-        rest = [slot for slot in self._slots if slot not in set(waiting)] or self._slots
-        while len(assignments) < n:
-            drawn = [rest[index] for index in rng.permutation(len(rest))[: n - len(assignments)]]
-            assignments += [Assignment(slot, self.pool.active(slot), "active") for slot in drawn]
-            rest = self._slots
+        self.drain()
+        self._ledger.read()
+        pending = self._ledger.pending
+        standings = Standings(self._slots, pending, lambda slot: self._ledger.slot(slot).recent())
+        trials = set(pending)
+        assignments = []
+        for slot in self.scheduler.choose(n, standings, rng):
+            assignments.append(self._trial_group(slot) if slot in trials else self._active_group(slot))
+            trials.discard(slot)
+        self.begin_rewrites()
         return assignments
 
-    def report(self, assignment: Assignment, outcomes: Sequence[Outcome], *, critique: str = "") -> list[Event]:
+    def _active_group(self, slot: int) -> Assignment:
+        return Assignment(slot, self.pool.active(slot), "active")
+
+    def _trial_group(self, slot: int) -> Assignment:
+        candidate, opened = self.pool.candidate(slot), self._ledger.slot(slot).trial
+        if candidate is None or opened is None:  # decided meanwhile by another process
+            return self._active_group(slot)
+        group = self._active_group(slot)
+        decision = self._decide(self._trial(opened, candidate, group.task))
+        return group if decision.role == "active" else Assignment(slot, candidate, "candidate")
+
+    # -- what came of it -------------------------------------------------------------------------------------
+
+    def report(self, assignment: Assignment, outcomes: Sequence[Outcome], *, critique: Critique = "") -> list[Event]:
         """Record a group's outcomes and act on them; the events are in the pool as well.
 
         Args:
@@ -107,78 +183,141 @@ class Curriculum:
                 process decided first), the outcomes are recorded and nothing else happens.
             outcomes: of its episodes; those with ``success=None`` (infrastructure) are recorded, never
                 measured.
-            critique: summary of the episodes for the rewriter.
+            critique: summary of the episodes for the rewriter, or a function that makes it if it is needed.
 
         Returns:
-            The events this group caused, oldest first.
+            The events this group caused, oldest first; a rewrite in the background, which begins with the next
+            `assign` or by `begin_rewrites`, causes its own later.
 
         Raises:
             UnknownSlot, UnknownTask: the pool never had such an assignment.
         """
         self.record(assignment, outcomes)
+        self._ledger.read()
         tally = Tally.of(outcomes)
         measured = 2 * tally.n >= self.rollouts
-        if assignment.role == "candidate":
-            return self._judge(assignment, tally, measured)
-        return self._rewrite(assignment, tally, critique) if measured else []
+        candidate = self.pool.candidate(assignment.slot)
+        if candidate is not None:
+            return self._judge(assignment, candidate, measured)
+        if assignment.role == "active" and measured:
+            return self._rewrite(assignment, tally, critique)
+        return []
 
     def record(self, assignment: Assignment, outcomes: Sequence[Outcome]) -> None:
         """Put outcomes on record without acting on them: for a group that was cut short."""
         self.pool.record(assignment.slot, assignment.task.id, outcomes)
 
-    def _judge(self, assignment: Assignment, tally: Tally, measured: bool) -> list[Event]:
-        slot, task = assignment.slot, assignment.task
-        waiting = self.pool.candidate(slot)
-        if waiting is None or waiting.id != task.id or task.rewrite is None:
+    def _judge(self, assignment: Assignment, candidate: Task, measured: bool) -> list[Event]:
+        """Decide a trial, if this group was part of it and the rule has seen enough."""
+        slot, role = assignment.slot, assignment.role
+        opened, parent = self._ledger.slot(slot).trial, self.pool.active(slot)
+        if opened is None or assignment.task.id != (candidate if role == "candidate" else parent).id:
             return []
-        parent = self._parent_tally(slot)
-        stats = {"successes": tally.successes, "n": tally.n, "parent": parent.accuracy}
+        trial = self._trial(opened, candidate, parent)
+        tried, fresh = trial.candidate, trial.fresh
+        stats: dict[str, Any] = {"successes": tried.successes, "n": tried.n, "parent": trial.parent.accuracy}
+        if fresh.n:
+            stats |= {"fresh_successes": fresh.successes, "fresh_n": fresh.n}
+        decision = self._decide(trial)
+        if decision.probability is not None:
+            stats["probability"] = round(decision.probability, 4)
         try:
-            if not measured:  # a candidate that cannot be measured must not block its slot
-                return [self.pool.reject(slot, "unmeasured", task_id=task.id, stats=stats)]
-            decision = self.acceptance.decide(Trial(task.rewrite.direction, parent, tally, self.band))
+            if not measured and role in ("candidate", decision.role):
+                # A trial that cannot be measured must not block its slot.
+                return [self.pool.reject(slot, "unmeasured", task_id=candidate.id, stats=stats)]
+            if decision.verdict == "more":
+                return []
             close = self.pool.accept if decision.accepted else self.pool.reject
-            return [close(slot, decision.reason, task_id=task.id, stats=stats)]
+            return [close(slot, decision.reason, task_id=candidate.id, stats=stats)]
         except CandidateError:
             return []  # another process was faster
 
-    def _rewrite(self, assignment: Assignment, tally: Tally, critique: str) -> list[Event]:
+    def _decide(self, trial: Trial) -> Decision:
+        if 2 * trial.candidate.n < self.rollouts:  # nothing yet, or a group that was cut short
+            return Decision("more", "untried", "candidate")
+        return self.acceptance.decide(trial)
+
+    def _trial(self, opened: OpenTrial, candidate: Task, parent: Task) -> Trial:
+        return Trial(
+            direction=candidate.rewrite.direction if candidate.rewrite else "harder",
+            parent=opened.trigger,
+            candidate=opened.tally(candidate.id, "candidate"),
+            band=self.band,
+            fresh=opened.tally(parent.id, "active"),
+        )
+
+    # -- rewriting -------------------------------------------------------------------------------------------
+
+    def _rewrite(self, assignment: Assignment, tally: Tally, critique: Critique) -> list[Event]:
         slot, task = assignment.slot, assignment.task
         direction = self._direction(tally.accuracy)
-        if direction is None or self.pool.candidate(slot) is not None or self.pool.active(slot).id != task.id:
+        if direction is None or slot in self._wishes or self.pool.active(slot).id != task.id:
             return []
-        history = self.pool.events(slot)
-        # Only what failed beside the present task: a slot that was made easier must be able to climb back.
-        last = max((i for i, event in enumerate(history) if event.kind == "accepted"), default=-1)
-        tried = frozenset(event.task_id for event in history[last + 1 :] if event.kind == "rejected")
-        rng = np.random.default_rng([self.seed, slot, len(history)])
-        result = self.rewriter.rewrite(Request(task, direction, tally.accuracy, tried, critique), rng)
-        stats = {"successes": tally.successes, "n": tally.n}
-        events = [self.pool.discard(slot, rejection, stats=stats) for rejection in result.rejections]
+        history = self._ledger.slot(slot)
+        seed = (self.seed, slot, history.events)
+        wish = _Wish(slot, task, direction, tally, frozenset(history.tried), critique, seed)
+        if self.rewriting == "inline":
+            return self._apply(wish, wish.grant(self.rewriter))
+        self._wishes[slot] = wish
+        return []
+
+    def _apply(self, wish: _Wish, result: Rewriting) -> list[Event]:
+        stats = {"successes": wish.tally.successes, "n": wish.tally.n}
+        events = [self.pool.discard(wish.slot, rejection, stats=stats) for rejection in result.rejections]
         if result.candidate is not None:
             with contextlib.suppress(CandidateError):  # another process was faster
-                events.append(self.pool.propose(slot, result.candidate, stats=stats))
+                events.append(self.pool.propose(wish.slot, result.candidate, stats=stats))
         return events
-
-    def _parent_tally(self, slot: int) -> Tally:
-        """The group that called for the waiting candidate."""
-        stats = self.pool.events(slot, kind="proposed")[-1].stats
-        if "n" in stats:
-            return Tally(stats["successes"], stats["n"])
-        # Somebody else proposed it, by hand say: then the parent's latest group.
-        active = self.pool.outcomes(slot, self.pool.active(slot).id, role="active", errors=False)
-        return Tally.of([record.outcome for record in active[-self.rollouts :]])
 
     def _direction(self, accuracy: float) -> Direction | None:
         low, high = self.band
         return "easier" if accuracy <= low else "harder" if accuracy >= high else None
 
-    def _waiting(self) -> list[int]:
-        """Slots with a candidate, from the events since the last look: also those of other processes."""
-        for event in self.pool.events(since=self._seen):
-            self._seen = event.index
-            if event.kind == "proposed":
-                self._pending[event.slot] = None
-            elif event.kind != "discarded":
-                self._pending.pop(event.slot, None)
-        return list(self._pending)
+    @property
+    def rewrites_under_way(self) -> int:
+        """Rewrites in the background that have not taken effect."""
+        return len(self._wishes)
+
+    def begin_rewrites(self) -> None:
+        """Start those in the background that were asked for since the last `assign`.
+
+        `assign` does it when it has read the pool: the threads share the interpreter with it.
+        """
+        for slot, wish in self._wishes.items():
+            if slot not in self._begun:
+                self._begun[slot] = BACKGROUND.submit(partial(wish.grant, self.rewriter))
+
+    def drain(self, *, wait: bool = False, timeout: float | None = None) -> list[Event]:
+        """Let finished rewrites take effect, in the order in which they were asked for.
+
+        Args:
+            wait: wait for those that are not finished: a fixed point, after which nothing in the pool depends on
+                how long they took.
+            timeout: seconds to wait at most; the unfinished stay under way.
+
+        Returns:
+            The events, oldest first.
+        """
+        if self._process != os.getpid():  # after a fork the threads, and what they work on, are the parent's
+            self._process = os.getpid()
+            self._wishes.clear()
+            self._begun.clear()
+        if wait and self._wishes:
+            self.begin_rewrites()
+            wait_for(self._begun.values(), timeout)
+        events: list[Event] = []
+        for slot in [slot for slot in self._wishes if slot in self._begun and self._begun[slot].done()]:
+            events += self._apply(self._wishes.pop(slot), self._begun.pop(slot).result())
+        return events
+
+    def close(self, *, timeout: float = 1.0) -> list[Event]:
+        """Wait `timeout` seconds for rewrites in the background and drop those that take longer.
+
+        A dropped rewrite leaves no trace: the task's next group outside the band asks for another.
+        """
+        events = self.drain(wait=True, timeout=timeout)
+        for future in self._begun.values():
+            future.cancel()
+        self._wishes.clear()
+        self._begun.clear()
+        return events

@@ -5,13 +5,28 @@ well formed, proved solvable and not solved from the start, and whatever failed 
 reason.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import Rejection, Task, get_domain
 from rlanything_task_pools.task import Direction
+
+if TYPE_CHECKING:
+    from rlanything_envs.llm.generator import TextGenerator
+
+
+class UnknownRewriter(CurriculumError):
+    """There is no rewriter of this name."""
+
+
+class GeneratorNeeded(CurriculumError):
+    """A rewriter that asks a language model was named without a source of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +70,22 @@ class ScriptedRewriter:
 
     Args:
         max_proposals: how many proposals to validate before giving up.
+        operators: the domain's rewrite operators to enable; those of the domain's own choice if None.
     """
 
     name = "scripted"
 
-    def __init__(self, max_proposals: int = 16) -> None:
+    def __init__(self, max_proposals: int = 16, operators: Iterable[str] | None = None) -> None:
         if max_proposals < 1:
-            raise ValueError(f"ScriptedRewriter: max_proposals must be at least 1, got {max_proposals}")
+            raise CurriculumError(f"ScriptedRewriter: max_proposals must be at least 1, got {max_proposals}")
         self.max_proposals = max_proposals
+        self.operators = None if operators is None else tuple(operators)
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
         """Propose and validate, best first."""
         domain = get_domain(request.task.domain)
+        if self.operators is not None:
+            domain = domain.with_operators(self.operators)
         rejections: list[Rejection] = []
         again: Task | None = None
         for proposal in domain.propose(request.task, request.direction, rng)[: self.max_proposals]:
@@ -88,17 +107,37 @@ class ScriptedRewriter:
         return Rewriting(again, tuple(rejections))
 
 
-_REWRITERS: dict[str, type[ScriptedRewriter]] = {ScriptedRewriter.name: ScriptedRewriter}
+REWRITERS = ("scripted", "llm")
+"""Names `get_rewriter` knows."""
 
 
-def get_rewriter(rewriter: str | Rewriter) -> Rewriter:
+def get_rewriter(
+    rewriter: str | Rewriter,
+    *,
+    generator: TextGenerator | None = None,
+    operators: Iterable[str] | None = None,
+) -> Rewriter:
     """The rewriter of a name; a rewriter object is returned as it is.
 
+    Args:
+        rewriter: ``"scripted"``, ``"llm"``, or a rewriter.
+        generator: the source of text of ``"llm"``.
+        operators: the domain's rewrite operators to enable; those of the domain's own choice if None.
+
     Raises:
-        ValueError: there is no rewriter of this name; the message lists them.
+        UnknownRewriter: there is no rewriter of this name; the message lists them.
+        GeneratorNeeded: ``"llm"`` without a generator.
     """
     if not isinstance(rewriter, str):
         return rewriter
-    if rewriter not in _REWRITERS:
-        raise ValueError(f"unknown rewriter {rewriter!r}; choose from {', '.join(sorted(_REWRITERS))}")
-    return _REWRITERS[rewriter]()
+    if rewriter == "scripted":
+        return ScriptedRewriter(operators=operators)
+    if rewriter == "llm":
+        if generator is None:
+            raise GeneratorNeeded(
+                "the rewriter 'llm' needs a source of text: pass LLMRewriter(generator), or choose 'scripted'"
+            )
+        from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
+
+        return LLMRewriter(generator, operators=operators)
+    raise UnknownRewriter(f"unknown rewriter {rewriter!r}; choose from {', '.join(sorted(REWRITERS))}")

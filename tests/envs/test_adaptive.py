@@ -1,5 +1,10 @@
 """The curriculum as a wrapper."""
 
+import copy
+import json
+import threading
+import time
+
 import gymnasium as gym
 import pytest
 
@@ -18,7 +23,8 @@ def pool(tasks, tmp_path):
 
 
 def make(pool, limit=30, **kwargs):
-    return AdaptiveDifficulty(gym.make(ID, max_episode_steps=limit), pool, **{"rollouts": 4, **kwargs})
+    settings = {"rollouts": 4, "rewriting": "inline", **kwargs}
+    return AdaptiveDifficulty(gym.make(ID, max_episode_steps=limit), pool, **settings)
 
 
 def play(env, win, **reset):
@@ -169,7 +175,241 @@ def test_two_environments_on_one_pool(pool):
     two.close()
 
 
+# -- rewriting beside the episodes
+
+
+def lose(env, episodes, limit=2):
+    """Episodes of doing nothing; their `info` and the longest reset and step."""
+    infos, resets, steps = [], [0.0], [0.0]
+    for _ in range(episodes):
+        start = time.perf_counter()
+        infos.append(env.reset()[1])
+        resets.append(time.perf_counter() - start)
+        for _ in range(limit):
+            start = time.perf_counter()
+            env.step("look")
+            steps.append(time.perf_counter() - start)
+    return infos, max(resets), max(steps)
+
+
+class Waiting(ScriptedRewriter):
+    """Works when it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.go = threading.Event()
+
+    def rewrite(self, request, rng):
+        assert self.go.wait(60)
+        return super().rewrite(request, rng)
+
+
+def test_reset_and_step_do_not_wait_for_a_rewriter(pool):
+    rewriter = Waiting()
+    env = make(pool, limit=2, rewriter=rewriter, rewriting="background")
+    _, reset, step = lose(env, 40)  # the rewriter would let them wait for a minute
+    assert max(reset, step) < 5
+    assert env.curriculum.rewrites_under_way >= 5
+    assert pool.events() == []
+    assert len(pool.outcomes()) >= 36
+    rewriter.go.set()
+    env.curriculum.drain(wait=True)
+    assert pool.counts()["proposed"] + pool.counts()["discarded"] >= 5
+    lose(env, 4)
+    assert env.reset()[1]["curriculum"]["role"] == "candidate"
+    env.close()
+
+
+def test_in_the_background_by_default_and_tried_when_ready(pool):
+    env = AdaptiveDifficulty(gym.make(ID, max_episode_steps=2), pool, rollouts=2)
+    deadline = time.monotonic() + 60
+    while not pool.events(kind="rejected"):
+        lose(env, 1)
+        assert time.monotonic() < deadline
+    env.close()
+    counts = pool.counts()
+    assert counts["proposed"] == counts["rejected"] + counts["pending"]
+
+
+def test_closing_does_not_wait_for_a_rewriter_that_hangs(pool):
+    env = make(pool, limit=2, rewriter=Waiting(), rewriting="background")
+    lose(env, 20)
+    start = time.perf_counter()
+    env.close()
+    env.close()
+    assert time.perf_counter() - start < 10
+    assert pool.events() == []
+    assert len(pool.outcomes()) == 20
+
+
+@pytest.mark.parametrize("rewriting", ["inline", "background"])
+def test_a_rewriter_that_breaks_ends_no_episode(pool, rewriting):
+    class Broken(ScriptedRewriter):
+        def rewrite(self, request, rng):
+            raise RuntimeError("no connection")
+
+    env = make(pool, limit=2, rewriter=Broken(), rewriting=rewriting)
+    infos, *_ = lose(env, 40)
+    env.close()
+    assert len(infos) == 40
+    reasons = {(event.kind, event.reason) for event in pool.events()}
+    assert reasons == {("discarded", "rewriter-error")}
+
+
+def test_the_default_rule_plays_the_parent_again(pool):
+    env = make(pool, rollouts=8, acceptance="default")
+    first = [play(env, win=False) for _ in range(8)]
+    slot, parent = first[0]["curriculum"]["slot"], first[0]["task_id"]
+    trial = [play(env, win=number < 4) for number in range(8)]
+    again = [play(env, win=False) for _ in range(8)]
+    env.reset()
+    groups = [{(info["task_id"], *info["curriculum"].values()) for info in infos} for infos in (first, trial, again)]
+    candidate = trial[0]["task_id"]
+    assert groups == [{(parent, slot, "active")}, {(candidate, slot, "candidate")}, {(parent, slot, "active")}]
+    assert [event.kind for event in pool.events(slot)][-2:] == ["proposed", "accepted"]
+    assert pool.active(slot).id == candidate
+
+
+# -- critiques
+
+
+class Sour:
+    """A reward model that thinks little of looking about."""
+
+    def __init__(self):
+        self.asked = []
+
+    def judge(self, goal, steps):
+        self.asked.append((goal, len(steps), threading.current_thread() is threading.main_thread()))
+        return [(-1, -1, -1) if step.action == "look" else (1, 1, 1) for step in steps]
+
+
+class Reading(ScriptedRewriter):
+    critiques = ()
+
+    def rewrite(self, request, rng):
+        self.critiques = (*self.critiques, request.critique)
+        return super().rewrite(request, rng)
+
+
+@pytest.mark.parametrize("rewriting", ["inline", "background"])
+def test_with_a_reward_model_it_collects_critiques_itself(pool, rewriting):
+    judge, rewriter = Sour(), Reading()
+    env = make(pool, limit=5, rewriter=rewriter, reward_model=judge, rewriting=rewriting)
+    goals = {env.pool.task(info["task_id"]).goal for info in lose(env, 4, limit=5)[0]}
+    assert judge.asked == []
+    env.close()
+    assert set(judge.asked) == {(*goals, 5, rewriting == "inline")}
+    assert len(judge.asked) == 4
+    (critique,) = rewriter.critiques
+    assert "0 of 4 attempts succeeded" in critique
+    assert "judged wrong by every vote" in critique
+    assert pool.events(kind="proposed") == [] or critique in pool.candidate(pool.events()[-1].slot).rewrite.critique
+
+
+def test_won_episodes_are_not_judged_and_no_group_within_the_band(pool):
+    judge, rewriter = Sour(), Reading()
+    env = make(pool, rewriter=rewriter, reward_model=judge)
+    for number in range(4):
+        play(env, win=number < 2)
+    env.reset()
+    assert (judge.asked, rewriter.critiques) == ([], ())
+    for _ in range(4):
+        play(env, win=True)
+    env.close()
+    assert judge.asked == []
+    assert "4 of 4 attempts succeeded" in rewriter.critiques[0]
+
+
+def test_without_one_the_trainer_pushes_them(pool):
+    rewriter = Reading()
+    env = make(pool, limit=2, rewriter=rewriter)
+    env.add_critique("looks about all day")
+    lose(env, 4)
+    lose(env, 8)  # the candidate fails as well, and then another task
+    env.reset()
+    assert rewriter.critiques == ("looks about all day", "")
+
+
+def test_a_reward_model_that_breaks_is_an_event(pool):
+    class Broken:
+        def judge(self, goal, steps):
+            return []  # as many votes as there are no steps
+
+    env = make(pool, limit=2, reward_model=Broken())
+    lose(env, 4)
+    env.close()
+    assert pool.events()[0].reason == "critique-error"
+
+
+def sour():
+    return Sour()
+
+
+def reading():
+    return Reading()
+
+
+def test_parts_named_by_their_place_keep_a_specification_json(pool):
+    env = make(pool, limit=2, rewriter=f"{__name__}:reading", reward_model=f"{__name__}:sour")
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    lose(again, 4)
+    again.close()
+    assert "0 of 4 attempts" in again.curriculum.rewriter.critiques[0]
+    with pytest.raises(ValueError, match="no_such"):
+        make(pool, reward_model="no_such:thing")
+
+
 # -- how it is made
+
+
+def test_as_additional_wrapper_of_a_specification(pool):
+    spec = copy.deepcopy(gym.spec(ID))
+    settings = {"pool": str(pool.path), "rollouts": 2, "acceptance": "default", "scheduler": "learnability"}
+    spec.additional_wrappers = (AdaptiveDifficulty.wrapper_spec(**settings),)
+    spec.max_episode_steps = 2
+    env = gym.make(spec)
+    assert isinstance(env, AdaptiveDifficulty)
+    lose(env, 6)
+    assert env.curriculum.acceptance.name == "default"
+    assert env.curriculum.scheduler.name == "learnability"
+    text = env.spec.to_json()
+    assert json.loads(text)["additional_wrappers"][-1]["kwargs"]["scheduler"] == "learnability"
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(text))
+    assert isinstance(again, AdaptiveDifficulty)
+    lose(again, 2)
+    assert again.spec.to_json() == text
+    env.close()
+    again.close()
+    assert len(pool.outcomes()) == 8
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_processes_share_one_pool(pool, context):
+    """Real processes play, rewrite, try and decide on one file; nothing is lost and nothing decided twice."""
+    spec = copy.deepcopy(gym.spec(ID))
+    spec.additional_wrappers = (AdaptiveDifficulty.wrapper_spec(pool=str(pool.path), rollouts=2, actor="both"),)
+    spec.max_episode_steps = 2
+    kwargs = {"shared_memory": False, "context": context, "autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
+    vector = gym.make_vec(spec, 3, "async", kwargs)
+    episodes = 0
+    try:
+        _, infos = vector.reset(seed=0)
+        assert infos["curriculum"]["slot"].dtype.kind == "i"
+        for _ in range(60):
+            *_, truncations, infos = vector.step(("look",) * 3)
+            episodes += int(truncations.sum())
+    finally:
+        vector.close()
+    assert episodes == 90
+    assert len(pool.outcomes()) == 90  # those of groups cut short too
+    counts = pool.counts()
+    assert counts["proposed"] >= 3
+    assert counts["proposed"] == counts["accepted"] + counts["rejected"] + counts["pending"]
+    decided = [(event.slot, event.task_id) for event in pool.events() if event.kind in ("accepted", "rejected")]
+    proposed = [(event.slot, event.task_id) for event in pool.events(kind="proposed")]
+    assert all(proposed.count(trial) >= decided.count(trial) for trial in decided)
+    assert all(event.reason == "not-easier" for event in pool.events(kind="rejected"))
 
 
 def test_from_a_path_the_spec_can_be_rebuilt_elsewhere(pool):
@@ -212,5 +452,7 @@ def test_bad_arguments(tmp_path):
         AdaptiveDifficulty(gym.make("CartPole-v1"))
     with pytest.raises(ValueError, match="pool_size"):
         AdaptiveDifficulty(gym.make(ID), pool_size=0)
+    with pytest.raises(ValueError, match="rewriting"):
+        AdaptiveDifficulty(gym.make(ID), rewriting="later", pool_size=1)
     with pytest.raises(ValueError, match="band"):
         AdaptiveDifficulty(gym.make(ID), band=(1.0, 0.0), pool_size=1)

@@ -1,5 +1,8 @@
 """The curriculum as a batch loop uses it."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -168,6 +171,86 @@ def test_a_candidate_proposed_by_hand_is_judged_by_the_parents_latest_group(pool
     assert (event.reason, event.stats["parent"]) == ("not-easier", 3 / 8)
 
 
+# -- trials of more than one group
+
+
+def test_the_default_rule_has_the_parent_measured_again(pool):
+    curriculum = Curriculum(pool, acceptance="default")
+    parent = pool.active(0)
+    trial = propose(curriculum)  # by 0 of 8
+    assert curriculum.report(trial, outcomes(trial, 4)) == []
+    again = assignment_of(curriculum, 0)
+    assert again.task == parent
+    assert curriculum.assign(1, rng())[0] == again  # it comes first, as a candidate does
+    (event,) = curriculum.report(again, outcomes(again, 0))
+    assert (event.kind, event.reason, event.task_id) == ("accepted", "easier", trial.task.id)
+    stats = dict(event.stats)
+    assert 0.9 < stats.pop("probability") < 1
+    assert stats == {"successes": 4, "n": 8, "parent": 0.0, "fresh_successes": 0, "fresh_n": 8}
+    assert pool.active(0) == trial.task
+
+
+def test_the_default_rule_sees_through_bad_luck(pool):
+    curriculum = Curriculum(pool, acceptance="default")
+    trial = propose(curriculum)
+    curriculum.report(trial, outcomes(trial, 4))
+    events = []
+    for wins in (5, 4, 5, 4, 5):  # the parent was not as hard as it seemed, and the candidate is no easier
+        (group,) = curriculum.assign(1, rng())
+        events += curriculum.report(group, outcomes(group, wins))
+        if events:
+            break
+    assert [(event.kind, event.reason) for event in events] == [("rejected", "not-easier")]
+    assert pool.candidate(0) is None
+
+
+def test_only_what_the_parent_plays_after_the_proposal_counts(pool):
+    curriculum = Curriculum(pool, acceptance="default")
+    for _ in range(5):
+        before = assignment_of(curriculum, 0)
+        curriculum.report(before, outcomes(before, 4))
+    trial = propose(curriculum)
+    assert curriculum.report(trial, outcomes(trial, 4)) == []
+    assert assignment_of(curriculum, 0).role == "active"
+    # A group that nobody asked for counts as well: more than one is drawn where there are few slots.
+    extra = [a for a in curriculum.assign(24, rng()) if a.slot == 0]
+    assert [a.role for a in extra] == ["active"] * 3
+    (event,) = curriculum.report(extra[0], outcomes(extra[0], 0))
+    assert event.stats["fresh_n"] == 8
+    assert curriculum.report(extra[1], outcomes(extra[1], 8)) == []
+
+
+def test_published_rules_do_not_wait_for_the_parent(pool):
+    curriculum = Curriculum(pool)
+    trial = propose(curriculum)
+    extra = next(a for a in curriculum.assign(24, rng()) if (a.slot, a.role) == (0, "active"))
+    assert curriculum.report(extra, outcomes(extra, 8)) == []
+    assert curriculum.report(trial, outcomes(trial, 4))[0].kind == "accepted"
+
+
+@pytest.mark.parametrize("role", ["candidate", "active"])
+def test_a_trial_that_cannot_be_measured_does_not_block_its_slot(pool, role):
+    curriculum = Curriculum(pool, acceptance="default")
+    trial = propose(curriculum)
+    if role == "active":
+        curriculum.report(trial, outcomes(trial, 4))
+    (group,) = curriculum.assign(1, rng())
+    assert group.role == role
+    (event,) = curriculum.report(group, outcomes(group, 0, errors=5))
+    assert (event.kind, event.reason) == ("rejected", "unmeasured")
+
+
+def test_a_candidate_whose_group_was_cut_short_plays_on(pool):
+    for rule in ("paper", "default"):
+        curriculum = Curriculum(pool, acceptance=rule)
+        trial = propose(curriculum, slot=1)
+        curriculum.record(trial, outcomes(trial, 2, n=3))
+        assert curriculum.assign(1, rng()) == [trial]
+        events = curriculum.report(trial, outcomes(trial, 0))
+        assert events[0].stats["n"] == 11
+        pool.candidate(1) is None or pool.reject(1, "test")
+
+
 # -- infrastructure
 
 
@@ -243,13 +326,15 @@ def test_a_resumed_run_is_the_same_run(tasks, tmp_path):
     assert play(TaskPool.create(tmp_path / "other", tasks), 24, seed=1) != whole
 
 
-def test_one_curriculum_or_many_is_the_same(tasks, tmp_path):
+@pytest.mark.parametrize("settings", [{}, {"acceptance": "default", "scheduler": "learnability"}])
+def test_one_curriculum_or_many_is_the_same(tasks, tmp_path, settings):
     """The object keeps no state that matters: only the pool does."""
     many = TaskPool.create(tmp_path / "many", tasks)
-    play(many, 12)
+    play(many, 30, **settings)
+    assert many.counts()["accepted"] >= 2
     one = TaskPool.create(tmp_path / "one", tasks)
-    curriculum = Curriculum(one)
-    for number in range(12):
+    curriculum = Curriculum(one, **settings)
+    for number in range(30):
         generator = rng([7, number])
         for assignment in curriculum.assign(4, generator):
             wins = sum(skill(assignment.task, generator) for _ in range(8))
@@ -269,6 +354,152 @@ def test_difficulty_moves_into_the_band(tmp_path):
     play(pool, 60)
     assert useful(pool.active(slot) for slot in pool.slots) >= before + 4
     assert pool.counts()["accepted"] >= 6
+
+
+# -- rewriting in the background
+
+
+class Slow(ScriptedRewriter):
+    """Waits until it is told to go on."""
+
+    def __init__(self):
+        super().__init__()
+        self.go = threading.Event()
+        self.threads = set()
+
+    def rewrite(self, request, rng):
+        self.threads.add(threading.current_thread())
+        assert self.go.wait(30)
+        return super().rewrite(request, rng)
+
+
+def test_nobody_waits_for_a_rewriter_in_the_background(pool):
+    slow = Slow()
+    curriculum = Curriculum(pool, rewriter=slow, rewriting="background")
+    group = assignment_of(curriculum, 0)
+    assert curriculum.report(group, outcomes(group, 0)) == []
+    curriculum.assign(1, rng())
+    assert curriculum.rewrites_under_way == 1
+    assert curriculum.report(group, outcomes(group, 0)) == []  # one at a time in a slot
+    assert curriculum.rewrites_under_way == 1
+    assert curriculum.drain(wait=True, timeout=0.01) == []
+    assert curriculum.assign(8, rng())
+    assert pool.events() == []
+    slow.go.set()
+    (event,) = curriculum.drain(wait=True)
+    assert (event.kind, event.slot) == ("proposed", 0)
+    assert slow.threads.isdisjoint({threading.main_thread()})
+    assert curriculum.assign(1, rng())[0].role == "candidate"
+
+
+def test_drained_at_fixed_points_the_background_is_as_exact_as_inline(tasks, tmp_path):
+    class Jittery(ScriptedRewriter):
+        def rewrite(self, request, rng):
+            time.sleep(np.random.default_rng().random() / 100)
+            return super().rewrite(request, rng)
+
+    def run(name, **settings):
+        pool = TaskPool.create(tmp_path / name, tasks)
+        curriculum = Curriculum(pool, **settings)
+        for number in range(12):
+            generator = rng([7, number])
+            for assignment in curriculum.assign(4, generator):
+                curriculum.report(
+                    assignment, outcomes(assignment, sum(skill(assignment.task, generator) for _ in "x" * 8))
+                )
+            curriculum.drain(wait=True)
+        return pool
+
+    one, two = (run(name, rewriter=Jittery(), rewriting="background") for name in ("one", "two"))
+    inline = run("inline")
+    assert one.events() == two.events()
+    for slot in inline.slots:  # within a slot not even the order differs
+        assert [(e.kind, e.task_id, e.stats) for e in one.events(slot)] == [
+            (e.kind, e.task_id, e.stats) for e in inline.events(slot)
+        ]
+
+
+def test_a_rewrite_that_comes_too_late_is_dropped(pool):
+    slow = Slow()
+    curriculum = Curriculum(pool, rewriter=slow, rewriting="background")
+    group = assignment_of(curriculum, 0)
+    curriculum.report(group, outcomes(group, 0))
+    curriculum.begin_rewrites()
+    other = propose(Curriculum(pool))  # another process was faster
+    slow.go.set()
+    assert [event.kind for event in curriculum.drain(wait=True)] == []
+    assert pool.candidate(0) == other.task
+
+
+def test_closing_waits_a_little_and_then_leaves_no_trace(pool):
+    slow = Slow()
+    curriculum = Curriculum(pool, rewriter=slow, rewriting="background")
+    groups = curriculum.assign(8, rng())
+    for group in groups:
+        curriculum.report(group, outcomes(group, 0))
+    start = time.perf_counter()
+    assert curriculum.close(timeout=0.2) == []
+    assert time.perf_counter() - start < 2
+    assert curriculum.rewrites_under_way == 0
+    slow.go.set()
+    time.sleep(0.1)
+    assert pool.events() == []
+    curriculum.report(groups[0], outcomes(groups[0], 0))
+    assert curriculum.close()[-1].kind in ("proposed", "discarded")
+
+
+@pytest.mark.parametrize("rewriting", ["inline", "background"])
+def test_a_rewriter_that_breaks_is_an_event(pool, rewriting, caplog):
+    class Broken:
+        name = "broken"
+        result: object = RuntimeError("out of tokens")
+
+        def rewrite(self, request, rng):
+            if isinstance(self.result, Exception):
+                raise self.result
+            return self.result
+
+    broken = Broken()
+    curriculum = Curriculum(pool, rewriter=broken, rewriting=rewriting)
+    group = assignment_of(curriculum, 0)
+    for result, detail in ((broken.result, "RuntimeError: out of tokens"), ("text", "not Rewriting")):
+        broken.result = result
+        (event,) = [*curriculum.report(group, outcomes(group, 0)), *curriculum.drain(wait=True)]
+        assert (event.kind, event.reason) == ("discarded", "rewriter-error")
+        assert detail in event.stats["detail"]
+    assert "rewriter-error" in caplog.text
+    assert curriculum.assign(8, rng())
+
+
+@pytest.mark.parametrize("rewriting", ["inline", "background"])
+def test_a_critique_is_made_only_when_there_is_a_rewrite_to_ask_for(pool, rewriting):
+    made, seen = [], []
+
+    class Noting(ScriptedRewriter):
+        def rewrite(self, request, rng):
+            seen.append(request.critique)
+            return super().rewrite(request, rng)
+
+    def critique():
+        made.append(1)
+        return "went in circles"
+
+    def broken():
+        raise OSError("the judge is gone")
+
+    curriculum = Curriculum(pool, rewriter=Noting(), rewriting=rewriting)
+    zero, one = assignment_of(curriculum, 0), assignment_of(curriculum, 1)
+    curriculum.report(zero, outcomes(zero, 4), critique=critique)
+    assert made == []
+    curriculum.report(zero, outcomes(zero, 0), critique=critique)
+    curriculum.drain(wait=True)
+    assert (made, seen) == ([1], ["went in circles"])
+    assert pool.candidate(0).rewrite.critique == "went in circles"
+    # Without a critique the rewrite goes on.
+    curriculum.report(one, outcomes(one, 0), critique=broken)
+    curriculum.drain(wait=True)
+    assert [event.reason for event in pool.events(1)] == ["critique-error", "easier"]
+    assert seen == ["went in circles", ""]
 
 
 # -- rewriters
@@ -314,8 +545,10 @@ def test_nothing_to_propose_is_on_record(pool):
         {"band": (-0.1, 0.8)},
         {"band": (0.2, 1.2)},
         {"rollouts": 0},
-        {"rewriter": "llm"},
+        {"rewriter": "no such"},
         {"acceptance": "x"},
+        {"scheduler": "x"},
+        {"rewriting": "later"},
     ],
 )
 def test_bad_arguments(pool, kwargs):

@@ -1,0 +1,219 @@
+"""Rewrites by a language model: any domain, any generator, several attempts, nothing trusted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rlanything_envs.curriculum.prompting import plain, plain_lines, render
+from rlanything_envs.curriculum.rewriter import Request, Rewriting
+from rlanything_envs.errors import CurriculumError
+from rlanything_envs.llm.errors import GenerationStopped
+from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
+from rlanything_task_pools import Domain, Rejection, Task, get_domain
+
+__all__ = ["GENERATOR_ERROR", "LLMRewriter", "read_proposal"]
+
+logger = logging.getLogger(__name__)
+
+GENERATOR_ERROR = "generator_error"
+"""Reason on record when the machinery failed and not the model: no attempt of the model's is counted for it."""
+
+MAX_ANSWER = 32_000
+"""Longest answer read, in characters."""
+MAX_CRITIQUE = 4_000
+"""Longest critique shown and stored, in characters."""
+MAX_DESCRIPTION = 20_000
+"""Longest description of a task shown, in characters."""
+MAX_OBJECTS = 200
+"""Most beginnings of an object that are looked at in one answer."""
+
+CUT = "the answer was cut off at its limit of tokens before there was a JSON object"
+
+_FENCE = re.compile(r"```[ \t]*(?:json|JSON)?[ \t]*\r?\n(.*?)```", re.DOTALL)
+
+
+class LLMRewriter:
+    """Asks a language model for a rewrite, up to `attempts` times, and tells it why its proposals were turned down.
+
+    It knows a domain through `Domain.describe`, `Domain.proposal_schema` and `Domain.validate` alone. Whatever the
+    model answers is either a proved task or a rejection with a reason: ``too_long``, ``truncated``, ``no_json``,
+    ``already_tried``, or one of the domain's. When the generator fails, the request ends with the reason
+    ``generator_error`` beside the rejections so far. Stateless, so safe to use from several threads.
+
+    Args:
+        generator: Writes the proposals.
+        name: The author on record; the model's name if the generator tells it.
+        attempts: How often to ask for one request.
+        operators: The domain's rewrite operators to enable; those of the domain's own choice if None.
+        params: How to sample; ``n`` and ``seed`` are set for each attempt.
+        template: Another prompt: the path of a Jinja file that uses ``direction``, ``accuracy``, ``description``,
+            ``critique``, ``schema`` and ``failed``.
+        domain_of: Finds the domain of a name.
+
+    Raises:
+        CurriculumError: `attempts` is below 1, or the name is empty.
+    """
+
+    def __init__(
+        self,
+        generator: TextGenerator,
+        name: str | None = None,
+        *,
+        attempts: int = 3,
+        operators: Iterable[str] | None = None,
+        params: SamplingParams | None = None,
+        template: str | os.PathLike[str] = "rewrite.j2",
+        domain_of: Callable[[str], Domain] = get_domain,
+    ) -> None:
+        if attempts < 1:
+            raise CurriculumError(f"LLMRewriter: attempts must be at least 1, got {attempts}")
+        told = getattr(getattr(generator, "endpoint", generator), "model", None)
+        self.name = plain(name if name is not None else told if isinstance(told, str) else "llm", 200)
+        if not self.name:
+            raise CurriculumError("LLMRewriter: the name is empty; give the model's")
+        self.generator = generator
+        self.attempts = attempts
+        self.operators = None if operators is None else tuple(operators)
+        self.params = replace(params or SamplingParams(max_tokens=2048), n=1)
+        self.template = template
+        self._domain_of = domain_of
+
+    def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
+        """Ask, check, and ask again with the objections; all chance is the generator's, seeded by `rng`."""
+        domain = self._domain_of(request.task.domain)
+        if self.operators is not None:
+            domain = domain.with_operators(self.operators)
+        talk = _Talk(domain, replace(request, critique=plain_lines(request.critique, MAX_CRITIQUE)), self.name)
+        for _ in range(self.attempts):
+            seed = int(rng.integers(2**31))
+            answer = self._ask(talk.prompt(self.template), replace(self.params, seed=seed))
+            if isinstance(answer, Rejection):
+                talk.rejections.append(answer)
+                break
+            if talk.take(answer):
+                break
+        return Rewriting(talk.candidate or talk.again, tuple(talk.rejections))
+
+    def _ask(self, prompt: Messages, params: SamplingParams) -> Completion | Rejection:
+        """One answer, or the machinery's failure."""
+        failure = "the generator gave no completion"
+        try:
+            answers = self.generator.generate([prompt], params)
+        except GenerationStopped as stopped:
+            failure, answers = f"{type(stopped).__name__}: {stopped}", stopped.completions
+        except Exception as error:  # whatever breaks in a service is no fault of the model's
+            return _failed(f"{type(error).__name__}: {error}")
+        if not answers or not answers[0]:
+            return _failed(failure)
+        answer = answers[0][0]
+        return _failed(answer.error or failure) if answer.finish_reason == "error" else answer
+
+
+def _failed(detail: str) -> Rejection:
+    logger.warning("no rewrite, since the generator failed: %s", plain(detail, 300))
+    return Rejection(reason=GENERATOR_ERROR, detail=plain(detail, 300))
+
+
+@dataclass(slots=True)
+class _Talk:
+    """One request while it is worked on."""
+
+    domain: Domain
+    request: Request
+    author: str
+    candidate: Task | None = None
+    again: Task | None = None
+    """A good rewrite that was tried before: better than none."""
+    rejections: list[Rejection] = field(default_factory=list)
+    failed: list[tuple[str, str, str]] = field(default_factory=list)
+    """Proposal, reason and detail of each, as the next prompt tells them."""
+
+    def prompt(self, template: str | os.PathLike[str]) -> Messages:
+        """What to ask next."""
+        request = self.request
+        text = render(
+            template,
+            direction=request.direction,
+            accuracy=request.accuracy,
+            description=self.domain.describe(request.task)[:MAX_DESCRIPTION],
+            critique=request.critique,
+            schema=json.dumps(self.domain.proposal_schema(request.task)),
+            failed=self.failed,
+        )
+        return [{"role": "user", "content": text}]
+
+    def take(self, answer: Completion) -> bool:
+        """Read and validate an answer; whether it is what was asked for."""
+        proposal = read_proposal(answer.text)
+        if isinstance(proposal, Rejection):
+            cut = answer.finish_reason == "length" and proposal.reason == "no_json"
+            self._reject(answer.text, Rejection(reason="truncated", detail=CUT) if cut else proposal)
+            return False
+        request = self.request
+        result = self.domain.validate(
+            request.task, proposal, direction=request.direction, author=self.author, critique=request.critique
+        )
+        if isinstance(result, Rejection):
+            self._reject(json.dumps(proposal), result)
+            return False
+        if result.id in request.tried:
+            self.again = self.again or result
+            detail = "the agent was given this very task before, and it was of no use"
+            self._reject(json.dumps(proposal), Rejection(reason="already_tried", detail=detail))
+            return False
+        self.candidate = result
+        return True
+
+    def _reject(self, told: str, rejection: Rejection) -> None:
+        self.rejections.append(rejection)
+        self.failed.append((plain(told, 400), rejection.reason, plain(rejection.detail, 300)))
+
+
+def read_proposal(text: str) -> Mapping[str, Any] | Rejection:
+    """The proposal in a model's answer: its last JSON object, in a code block if there is one.
+
+    What stands before ``</think>`` is not looked at. Whether the object is a proposal is for the domain to say.
+
+    Returns:
+        The object (JSON types only, all text encodable), or a rejection: ``too_long``, ``no_json``.
+    """
+    if len(text) > MAX_ANSWER:
+        return Rejection(reason="too_long", detail=f"{len(text)} characters; at most {MAX_ANSWER} are read")
+    text = text.rpartition("</think>")[2]
+    for block in reversed(_FENCE.findall(text)):
+        if (found := _last_object(block)) is not None:
+            return found
+    found = _last_object(text)
+    return Rejection(reason="no_json", detail="the answer holds no JSON object") if found is None else found
+
+
+def _last_object(text: str) -> Mapping[str, Any] | None:
+    """The last object that is not part of another."""
+    found: Mapping[str, Any] | None = None
+    at, tried = text.find("{"), 0
+    while at >= 0 and tried < MAX_OBJECTS:
+        tried += 1
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+            json.dumps(value, ensure_ascii=False).encode()  # lone surrogates cannot be stored
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            found = value
+        at = text.find("{", end)
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

@@ -1,0 +1,140 @@
+"""Patterns in what an agent did: shapes of commands, loops, and what it never came to.
+
+Nothing here knows a domain. What can be reached is recognised by names with numbers ("drawer 3"), as text worlds
+give them; where there are none, nothing is said to be missed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Missed", "cycle_of", "most_frequent", "never_reached", "shape_of"]
+
+MAX_PERIOD = 4
+"""Longest loop looked for, in commands."""
+MIN_ROUNDS = 3
+"""Rounds that make a loop."""
+
+_NAME = re.compile(r"\b([a-z]{2,30}) (\d{1,4})\b")
+_WORD = re.compile(r"[a-z]{3,30}")
+_COMMON = frozenset(
+    [
+        "and",
+        "are",
+        "clean",
+        "cool",
+        "examine",
+        "find",
+        "from",
+        "heat",
+        "hot",
+        "into",
+        "its",
+        "look",
+        "move",
+        "one",
+        "place",
+        "put",
+        "some",
+        "take",
+        "task",
+        "that",
+        "the",
+        "them",
+        "then",
+        "this",
+        "two",
+        "under",
+        "use",
+        "using",
+        "with",
+        "your",
+    ]
+)
+"""Words of task sentences that are no things."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What an episode never came to."""
+
+    unseen: list[str]
+    """Words of the goal that are things of such a world, and that no message and no command named."""
+    unused: list[str]
+    """Things of the goal that were seen, and that no command named."""
+    unvisited: list[str]
+    """Places named in the opening that no command named; those that the goal is about first."""
+    places: int
+    """How many places the opening names."""
+
+
+def shape_of(command: str) -> str:
+    """A command without its numbers.
+
+    >>> shape_of("take apple 2 from fridge 1")
+    'take apple from fridge'
+    """
+    return " ".join(word for word in command.split() if not word.isdigit())
+
+
+def most_frequent(items: Sequence[str]) -> tuple[str, int]:
+    """The most frequent item and its count; of several the one that came first.
+
+    >>> most_frequent(["b", "a", "a", "b"])
+    ('b', 2)
+    """
+    return Counter(items).most_common(1)[0]
+
+
+def cycle_of(commands: Sequence[str]) -> tuple[list[str], int] | None:
+    """The loop that covers most commands in a row, and how many rounds of it there were.
+
+    >>> cycle_of(["look", "go a", "go b", "go a", "go b", "go a", "go b", "go a"])
+    (['go a', 'go b'], 3)
+    """
+    best: tuple[int, int, int] | None = None  # covered commands, less the period; start
+    for period in range(1, MAX_PERIOD + 1):
+        start = run = 0
+        for at in range(period, len(commands) + 1):
+            if at < len(commands) and commands[at] == commands[at - period]:
+                start = start if run else at - period
+                run += 1
+                continue
+            rounds = (run + period) // period
+            if run and rounds >= MIN_ROUNDS:
+                found = (rounds * period, -period, -start)
+                best = max(best, found) if best else found
+            run = 0
+    if best is None:
+        return None
+    covered, period, start = best[0], -best[1], -best[2]
+    return list(commands[start : start + period]), covered // period
+
+
+def never_reached(goal: str, opening: str, turns: Sequence[tuple[str, str]]) -> Missed:
+    """What of the goal and of the opening an episode never came to.
+
+    Args:
+        goal: The task in words.
+        opening: The first message.
+        turns: Commands and their answers.
+    """
+    told = opening.lower().replace(goal.lower(), " ")
+    places = list(dict.fromkeys(f"{kind} {number}" for kind, number in _NAME.findall(told)))
+    commands = " ".join(command.lower() for command, _ in turns)
+    messages = " ".join(message.lower() for _, message in turns)
+    used_names = {f"{kind} {number}" for kind, number in _NAME.findall(commands)}
+    used = set(_WORD.findall(commands))
+    seen = {kind for kind, _ in _NAME.findall(f"{told} {messages}")}
+    wanted = [word for word in dict.fromkeys(_WORD.findall(goal.lower())) if word not in _COMMON]
+    unvisited = [place for place in places if place not in used_names]
+    unvisited.sort(key=lambda place: place.partition(" ")[0] not in wanted)
+    return Missed(
+        unseen=[word for word in wanted if places and word not in seen and word not in used],
+        unused=[word for word in wanted if word in seen and word not in used],
+        unvisited=unvisited,
+        places=len(places),
+    )
