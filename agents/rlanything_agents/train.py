@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -34,6 +35,7 @@ from rlanything_agents.seeds import seed_of
 from rlanything_agents.summary import accepted_rewrites, installed_versions, summarise
 from rlanything_agents.trajectory import Trajectory
 from rlanything_agents.warmstart import Row, demonstrate, fit, judge_rows
+from rlanything_envs.curriculum.monitor import DriftWarning
 from rlanything_task_pools import Domain, Task, TaskPool, get_domain
 
 __all__ = ["train"]
@@ -153,7 +155,8 @@ class _Run:
             pool = TaskPool.open(self.folder.pool)
             pool.restore(path / "pool.sqlite")
         self.folder.rewind(done)
-        with pool, self.reporter.stage("Closed loop", self.config.iterations) as stage:
+        with pool, self.reporter.stage("Closed loop", self.config.iterations) as stage, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DriftWarning)  # `finish` says it once, for all slots
             loop = Loop(self.config, self.learners, pool, self.envs)
             stage.reach(done)
             for iteration in range(done + 1, self.config.iterations + 1):
@@ -185,6 +188,8 @@ class _Run:
         for line in summary["table"]:
             table.add_row(*(line[key] for key in ("what", "on", "before", "after", "change")))
         self.reporter.console.print(table)
+        if far := rows[-1]["curriculum"]["far"]:
+            self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
         self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")
         return summary
 

@@ -13,9 +13,9 @@ import pytest
 from alfworld_tasks import replay, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_alfworld import play_both
 from searching_agent import mean_steps
 from test_alfworld_rewrite import kitchen
-from test_alfworld_textworld import play_both
 
 from rlanything_task_pools import Rejection, Task, UnknownOperator
 from rlanything_task_pools.alfworld import DOMAIN, AlfWorldDomain, find_games

@@ -1,11 +1,14 @@
 """The real ALFWorld: plays games in TextWorld, to compare with."""
 
+import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rlanything_verifiers.alfworld import Game, World, plan
 
 
 @dataclass(frozen=True)
@@ -52,3 +55,26 @@ class TextWorldPlayer:
 
     def _seen(self) -> Seen:
         return Seen(self.state.feedback, list(self.state["admissible_commands"]), bool(self.state["won"]))
+
+
+def compare(game: Game, path: Path, steps: int, seed: int) -> None:
+    """Play the same commands in both, mixing wandering, planned steps and nonsense."""
+    rng = random.Random(seed)
+    player, world = TextWorldPlayer(path), World(game)
+    theirs, said = player.reset(), world.reset()
+    for i in range(steps + 1):
+        assert said == theirs.feedback
+        assert world.admissible_commands == theirs.commands
+        assert world.won == theirs.won
+        if i == steps:
+            return
+        commands = theirs.commands
+        handy = [command for command in commands if not command.startswith(("go to", "help"))]
+        draw = rng.random()
+        if draw < 0.05:
+            command = rng.choice(["go to fridge 1", "look ", "Look", "take mug 1", "open drawer 1", ""])
+        elif draw < 0.35 and (remaining := plan(world)):
+            command = remaining[0]
+        else:
+            command = rng.choice(handy if draw < 0.8 else commands)
+        theirs, said = player.step(command), world.step(command)

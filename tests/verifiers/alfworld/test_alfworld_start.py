@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from alfworld_scenes import kitchen, random_game
+from reference import compare
 from test_alfworld_planner import check_wins, shortest_win
 
 from rlanything_verifiers.alfworld import (
@@ -147,8 +148,6 @@ def test_plans_from_such_starts_are_shortest() -> None:
 @pytest.mark.textworld
 def test_the_start_by_hand_plays_alike(tmp_path: Path) -> None:
     pytest.importorskip("alfworld", reason="needs the extra: alfworld")
-    from test_alfworld_textworld import compare
-
     compare(GAME, write_game(GAME, tmp_path / "game.tw-pddl"), steps=50, seed=0)
 
 
@@ -156,8 +155,6 @@ def test_the_start_by_hand_plays_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [4, pytest.param(30, marks=pytest.mark.slow)])
 def test_random_starts_play_alike(tmp_path: Path, number: int) -> None:
     pytest.importorskip("alfworld", reason="needs the extra: alfworld")
-    from test_alfworld_textworld import compare
-
     played = 0
     for seed in range(1000):
         game = random_start(random.Random(seed), places=4)

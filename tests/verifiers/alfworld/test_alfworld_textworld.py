@@ -5,36 +5,13 @@ from pathlib import Path
 
 import pytest
 from alfworld_scenes import bedroom, kitchen, random_game
-from reference import TextWorldPlayer
+from reference import TextWorldPlayer, compare
 
-from rlanything_verifiers.alfworld import Game, Goal, World, load_game, plan, prove, write_game
+from rlanything_verifiers.alfworld import Game, Goal, load_game, prove, write_game
 
 pytestmark = pytest.mark.textworld
 pytest.importorskip("textworld", reason="needs the extra: alfworld")
 pytest.importorskip("alfworld", reason="needs the extra: alfworld")
-
-
-def compare(game: Game, path: Path, steps: int, seed: int) -> None:
-    """Play the same commands in both, mixing wandering, planned steps and nonsense."""
-    rng = random.Random(seed)
-    player, world = TextWorldPlayer(path), World(game)
-    theirs, said = player.reset(), world.reset()
-    for i in range(steps + 1):
-        assert said == theirs.feedback
-        assert world.admissible_commands == theirs.commands
-        assert world.won == theirs.won
-        if i == steps:
-            return
-        commands = theirs.commands
-        handy = [command for command in commands if not command.startswith(("go to", "help"))]
-        draw = rng.random()
-        if draw < 0.05:
-            command = rng.choice(["go to fridge 1", "look ", "Look", "take mug 1", "open drawer 1", ""])
-        elif draw < 0.35 and (remaining := plan(world)):
-            command = remaining[0]
-        else:
-            command = rng.choice(handy if draw < 0.8 else commands)
-        theirs, said = player.step(command), world.step(command)
 
 
 SMALL = ["Book-None-Desk-314", "SoapBar-None-Toilet-412"]
