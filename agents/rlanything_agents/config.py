@@ -105,7 +105,7 @@ class EvaluationConfig(_Section):
 
     panels: tuple[str, ...] = ("valid_seen", "valid_unseen")
     """Splits of the domain's generator: in-domain, then out-of-domain."""
-    episodes: Positive = 1536
+    episodes: Positive = 1024
     """Episodes per panel, each on a game of its own."""
     max_steps: Positive = 40
     temperature: Annotated[float, Field(gt=0)] = 0.8
