@@ -49,6 +49,8 @@ class WarmStartConfig(_Section):
     """Supervised start of the policy from an exploring expert, and of the judge from noisy labels."""
 
     demonstrations: Positive = 1000
+    max_steps: Positive = 40
+    """A demonstration that has not won by then is dropped."""
     epochs: Positive = 6
     batch_size: Positive = 16
     learning_rate: Annotated[float, Field(gt=0)] = 2e-3
@@ -105,9 +107,9 @@ class EvaluationConfig(_Section):
 
     panels: tuple[str, ...] = ("valid_seen", "valid_unseen")
     """Splits of the domain's generator: in-domain, then out-of-domain."""
-    episodes: Positive = 1024
+    episodes: Positive = 2048
     """Episodes per panel, each on a game of its own."""
-    max_steps: Positive = 40
+    max_steps: Positive = 30
     temperature: Annotated[float, Field(gt=0)] = 0.8
     judge_episodes: Positive = 96
     """Episodes of the first panel on which the judge's accuracy is measured."""

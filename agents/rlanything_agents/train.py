@@ -96,7 +96,7 @@ class _Run:
                     self.dialect,
                     self.envs[0],
                     tasks,
-                    max_steps=self.config.evaluation.max_steps,
+                    max_steps=settings.max_steps,
                     seed=self._seed("expert"),
                     progress=stage.add,
                 )
