@@ -8,6 +8,8 @@ from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 
+from rlanything_verifiers.alfworld.scene import Receptacle, Thing
+
 ROOM_BASE: Mapping[str, int] = MappingProxyType({"Kitchen": 0, "LivingRoom": 200, "Bedroom": 300, "Bathroom": 400})
 """First scene number of each room less one, as AI2-THOR numbers its floor plans."""
 
@@ -113,3 +115,27 @@ def held_out(object_type: str, receptacle_type: str) -> bool:
     """Whether a pair is kept from training: decided by a hash of the names, the same anywhere."""
     digest = hashlib.sha256(f"{object_type}|{receptacle_type}".encode()).digest()
     return int.from_bytes(digest[:8], "big") < HELD_OUT_SHARE * 2**64
+
+
+def thing_of(kind: str, name: str, home: Receptacle | None = None, location: str | None = None) -> Thing:
+    """A thing that can be picked up, with what things of its type can do.
+
+    Args:
+        kind: Its type.
+        name: Its id in the scene.
+        home: The receptacle it lies in, if any.
+        location: Where it stands.
+    """
+    able = household().affordances
+    return Thing(
+        id=name,
+        type=kind,
+        receptacles=(home.id,) if home else (),
+        location=location,
+        pickupable=True,
+        cleanable=kind in able["cleanable"],
+        heatable=kind in able["heatable"],
+        coolable=kind in able["coolable"],
+        sliceable=kind in able["sliceable"],
+        is_receptacle_object=kind in able["receptacle_object"],
+    )

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from rlanything_task_pools.alfworld.dice import Dice
 from rlanything_task_pools.alfworld.difficulty import need
-from rlanything_task_pools.alfworld.household import FLOOR, household
+from rlanything_task_pools.alfworld.household import FLOOR, household, thing_of
 from rlanything_task_pools.alfworld.layout import Layout, thing_id
 from rlanything_verifiers.alfworld.goal import Goal
 from rlanything_verifiers.alfworld.scene import Receptacle, Scene, Thing
@@ -47,28 +47,13 @@ def populate(dice: Dice, layout: Layout, goal: Goal, copies: int) -> Scene | Non
             number = 1 + sum(dice.chance(more) for _ in range(EXTRA_COPIES))
             homes = [_home(dice, layout, _places(layout, kind)) for _ in range(number)]
         for home in homes:
-            thing = _thing(thing_id(kind, dice, taken), kind, home, home.location if home else dice.pick(layout.floor))
+            name = thing_id(kind, dice, taken)  # before the place: the order of draws is part of what a seed means
+            thing = thing_of(kind, name, home, home.location if home else dice.pick(layout.floor))
             # As in the official games: what is to be heated has been cooled by the fridge it lies in.
             cooled = goal.kind == "heat" and kind == goal.object_type and home is not None and home.type == "Fridge"
             things.append(replace(thing, is_cool=True) if cooled else thing)
     _nest(dice, things, goal)
     return Scene(layout.start, layout.receptacles, (*layout.props, *things), layout.can_contain)
-
-
-def _thing(name: str, kind: str, home: Receptacle | None, location: str) -> Thing:
-    able = household().affordances
-    return Thing(
-        id=name,
-        type=kind,
-        receptacles=(home.id,) if home else (),
-        location=location,
-        pickupable=True,
-        cleanable=kind in able["cleanable"],
-        heatable=kind in able["heatable"],
-        coolable=kind in able["coolable"],
-        sliceable=kind in able["sliceable"],
-        is_receptacle_object=kind in able["receptacle_object"],
-    )
 
 
 @lru_cache(maxsize=8192)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rlanything_task_pools.alfworld.dice import Dice
 from rlanything_task_pools.alfworld.difficulty import is_shut
-from rlanything_task_pools.alfworld.household import household
+from rlanything_task_pools.alfworld.household import thing_of
 from rlanything_task_pools.alfworld.layout import thing_id
 from rlanything_task_pools.alfworld.operators.change import (
     MAX_COUNT,
@@ -186,7 +186,9 @@ class _Room:
         kind, count = self._kind(edit), edit.get("count", 1)
         if len(self.things) + count > MAX_THINGS:
             raise Refused("too_many", f"a room holds at most {MAX_THINGS} things")
-        like = next((thing for thing in self.things if thing.type == kind and thing.pickupable), None) or _usual(kind)
+        like = next((thing for thing in self.things if thing.type == kind and thing.pickupable), None) or thing_of(
+            kind, f"{kind}_bar_0"
+        )
         taken = {thing.id for thing in self.things} | {item.id for item in self.receptacles}
         for _ in range(count):
             place = self._place_for(edit["to"], kind, None)
@@ -261,18 +263,3 @@ class _Room:
         if not found:
             raise Refused("unknown_place", f"the room has no {name!r}")
         return found
-
-
-def _usual(kind: str) -> Thing:
-    """A thing of a type that the scene lacks, with what such things can do."""
-    able = household().affordances
-    return Thing(
-        id=f"{kind}_bar_0",
-        type=kind,
-        pickupable=True,
-        cleanable=kind in able["cleanable"],
-        heatable=kind in able["heatable"],
-        coolable=kind in able["coolable"],
-        sliceable=kind in able["sliceable"],
-        is_receptacle_object=kind in able["receptacle_object"],
-    )
