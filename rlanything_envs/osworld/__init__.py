@@ -1,0 +1,1 @@
+"""OSWorld: tasks on a real desktop."""

@@ -1,0 +1,21 @@
+"""Desktops for agents: real ones in a sandbox, a container or a virtual machine, and a simulated one."""
+
+from rlanything_envs.osworld.desktop.client import GuestClient
+from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError, MissingPackages
+from rlanything_envs.osworld.desktop.make import BACKENDS, make_desktop
+from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation
+from rlanything_envs.osworld.desktop.protocol import Client, Desktop
+
+__all__ = [
+    "BACKENDS",
+    "Client",
+    "Desktop",
+    "DesktopError",
+    "DesktopSettingError",
+    "GuestClient",
+    "GuestOutput",
+    "Health",
+    "MissingPackages",
+    "Observation",
+    "make_desktop",
+]

@@ -1,0 +1,204 @@
+"""Desktops in containers, through the docker SDK."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import secrets
+import time
+import weakref
+from collections.abc import Mapping
+from typing import Any, Self
+
+from rlanything_envs.errors import MissingExtra
+from rlanything_envs.osworld.desktop.bwrap import check_screen
+from rlanything_envs.osworld.desktop.client import GuestClient
+from rlanything_envs.osworld.desktop.errors import DesktopError
+
+__all__ = ["ContainerDesktop", "DockerDesktop", "engine", "sdk"]
+
+_START_SECONDS = 60.0
+_SHARED_MEMORY = "512m"
+"""Of ``/dev/shm``: a browser fails with docker's 64 MB."""
+
+
+def sdk() -> Any:
+    """The docker SDK.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        return importlib.import_module("docker")
+    except ImportError as error:
+        raise MissingExtra(
+            "the docker and vm desktops need the docker SDK: pip install 'rlanything-envs[docker]'"
+        ) from error
+
+
+def engine() -> Any:
+    """A connection to the docker engine.
+
+    Raises:
+        MissingExtra: the SDK is not installed.
+        DesktopError: no engine answers.
+    """
+    docker = sdk()
+    try:
+        client = docker.from_env()
+        client.ping()
+    except docker.errors.DockerException as error:
+        raise DesktopError(f"no docker engine answers: {error}") from error
+    return client
+
+
+class ContainerDesktop:
+    """A desktop whose guest serves the port 5000 of a container.
+
+    Args:
+        image: the image.
+        options: what the SDK's ``containers.run`` gets beside the image and the port.
+        token: the bearer token the guest wants; None where it wants none.
+        patience: seconds until the guest must answer.
+    """
+
+    name = "container"
+
+    def __init__(self, image: str, options: Mapping[str, Any], token: str | None, patience: float) -> None:
+        self.image = image
+        self._options = dict(options)
+        self._token = token
+        self._patience = patience
+        self._client: GuestClient | None = None
+        self._remove: weakref.finalize[[Any], ContainerDesktop] | None = None
+
+    @property
+    def client(self) -> GuestClient:
+        """The way to the running guest.
+
+        Raises:
+            DesktopError: the desktop is not running.
+        """
+        if self._client is None:
+            raise DesktopError("the desktop is not running: call start() first")
+        return self._client
+
+    def start(self) -> None:
+        """Start the container, unless it runs; returns when the first screenshot can be taken.
+
+        Raises:
+            MissingExtra: the docker SDK is not installed.
+            DesktopError: no engine, no image, or the guest does not answer in time.
+        """
+        if self._client is not None:
+            return
+        docker, errors = engine(), sdk().errors
+        try:
+            docker.images.get(self.image)  # `run` would go and look for it on the internet
+            container = docker.containers.run(
+                self.image, detach=True, ports={"5000/tcp": ("127.0.0.1", None)}, **self._options
+            )
+        except errors.ImageNotFound as error:
+            raise DesktopError(f"no image {self.image}; {self._remedy}") from error
+        except errors.DockerException as error:
+            raise DesktopError(f"cannot start a container of {self.image}: {error}") from error
+        self._remove = weakref.finalize(self, _remove, container)
+        try:
+            container.reload()
+            port = container.ports["5000/tcp"][0]["HostPort"]
+            client = GuestClient(f"http://127.0.0.1:{port}", self._token)
+            self._wait(client, container)
+        except BaseException:
+            self.close()
+            raise
+        self._client = client
+
+    _remedy = "pull it or build it first"
+
+    def _wait(self, client: GuestClient, container: Any) -> None:
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                client.screenshot()
+                return
+            except DesktopError as error:
+                container.reload()
+                if container.status == "exited" or time.monotonic() > end:
+                    said = container.logs(tail=20).decode(errors="replace").strip()
+                    raise DesktopError(
+                        f"the guest of {self.image} does not answer: {error}; it printed: {said}"
+                    ) from error
+            time.sleep(0.05)
+
+    def reset(self) -> None:
+        """A new container.
+
+        Raises:
+            DesktopError: it cannot be started.
+        """
+        self.close()
+        self.start()
+
+    def close(self) -> None:
+        """Remove the container."""
+        self._client = None
+        if self._remove is not None:
+            self._remove()
+            self._remove = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _remove(container: Any) -> None:
+    with contextlib.suppress(Exception):  # it is gone, or the engine is
+        container.remove(force=True, v=True)
+
+
+class DockerDesktop(ContainerDesktop):
+    """The light desktop in a container of the image that ``rlanything desktop build`` makes.
+
+    Args:
+        screen: width and height in pixels.
+        image: the image.
+        memory: limit of its memory as docker writes it (``"2g"``); none by default.
+
+    Raises:
+        DesktopSettingError: no possible size of a screen.
+    """
+
+    name = "docker"
+    _remedy = "build it with: rlanything desktop build"
+
+    def __init__(
+        self, screen: tuple[int, int] = (1920, 1080), image: str = "rlanything-desktop", memory: str | None = None
+    ) -> None:
+        width, height = check_screen(screen)
+        token = secrets.token_urlsafe(32)
+        options = {
+            "init": True,
+            "environment": {"RLANYTHING_TOKEN": token, "RLANYTHING_SCREEN": f"{width}x{height}"},
+            "shm_size": _SHARED_MEMORY,
+            "tmpfs": {"/tmp": "mode=1777"},
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges"],
+            "mem_limit": memory,
+        }
+        super().__init__(image, options, token, _START_SECONDS)
+        self.screen = (width, height)
+
+    def reset(self) -> None:
+        """A new home and no application; a container that no longer answers is replaced.
+
+        Raises:
+            DesktopError: it cannot be started.
+        """
+        if self._client is not None:
+            with contextlib.suppress(DesktopError):
+                self._client.reset()
+                return
+        super().reset()

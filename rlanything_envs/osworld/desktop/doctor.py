@@ -1,0 +1,149 @@
+"""What a machine lacks for a desktop, and the one command that changes it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
+from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.packages import NEEDED, install_command, missing
+
+__all__ = ["Finding", "examine", "install"]
+
+_INSTALL_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        topic: what it is about.
+        good: whether it is as it should be; None where it only matters to some backends.
+        said: what was found.
+        remedy: a command or a piece of advice; empty where nothing is to be done.
+    """
+
+    topic: str
+    good: bool | None
+    said: str
+    remedy: str = ""
+
+
+def examine(start: bool = True) -> Iterator[Finding]:
+    """Look at everything the desktops of this machine need, one finding after the other.
+
+    Args:
+        start: also start a `bwrap` desktop, look at it, put it back and end it.
+    """
+    if platform.system() != "Linux":
+        yield Finding(
+            "system", False, f"{platform.system()} has no bwrap desktop", "use the docker, vm or http desktop there"
+        )
+        return
+    yield Finding("system", True, f"Linux {platform.release()}")
+    yield from _packages()
+    yield from _tried(start and not missing(NEEDED))
+    yield _docker()
+    yield _kvm()
+
+
+def _packages() -> Iterator[Finding]:
+    absent = missing()
+    command = install_command(absent) if absent else ""
+    needed = missing(NEEDED)
+    if needed:
+        yield Finding("packages", False, f"missing: {' '.join(needed)}", command)
+    else:
+        yield Finding("packages", True, "everything a desktop needs to start is installed")
+    others = tuple(name for name in absent if name not in needed)
+    if others:
+        yield Finding("applications", False, f"missing: {' '.join(others)}", command)
+    else:
+        yield Finding("applications", True, "all applications and fonts are installed")
+
+
+def _tried(start: bool) -> Iterator[Finding]:
+    if not start:
+        return
+    begin = time.perf_counter()
+    try:
+        with BwrapDesktop() as desktop:
+            shape = desktop.client.screenshot_array().shape
+            first = time.perf_counter() - begin
+            begin = time.perf_counter()
+            desktop.reset()
+            again = time.perf_counter() - begin
+    except DesktopError as error:
+        yield Finding("bwrap desktop", False, str(error), _sandbox_remedy())
+        return
+    said = f"first screenshot ({shape[1]}x{shape[0]}) after {first:.2f} s, reset in {again:.2f} s"
+    yield Finding("bwrap desktop", True, said)
+
+
+def _sandbox_remedy() -> str:
+    """Why a user may not make a sandbox: the switches of the kernels of Debian and Ubuntu."""
+    for switch, wanted in (
+        ("kernel/unprivileged_userns_clone", "1"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "0"),
+    ):
+        file = Path("/proc/sys", switch)
+        if file.is_file() and file.read_text().strip() != wanted and os.geteuid() != 0:
+            return f"sudo sysctl -w {switch.replace('/', '.')}={wanted}"
+    if Path("/.dockerenv").exists():
+        return (
+            "start this container with --cap-add SYS_ADMIN --security-opt seccomp=unconfined, or use the http desktop"
+        )
+    return ""
+
+
+def _docker() -> Finding:
+    program = shutil.which("docker")
+    if program is None:
+        return Finding("docker", None, "not installed; only the docker and vm desktops need it")
+    try:
+        done = subprocess.run([program, "info"], capture_output=True, timeout=20, check=False)
+    except subprocess.TimeoutExpired:
+        return Finding("docker", None, "the engine does not answer; only the docker and vm desktops need it")
+    if done.returncode:
+        return Finding("docker", None, "no engine is running; only the docker and vm desktops need it")
+    return Finding("docker", True, "the engine answers")
+
+
+def _kvm() -> Finding:
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return Finding("kvm", True, "/dev/kvm can be used")
+    return Finding("kvm", None, "no /dev/kvm: a virtual machine would be slow; only the vm desktop wants it")
+
+
+def install() -> tuple[str, ...]:
+    """Install everything that is missing; for root on a system with apt.
+
+    Returns:
+        The packages that were missing.
+
+    Raises:
+        DesktopError: not root, no apt, or apt failed.
+    """
+    absent = missing()
+    if not absent:
+        return ()
+    command = install_command(absent)
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise DesktopError(f"only root can install packages, with apt: {command}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["apt-get", "update"], command.split()):
+        try:
+            done = subprocess.run(words, env=environment, timeout=_INSTALL_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise DesktopError(f"still not done after {_INSTALL_SECONDS} seconds: {command}") from error
+        if done.returncode:
+            raise DesktopError(f"exit status {done.returncode}: {' '.join(words)}")
+    return absent

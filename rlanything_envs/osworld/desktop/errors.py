@@ -1,0 +1,24 @@
+"""What can go wrong with a desktop. None of it says anything about the agent."""
+
+from rlanything_envs.errors import InfrastructureError
+
+__all__ = ["DesktopError", "DesktopSettingError", "MissingPackages"]
+
+
+class DesktopError(InfrastructureError):
+    """The desktop cannot be started or does not answer: the episode has no outcome."""
+
+
+class DesktopSettingError(ValueError):
+    """A desktop was asked for with settings it cannot have."""
+
+
+class MissingPackages(DesktopError):
+    """Programs of the desktop are not installed; the message has the command that installs them."""
+
+    def __init__(self, packages: tuple[str, ...], command: str) -> None:
+        super().__init__(
+            f"the desktop needs packages that are not installed: {' '.join(packages)}. Install them with: {command}"
+        )
+        self.packages = packages
+        self.command = command

@@ -1,0 +1,52 @@
+"""The accessibility tree and the terminal's text, each read by a process of its own.
+
+A fresh process asks each application anew, while one that stays would have to follow all their changes; it can be
+ended when an application hangs; and a crash of the accessibility library is not one of the server.
+"""
+
+from __future__ import annotations
+
+from .processes import Processes
+from .zygote import Zygote
+
+__all__ = ["AccessibilityError", "AccessibilityReader"]
+
+_SECONDS = 60.0
+
+
+class AccessibilityError(RuntimeError):
+    """The tree could not be read."""
+
+
+class AccessibilityReader:
+    """Runs `guest.tree` in copies of a process that has loaded it."""
+
+    def __init__(self, zygote: Zygote, environment: dict[str, str]) -> None:
+        self._processes = Processes(zygote, environment)
+
+    def tree(self) -> str:
+        """The tree as XML text.
+
+        Raises:
+            AccessibilityError: it took too long, or there is no accessibility bus.
+        """
+        return self._read("tree")
+
+    def terminal(self) -> str | None:
+        """The text of the terminal in the active window; None where there is none.
+
+        Raises:
+            AccessibilityError: it took too long, or there is no accessibility bus.
+        """
+        return self._read("terminal")[1:] or None
+
+    def _read(self, what: str) -> str:
+        code = f"from guest.tree import main; main({what!r})"
+        try:
+            done = self._processes.run(["python", "-c", code], timeout=_SECONDS)
+        except (OSError, RuntimeError) as error:
+            raise AccessibilityError(f"the accessibility tree: {error}") from error
+        if done.returncode != 0:
+            last = done.error.strip().splitlines()[-1:] or ["no message"]
+            raise AccessibilityError(f"the accessibility tree: exit status {done.returncode}: {last[0]}")
+        return done.output

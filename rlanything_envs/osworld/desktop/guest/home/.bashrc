@@ -1,0 +1,3 @@
+PS1='\u@\h:\w\$ '
+HISTCONTROL=ignoreboth
+alias ll='ls -l'

@@ -1,0 +1,1 @@
+"""What programs inside the desktop can import."""

@@ -1,0 +1,123 @@
+"""PyAutoGUI's functions on an X display: what agents of desktop tasks call, quick and without its traps.
+
+The interface is PyAutoGUI's (https://pyautogui.readthedocs.io); this is an implementation of its own on the XTEST
+extension, because PyAutoGUI is in no Debian release. It differs where PyAutoGUI on X11 loses input:
+
+* every character can be typed: ``<`` is ``<``, and what the keymap lacks is put on spare keys first;
+* a call returns when the application has dealt with it, and the presses of one call are kept apart in the same way:
+  LibreOffice drops text that follows an arrow key too soon; ``PAUSE`` is 0.01 s more (there: 0.1 s in all);
+* a drag moves in steps, because applications overlook one that jumps;
+* ``FAILSAFE`` is off.
+
+Not here: locating pictures on the screen, message boxes, windows.
+"""
+
+from typing import Any
+
+from .easing import (
+    easeInCubic,
+    easeInOutCubic,
+    easeInOutQuad,
+    easeInOutSine,
+    easeInQuad,
+    easeInSine,
+    easeOutCubic,
+    easeOutQuad,
+    easeOutSine,
+    linear,
+)
+from .keyboard import hold, hotkey, isValidKey, keyDown, keyUp, press, shortcut, typewrite, write
+from .keynames import KEYBOARD_KEYS
+from .mouse import (
+    click,
+    doubleClick,
+    drag,
+    dragRel,
+    dragTo,
+    hscroll,
+    leftClick,
+    middleClick,
+    mouseDown,
+    mouseUp,
+    move,
+    moveRel,
+    moveTo,
+    onScreen,
+    position,
+    rightClick,
+    scroll,
+    size,
+    tripleClick,
+    vscroll,
+)
+from .picture import pixel, pixelMatchesColor, screenshot
+from .state import FailSafeException, PyAutoGUIException, Size, sleep
+
+__all__ = [
+    "FAILSAFE",
+    "KEYBOARD_KEYS",
+    "LEFT",
+    "MIDDLE",
+    "PAUSE",
+    "PRIMARY",
+    "RIGHT",
+    "SECONDARY",
+    "FailSafeException",
+    "PyAutoGUIException",
+    "Size",
+    "click",
+    "doubleClick",
+    "drag",
+    "dragRel",
+    "dragTo",
+    "easeInCubic",
+    "easeInOutCubic",
+    "easeInOutQuad",
+    "easeInOutSine",
+    "easeInQuad",
+    "easeInSine",
+    "easeOutCubic",
+    "easeOutQuad",
+    "easeOutSine",
+    "hold",
+    "hotkey",
+    "hscroll",
+    "isValidKey",
+    "keyDown",
+    "keyUp",
+    "leftClick",
+    "linear",
+    "middleClick",
+    "mouseDown",
+    "mouseUp",
+    "move",
+    "moveRel",
+    "moveTo",
+    "onScreen",
+    "pixel",
+    "pixelMatchesColor",
+    "position",
+    "press",
+    "rightClick",
+    "screenshot",
+    "scroll",
+    "shortcut",
+    "size",
+    "sleep",
+    "tripleClick",
+    "typewrite",
+    "vscroll",
+    "write",
+]
+
+PAUSE: float = 0.01
+"""Seconds after each call."""
+
+FAILSAFE: bool = False
+"""Whether a pointer in a corner of the screen stops the program with a `FailSafeException`."""
+
+LEFT, MIDDLE, RIGHT, PRIMARY, SECONDARY = "left", "middle", "right", "left", "right"
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"this desktop's pyautogui has no {name!r}; it has the mouse, keyboard and screen functions")

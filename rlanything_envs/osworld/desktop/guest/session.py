@@ -1,0 +1,227 @@
+"""The desktop session: X server, message bus, window manager, and a home directory that can be made new."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+__all__ = ["Session", "SessionError"]
+
+_HERE = Path(__file__).resolve().parent
+_PATIENCE = 15.0
+"""Seconds for a part of the session to get ready; on an idle machine it takes a tenth of one."""
+
+_FOLDERS = ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Public", "Templates", "Videos")
+
+
+class SessionError(RuntimeError):
+    """A part of the session did not start."""
+
+
+class Session:
+    """Everything that runs on the screen, for the only user of this process namespace.
+
+    Args:
+        home: the home directory; it is emptied and seeded on each `start`.
+        pixels: the directory of the framebuffer.
+        size: width and height of the screen in pixels.
+
+    Attributes:
+        spare: process ids that `stop` leaves alone beside this process and its ancestors.
+    """
+
+    def __init__(self, home: Path, pixels: Path, size: tuple[int, int]) -> None:
+        self.home = home
+        self.pixels = pixels
+        self.size = size
+        self.spare: set[int] = set()
+        self.environment = self._environment()
+
+    @property
+    def framebuffer(self) -> Path:
+        """The file in which Xvfb keeps the pixels."""
+        return self.pixels / "Xvfb_screen0"
+
+    def start(self) -> None:
+        """Make the home and start the session.
+
+        Raises:
+            SessionError: a program of the session is missing or does not get ready.
+        """
+        self._seed_home()
+        runtime = Path(self.environment["XDG_RUNTIME_DIR"])
+        for folder, mode in ((runtime, 0o700), (Path("/tmp/.X11-unix"), 0o1777), (Path("/tmp/.ICE-unix"), 0o1777)):
+            folder.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(PermissionError):  # made by the container's root
+                folder.chmod(mode)
+        self._start_x()
+        self._start_bus()
+        self._spawn(["openbox", "--sm-disable"])
+        self._spawn(["/usr/libexec/at-spi-bus-launcher", "--launch-immediately"])
+        self._until("the window manager", lambda: self._succeeds(["wmctrl", "-m"]))
+
+    def stop(self) -> None:
+        """End every process of the namespace but this one, its ancestors and the spared ones."""
+        kept = self.spare | set(_ancestors(os.getpid()))
+        end = time.monotonic() + _PATIENCE
+        while strangers := [pid for pid in _processes() if pid not in kept]:
+            for pid in strangers:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > end:
+                raise SessionError(f"processes that cannot be ended: {strangers}")
+            time.sleep(0.005)
+
+    def reset(self) -> None:
+        """Back to the state after the first `start`: no application, a new home, an empty ``/tmp``."""
+        self.stop()
+        _empty(Path("/tmp"))
+        _empty(Path("/var/tmp"))
+        _empty(Path(self.environment["XDG_RUNTIME_DIR"]))
+        self.start()
+
+    def _environment(self) -> dict[str, str]:
+        inherited = {key: os.environ[key] for key in ("LANG", "TZ", "http_proxy", "https_proxy") if key in os.environ}
+        runtime = f"/run/user/{os.getuid()}"
+        return {
+            "LANG": "C.UTF-8",
+            **inherited,
+            "HOME": str(self.home),
+            "USER": "user",
+            "LOGNAME": "user",
+            "SHELL": "/bin/bash",
+            "PATH": f"{_HERE / 'bin'}:/usr/local/bin:/usr/bin:/bin:/usr/games:/usr/local/sbin:/usr/sbin:/sbin",
+            "PYTHONPATH": f"{_HERE / 'lib'}:{_HERE.parent}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "XAUTHORITY": f"{runtime}/Xauthority",
+            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={runtime}/bus",
+            "XDG_RUNTIME_DIR": runtime,
+            "XDG_SESSION_TYPE": "x11",
+            "XDG_CURRENT_DESKTOP": "XFCE",
+            "GDK_BACKEND": "x11",
+            "GTK_MODULES": "gail:atk-bridge",  # GTK 2 needs both to be accessible, GTK 3 neither
+            "NO_AT_BRIDGE": "0",
+            "ACCESSIBILITY_ENABLED": "1",
+            "SAL_USE_VCLPLUGIN": "gtk3",  # the one LibreOffice front end with an accessibility bridge here
+            "GSETTINGS_BACKEND": "keyfile",  # settings in a file of the home, no daemon
+            "LIBGL_ALWAYS_SOFTWARE": "1",
+            "RLANYTHING_FRAMEBUFFER": str(self.framebuffer),
+        }
+
+    def _seed_home(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        _empty(self.home)
+        shutil.copytree(_HERE / "home", self.home, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        for name in _FOLDERS:
+            (self.home / name).mkdir(exist_ok=True)
+
+    def _start_x(self) -> None:
+        """Start the X server on a display that is free; only programs with the cookie may connect to it."""
+        width, height = self.size
+        cookie = secrets.token_bytes(16)
+        Path(self.environment["XAUTHORITY"]).write_bytes(_x_authority(cookie))
+        read_end, write_end = os.pipe()
+        screen = ["-screen", "0", f"{width}x{height}x24", "-fbdir", str(self.pixels)]
+        options = ["-nolisten", "tcp", "-noreset", "-dpi", "96", "-auth", self.environment["XAUTHORITY"]]
+        self._spawn(["Xvfb", *screen, *options, "-displayfd", str(write_end)], pass_fds=(write_end,))
+        os.close(write_end)
+        with os.fdopen(read_end) as ready:
+            number = ready.readline().strip()
+        if not number:
+            raise SessionError("Xvfb ended before it was ready")
+        self.environment["DISPLAY"] = f":{number}"
+        self._succeeds(["xsetroot", "-solid", "#2c5d73", "-cursor_name", "left_ptr"])
+
+    def _start_bus(self) -> None:
+        read_end, write_end = os.pipe()
+        address = self.environment["DBUS_SESSION_BUS_ADDRESS"]
+        options = ["--nofork", "--nopidfile", "--nosyslog", f"--address={address}", f"--print-address={write_end}"]
+        self._spawn(["dbus-daemon", "--session", *options], pass_fds=(write_end,))
+        os.close(write_end)
+        with os.fdopen(read_end) as ready:
+            if not ready.readline().strip():
+                raise SessionError("dbus-daemon ended before it was ready")
+
+    def _spawn(self, command: list[str], pass_fds: Iterable[int] = ()) -> None:
+        try:
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=self.environment,
+                cwd=self.home,
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            raise SessionError(f"{command[0]} is not installed in the desktop") from error
+
+    def _succeeds(self, command: list[str]) -> bool:
+        quiet = subprocess.DEVNULL
+        return subprocess.call(command, env=self.environment, stdout=quiet, stderr=quiet) == 0
+
+    @staticmethod
+    def _until(what: str, ready: Callable[[], bool]) -> None:
+        end = time.monotonic() + _PATIENCE
+        while not ready():
+            if time.monotonic() > end:
+                raise SessionError(f"{what} was not ready after {_PATIENCE:g} seconds")
+            time.sleep(0.01)
+
+
+def _x_authority(cookie: bytes) -> bytes:
+    """A file with one cookie for every display (Xau's format: a family, then four counted texts)."""
+    texts = (b"", b"", b"MIT-MAGIC-COOKIE-1", cookie)
+    return struct.pack(">H", 0xFFFF) + b"".join(struct.pack(">H", len(text)) + text for text in texts)
+
+
+def _processes() -> list[int]:
+    """Processes of the namespace that still run; the dead that nobody has collected do not count."""
+    running = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "ZX":
+                running.append(int(entry.name))
+    return running
+
+
+def _ancestors(pid: int) -> list[int]:
+    """A process and those above it, up to the first of the namespace."""
+    line = [pid]
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        line.append(pid)
+    return line
+
+
+def _empty(folder: Path) -> None:
+    """Delete what is in a directory and leave the directory, which may be a mount point."""
+    if not folder.is_dir():
+        return
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, onerror=_make_writable)
+        else:
+            with contextlib.suppress(OSError):
+                entry.unlink()
+
+
+def _make_writable(remove: object, path: str, _: object) -> None:
+    """A directory without write permission keeps its entries from being deleted: permit it and try once more."""
+    with contextlib.suppress(OSError):
+        Path(path).parent.chmod(0o700)
+        if Path(path).is_dir():
+            Path(path).chmod(0o700)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            Path(path).unlink()

@@ -1,0 +1,283 @@
+"""The accessibility tree in upstream's XML vocabulary, quickly: what is on the screen, and the cells of sheets.
+
+A node is an element named after its role (blanks become ``-``) with ``name``, its states (``st:NAME="true"``), its
+place (``cp:screencoord="(x, y)"``, ``cp:size="(w, h)"``), its value (``val:value`` ...), the name of what it does
+(``act:NAME_desc``), and its text as content.
+
+Two things make it quick. Nodes that are not showing are left out with everything below them: four of five are
+entries of closed menus. And a sheet, with its 17 billion children, is not walked: the cells at the corners of what is
+visible say which rows and columns to ask for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+__all__ = ["desktop_xml", "terminal_text"]
+
+_NAMESPACE = "https://accessibility.ubuntu.example.org/ns/"
+_PREFIXES = {"st": "state", "attr": "attributes", "cp": "component", "doc": "document"} | {
+    "docattr": "document/attributes",
+    "txt": "text",
+    "val": "value",
+    "act": "action",
+}
+
+_DEEPEST = 50
+_WIDEST = 1024
+"""Depth and children of a node that are followed; upstream's limits."""
+_LONGEST_TEXT = 100_000
+_CALL_MILLISECONDS = 3000
+"""How long one question to an application may take; one that hangs must not stop the others from being seen."""
+_MOST_SILENCES = 2
+_SHEET_CELLS = 4000
+"""Most cells of a sheet; a screen of 1920 by 1080 shows about 1000."""
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufffc")
+_NOT_NAME = re.compile(r"[^a-z0-9_.-]+")
+
+
+def _atspi() -> Any:
+    gi = importlib.import_module("gi")
+    gi.require_version("Atspi", "2.0")
+    return importlib.import_module("gi.repository.Atspi")
+
+
+Atspi = _atspi()
+_Failure: Any = importlib.import_module("gi.repository.GLib").Error
+_SHOWING, _VISIBLE, _ACTIVE = Atspi.StateType.SHOWING, Atspi.StateType.VISIBLE, Atspi.StateType.ACTIVE
+_SCREEN = Atspi.CoordType.SCREEN
+_CELL_STATES = {
+    getattr(Atspi.StateType, name) for name in ("ENABLED", "EDITABLE", "FOCUSED", "SELECTED", "SHOWING", "VISIBLE")
+}
+"""Of a sheet's cells; the others are the same for all of them, a thousand times."""
+_STATE_NAMES = {
+    state: state.value_nick.replace("-", "_")
+    for state in (getattr(Atspi.StateType, name) for name in dir(Atspi.StateType) if name.isupper())
+    if hasattr(state, "value_nick")
+}
+
+
+class _Silent(Exception):
+    """An application does not answer."""
+
+
+class _Writer:
+    """The XML of one application."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._silences = 0
+        self._shift = (0, 0)
+
+    def node(self, node: Any, depth: int, above: Any = None) -> None:
+        """Write a node and what is below it; a node that vanishes meanwhile is left out.
+
+        Args:
+            node: the node.
+            depth: how far below its application it is.
+            above: the place of its parent; None where that has none.
+        """
+        mark, shift = len(self.parts), self._shift
+        try:
+            self._node(node, depth, above)
+        except _Failure as failure:
+            del self.parts[mark:]
+            if "timeout" in str(failure).lower() or "did not receive a reply" in str(failure).lower():
+                self._silences += 1
+                if self._silences >= _MOST_SILENCES:
+                    raise _Silent from failure
+        finally:
+            self._shift = shift
+
+    def _node(self, node: Any, depth: int, above: Any) -> None:
+        states = node.get_state_set().get_states()
+        if depth > 1 and _SHOWING not in states:
+            return
+        tag = _tag(node)
+        faces = node.get_interfaces()
+        words = [tag, f"name={_quoted(node.get_name())}", *_states(states)]
+        box = None
+        if _SHOWING in states and _VISIBLE in states and "Component" in faces:
+            box = node.get_extents(_SCREEN)
+            self._correct(node, box, above)
+            words.append(self._place(box.x, box.y, box.width, box.height))
+        if "Value" in faces:
+            words += _value(node)
+        if "Action" in faces:
+            words += _actions(node)
+        text = _text(node) if "Text" in faces else ""
+        self._element(words, text)
+        count = node.get_child_count()
+        if "Table" in faces and count > _WIDEST:
+            self._sheet(node)
+        elif depth < _DEEPEST:
+            for i in range(min(count, _WIDEST)):
+                child = node.get_child_at_index(i)
+                if child is not None:
+                    self.node(child, depth + 1, box)
+        self.parts.append(f"</{tag}>")
+
+    def _correct(self, node: Any, box: Any, above: Any) -> None:
+        """LibreOffice forgets its menu bar: its root pane fills the panel around it, but claims to be 25 pixels up."""
+        same = above is not None and (box.width, box.height) == (above.width, above.height)
+        if same and node.get_role() == Atspi.Role.ROOT_PANE:
+            self._shift = (above.x - box.x, above.y - box.y)
+
+    def _place(self, x: int, y: int, width: int, height: int) -> str:
+        right, down = self._shift
+        return f'cp:screencoord="({x + right}, {y + down})" cp:size="({width}, {height})"'
+
+    def _element(self, words: list[str], text: str) -> None:
+        self.parts.append(f"<{' '.join(words)}>{text and escape(text)}")
+
+    def _sheet(self, table: Any) -> None:
+        """The visible cells. All cells of a row have its height and place, all of a column its width."""
+        rows, columns, named = _visible(table)
+        lefts: dict[int, tuple[int, int]] = {}
+        for row in rows:
+            top: tuple[int, int] | None = None
+            for column in columns:
+                cell = Atspi.Table.get_accessible_at(table, row, column)
+                if cell is None:
+                    continue
+                if top is None or column not in lefts:
+                    box = cell.get_extents(_SCREEN)
+                    top = top or (box.y, box.height)
+                    lefts.setdefault(column, (box.x, box.width))
+                (x, width), (y, height) = lefts[column], top
+                name = _address(row, column) if named else cell.get_name()
+                states = [state for state in cell.get_state_set().get_states() if state in _CELL_STATES]
+                words = ["table-cell", f"name={_quoted(name)}", *_states(states)]
+                words.append(self._place(x, y, width, height))
+                self._element(words, _text(cell))
+                self.parts.append("</table-cell>")
+
+
+def _address(row: int, column: int) -> str:
+    """How a sheet calls a cell: ``A1``, ``AA10``."""
+    letters = ""
+    while column >= 0:
+        column, letter = divmod(column, 26)
+        letters = chr(ord("A") + letter) + letters
+        column -= 1
+    return f"{letters}{row + 1}"
+
+
+def _visible(table: Any) -> tuple[range, range, bool]:
+    """Rows and columns of a table that are on the screen, and whether its cells are called as a sheet's are."""
+    columns, box = Atspi.Table.get_n_columns(table), table.get_extents(_SCREEN)
+    corners = ((box.x + 2, box.y + 2), (box.x + box.width - 3, box.y + box.height - 3))
+    places, named = [], True
+    for x, y in corners:
+        cell = table.get_accessible_at_point(x, y, _SCREEN)
+        if cell is None:
+            return range(0), range(0), False
+        places.append(divmod(cell.get_index_in_parent(), columns))
+        named &= cell.get_name() == _address(*places[-1])
+    (top, left), (bottom, right) = places
+    wide = range(left, min(right, left + _SHEET_CELLS) + 1)
+    return range(top, min(bottom, top + _SHEET_CELLS // max(1, len(wide))) + 1), wide, named
+
+
+def _tag(node: Any) -> str:
+    role = node.get_role()  # known since the first question, while the role's name would be a question of its own
+    if role != Atspi.Role.EXTENDED:
+        return str(role.value_nick)
+    name = _NOT_NAME.sub("-", node.get_role_name().lower()).strip("-.")
+    return name if name and not name[0].isdigit() else "unknown"
+
+
+def _quoted(text: str | None) -> str:
+    return quoteattr(_ILLEGAL.sub("", text or ""))
+
+
+def _states(states: Any) -> Iterator[str]:
+    for state in states:
+        name = _STATE_NAMES.get(state)
+        if name:
+            yield f'st:{name}="true"'
+
+
+def _value(node: Any) -> Iterator[str]:
+    yield f'val:value="{Atspi.Value.get_current_value(node):g}"'
+    yield f'val:min="{Atspi.Value.get_minimum_value(node):g}"'
+    yield f'val:max="{Atspi.Value.get_maximum_value(node):g}"'
+    yield f'val:step="{Atspi.Value.get_minimum_increment(node):g}"'
+
+
+def _actions(node: Any) -> Iterator[str]:
+    names = set()
+    for i in range(min(Atspi.Action.get_n_actions(node), 3)):
+        name = _NOT_NAME.sub("_", Atspi.Action.get_action_name(node, i).lower())
+        if name and name not in names:
+            names.add(name)
+            yield f'act:{name}_desc=""'
+
+
+def _text(node: Any) -> str:
+    return _ILLEGAL.sub("", Atspi.Text.get_text(node, 0, -1) or "")[:_LONGEST_TEXT]
+
+
+def _applications() -> Iterator[Any]:
+    Atspi.init()
+    Atspi.set_timeout(_CALL_MILLISECONDS, _CALL_MILLISECONDS)
+    desktop = Atspi.get_desktop(0)
+    for i in range(desktop.get_child_count()):
+        application = desktop.get_child_at_index(i)
+        if application is not None:
+            yield application
+
+
+def desktop_xml() -> str:
+    """The tree of all applications."""
+    spaces = " ".join(f'xmlns:{prefix}="{_NAMESPACE}{name}"' for prefix, name in _PREFIXES.items())
+    parts = [f'<desktop-frame {spaces} name="main">']
+    for application in _applications():
+        writer = _Writer()
+        try:
+            writer.node(application, 0)
+        except _Silent:
+            continue
+        parts += writer.parts
+    return "".join([*parts, "</desktop-frame>"])
+
+
+def terminal_text() -> str | None:
+    """The text of the terminal in the active window; None where the active window has none."""
+
+    def search(node: Any, depth: int) -> str | None:
+        if node.get_role() == Atspi.Role.TERMINAL:
+            return _text(node).rstrip()
+        for i in range(min(node.get_child_count(), _WIDEST) if depth < _DEEPEST else 0):
+            child = node.get_child_at_index(i)
+            if child is not None and _SHOWING in child.get_state_set().get_states():
+                found = search(child, depth + 1)
+                if found is not None:
+                    return found
+        return None
+
+    for application in _applications():
+        try:
+            for i in range(application.get_child_count()):
+                window = application.get_child_at_index(i)
+                if window is not None and _ACTIVE in window.get_state_set().get_states():
+                    return search(window, 0)
+        except _Failure:
+            continue
+    return None
+
+
+def main(what: str) -> None:
+    """Print the tree, or ``T`` and the terminal's text, or nothing where there is no terminal."""
+    if what == "tree":
+        said = desktop_xml()
+    else:
+        text = terminal_text()
+        said = "" if text is None else f"T{text}"
+    sys.stdout.buffer.write(said.encode())

@@ -1,0 +1,79 @@
+"""The windows on the screen, through wmctrl."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .processes import Processes
+
+__all__ = ["OpenError", "Window", "activate", "close", "open_file", "windows"]
+
+_OPEN_PATIENCE = 60.0
+"""Seconds until a file's window must be there; upstream waits half an hour."""
+_TIMEOUT = 10.0
+
+
+class OpenError(LookupError):
+    """A file that is not there, or whose window never came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One line of ``wmctrl -lGx``."""
+
+    id: str
+    width: int
+    height: int
+    application: str
+    title: str
+
+
+def windows(processes: Processes) -> list[Window]:
+    """All windows the window manager knows."""
+    found = []
+    for line in processes.run(["wmctrl", "-lGx"], timeout=_TIMEOUT).output.splitlines():
+        fields = line.split(None, 8)
+        if len(fields) >= 8:
+            title = fields[8] if len(fields) == 9 else ""
+            found.append(Window(fields[0], int(fields[4]), int(fields[5]), fields[6], title))
+    return found
+
+
+def activate(processes: Processes, name: str, strict: bool, by_class: bool) -> None:
+    """Raise and focus the first window whose title (or class) contains the name, or is it when ``strict``."""
+    processes.run(["wmctrl", f"-{'x' if by_class else ''}{'F' if strict else ''}a", name], timeout=_TIMEOUT)
+
+
+def close(processes: Processes, name: str, strict: bool, by_class: bool) -> None:
+    """Ask the first window whose title (or class) contains the name, or is it when ``strict``, to close."""
+    processes.run(["wmctrl", f"-{'x' if by_class else ''}{'F' if strict else ''}c", name], timeout=_TIMEOUT)
+
+
+def open_file(processes: Processes, path: str) -> None:
+    """Open a file with its application, or start a program, and wait for a window with its name.
+
+    Raises:
+        OpenError: there is no such file or program, or no window came.
+    """
+    file = Path(os.path.expandvars(path.replace("~", processes.environment["HOME"], 1) if path[:1] == "~" else path))
+    program = shutil.which(path, path=processes.environment["PATH"])
+    if file.exists():
+        processes.launch(["xdg-open", str(file)])
+    elif program:
+        processes.launch([program])
+    else:
+        raise OpenError(f"no such file or program: {path}")
+    wanted = {file.name.lower(), file.stem.lower()}
+    end = time.monotonic() + _OPEN_PATIENCE
+    while time.monotonic() < end:
+        for window in windows(processes):
+            title = window.title.lower()
+            if any(name in title for name in wanted) or (program and file.stem.lower() in window.application.lower()):
+                processes.run(["wmctrl", "-ia", window.id], timeout=_TIMEOUT)
+                return
+        time.sleep(0.1)
+    raise OpenError(f"no window for {path} after {_OPEN_PATIENCE:g} seconds")

@@ -1,0 +1,100 @@
+"""The image of the docker desktop: Debian packages, a user, and the guest program."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rlanything_envs.osworld.desktop.container import engine, sdk
+from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.packages import packages
+
+__all__ = ["DEFAULT_IMAGE", "build_image", "context", "dockerfile"]
+
+DEFAULT_IMAGE = "rlanything-desktop"
+_BASE = "rlanything-desktop-base"
+_SUITE = "bookworm"
+_GUEST = Path(__file__).resolve().parent / "guest"
+
+
+def dockerfile(base: str) -> str:
+    """How the image is made from a Debian 12 image."""
+    names = " ".join(package.name for package in packages() if package.section != "sandbox")
+    return f"""\
+FROM {base}
+RUN apt-get update \\
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends {names} \\
+ && apt-get clean && rm -rf /var/lib/apt/lists/* /usr/share/doc/* \\
+ && useradd --create-home --uid 1000 --shell /bin/bash user \\
+ && mkdir -p /run/user/1000 /run/screen && chown user:user /run/user/1000 /run/screen
+COPY guest /opt/rlanything/guest
+USER user
+WORKDIR /home/user
+ENV PYTHONPATH=/opt/rlanything LANG=C.UTF-8
+EXPOSE 5000
+ENTRYPOINT ["/usr/bin/python3", "-B", "-m", "guest", "--sole-tenant", "--host", "0.0.0.0"]
+"""
+
+
+def context(base: str) -> bytes:
+    """What the engine builds from, as a tar archive: the Dockerfile and the guest program."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        text = dockerfile(base).encode()
+        entry = tarfile.TarInfo("Dockerfile")
+        entry.size = len(text)
+        tar.addfile(entry, io.BytesIO(text))
+        tar.add(_GUEST, "guest", filter=lambda entry: None if "__pycache__" in entry.name else entry)
+    return archive.getvalue()
+
+
+def build_image(image: str = DEFAULT_IMAGE, base: str = "debian:bookworm-slim") -> Iterator[str]:
+    """Build the image; yields what the engine says, line by line.
+
+    Args:
+        image: its name.
+        base: a Debian 12 image, or ``"debootstrap"`` to make one from Debian's packages without a registry (root).
+
+    Raises:
+        DesktopError: no engine, no way to make the base, or a step failed.
+    """
+    client = engine()
+    if base == "debootstrap":
+        yield from _debootstrap(client)
+        base = _BASE
+    try:
+        answer = client.api.build(
+            fileobj=io.BytesIO(context(base)), custom_context=True, tag=image, rm=True, decode=True
+        )
+        for message in answer:
+            if "error" in message:
+                raise DesktopError(f"building {image}: {message['error'].strip()}")
+            if line := str(message.get("stream", message.get("status", ""))).strip():
+                yield line
+    except (sdk().errors.DockerException, OSError) as error:
+        raise DesktopError(f"building {image}: {error}") from error
+    yield f"built {image}"
+
+
+def _debootstrap(client: Any) -> Iterator[str]:
+    """A minimal Debian, imported as an image."""
+    program = shutil.which("debootstrap", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if program is None:
+        raise DesktopError("debootstrap is not installed: apt-get install -y debootstrap")
+    with tempfile.TemporaryDirectory(prefix="rlanything-rootfs-") as folder:
+        root = Path(folder) / "root"
+        yield f"debootstrap {_SUITE}"
+        command = [program, "--variant=minbase", _SUITE, str(root)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise DesktopError(f"debootstrap failed: {(done.stderr or done.stdout).strip()[-500:]}")
+        archive = Path(folder) / "root.tar"
+        subprocess.run(["tar", "--numeric-owner", "-C", str(root), "-cf", str(archive), "."], check=True)
+        client.api.import_image_from_file(str(archive), repository=_BASE, tag="latest")
+        yield f"imported {_BASE}"

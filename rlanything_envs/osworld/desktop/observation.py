@@ -1,0 +1,56 @@
+"""What comes back from a desktop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["GuestOutput", "Health", "Observation", "Pixels"]
+
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class GuestOutput:
+    """What a program printed, and its exit status."""
+
+    output: str
+    error: str
+    returncode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Who answers at the other end.
+
+    Attributes:
+        server: ``"rlanything-guest"`` or ``"unknown"`` (any other server of the protocol).
+        version: of our own additions to the protocol; 0 where there are none.
+        screen: width and height in pixels; None where the server does not say.
+    """
+
+    server: str
+    version: int
+    screen: tuple[int, int] | None
+
+    @property
+    def own(self) -> bool:
+        """Whether our own additions to the protocol are there."""
+        return self.server == "rlanything-guest"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One look at the desktop; what was not asked for is None.
+
+    Attributes:
+        screenshot: uint8, shape (height, width, 3), red, green, blue.
+        accessibility_tree: XML text.
+        terminal: the text of the terminal in the active window; None where there is none as well.
+    """
+
+    screenshot: Pixels | None = None
+    accessibility_tree: str | None = None
+    terminal: str | None = None

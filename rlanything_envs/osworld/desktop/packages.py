@@ -1,0 +1,67 @@
+"""The Debian packages of the light desktop: one list, read by everything that installs or checks them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from rlanything_envs.osworld.desktop.errors import MissingPackages
+
+__all__ = ["NEEDED", "Package", "install_command", "missing", "packages", "require"]
+
+_LIST = Path(__file__).with_name("packages.txt")
+
+NEEDED = ("sandbox", "session", "accessibility")
+"""Sections without which no desktop starts; what is missing of the others is missing on the screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One line of the list: the section it is in, a file by which it is recognised (a pattern), its name."""
+
+    section: str
+    file: str
+    name: str
+
+    @property
+    def installed(self) -> bool:
+        """Whether its file is there."""
+        return any(Path("/").glob(self.file.lstrip("/")))
+
+
+@lru_cache(maxsize=1)
+def packages() -> tuple[Package, ...]:
+    """All packages, in the order of the list."""
+    found, section = [], ""
+    for line in _LIST.read_text().splitlines():
+        words = line.partition("#")[0].split()
+        if len(words) == 1:
+            section = words[0].strip("[]")
+        elif words:
+            found.append(Package(section, *words))
+    return tuple(found)
+
+
+def missing(sections: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """Names of the packages that are not installed, of some sections or of all."""
+    wanted = (package for package in packages() if sections is None or package.section in sections)
+    return tuple(package.name for package in wanted if not package.installed)
+
+
+def install_command(names: tuple[str, ...]) -> str:
+    """The one command that installs packages."""
+    root = "" if os.geteuid() == 0 else "sudo "
+    return f"{root}apt-get install -y --no-install-recommends {' '.join(names)}"
+
+
+def require() -> None:
+    """Check that what every desktop needs is installed.
+
+    Raises:
+        MissingPackages: something is not; the message has the command that installs it.
+    """
+    absent = missing(NEEDED)
+    if absent:
+        raise MissingPackages(absent, install_command(missing()))

@@ -1,0 +1,172 @@
+"""HTTP to a guest with the standard library: over TCP or a Unix socket, one connection a request."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+
+__all__ = ["Response", "Transport", "multipart"]
+
+_LOOKS = 3
+"""How often a request that only looks (GET) is made before it counts as failed."""
+_BETWEEN_LOOKS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a guest answered."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is 200."""
+        return self.status == 200
+
+    def json(self) -> Any:
+        """The body as JSON; None where it is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+
+    @property
+    def reason(self) -> str:
+        """What the guest gave as the reason of a failure."""
+        value = self.json()
+        if isinstance(value, dict):
+            return str(value.get("message") or value.get("error") or value)
+        return self.body[:200].decode(errors="replace")
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket file."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Transport:
+    """Where a guest is, and how to ask it.
+
+    Args:
+        url: ``http://host:port``, or ``unix:/path/of/socket``.
+        token: the bearer token, for guests that want one.
+
+    Raises:
+        DesktopSettingError: the address is neither.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = url.rstrip("/")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._socket: str | None = None
+        self._host, self._port, self._prefix = "", 0, ""
+        if url.startswith("unix:"):
+            self._socket = str(Path(url.removeprefix("unix:")))
+            return
+        parts = urlsplit(url if "//" in url else f"http://{url}")
+        try:
+            port = parts.port
+        except ValueError:
+            port = -1
+        if parts.scheme != "http" or not parts.hostname or port == -1:
+            raise DesktopSettingError(f"the address of a guest is http://HOST:PORT, not {url!r}")
+        self._host, self._port, self._prefix = parts.hostname, port or 5000, parts.path.rstrip("/")
+
+    def __repr__(self) -> str:
+        return f"Transport({self.url!r})"
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, timeout: float) -> Response:
+        """Look at something. A request that gets no answer is repeated, because looking changes nothing.
+
+        Raises:
+            DesktopError: no answer.
+        """
+        target = f"{path}?{urlencode(query)}" if query else path
+        for left in reversed(range(_LOOKS)):
+            try:
+                return self.once("GET", target, None, {}, timeout)
+            except DesktopError:
+                if not left:
+                    raise
+                time.sleep(_BETWEEN_LOOKS)
+        raise DesktopError(f"{self.url}{path}: no answer")
+
+    def post(self, path: str, value: object = None, *, timeout: float) -> Response:
+        """Send JSON, once: what it asks for may have been done even where no answer came.
+
+        Raises:
+            DesktopError: no answer.
+        """
+        return self.once("POST", path, json.dumps(value or {}).encode(), {"Content-Type": "application/json"}, timeout)
+
+    def post_form(self, path: str, values: Mapping[str, str], *, timeout: float) -> Response:
+        """Send a form, once.
+
+        Raises:
+            DesktopError: no answer.
+        """
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.once("POST", path, urlencode(values).encode(), kind, timeout)
+
+    def post_file(self, path: str, values: Mapping[str, str], name: str, data: bytes, *, timeout: float) -> Response:
+        """Send a form with a file, once.
+
+        Raises:
+            DesktopError: no answer.
+        """
+        kind, body = multipart(values, name, data)
+        return self.once("POST", path, body, {"Content-Type": kind}, timeout)
+
+    def once(self, method: str, path: str, body: bytes | None, headers: dict[str, str], timeout: float) -> Response:
+        """Make one request, once.
+
+        Raises:
+            DesktopError: no answer.
+        """
+        connection: http.client.HTTPConnection
+        if self._socket is not None:
+            connection = _UnixConnection(self._socket, timeout)
+        else:
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        sent = {"Connection": "close", **self._headers, **headers}
+        try:
+            connection.request(method, self._prefix + path, body, sent)
+            answer = connection.getresponse()
+            return Response(answer.status, answer.read(), dict(answer.getheaders()))
+        except TimeoutError as error:
+            raise DesktopError(f"{method} {self.url}{path}: no answer within {timeout:g} seconds") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise DesktopError(f"{method} {self.url}{path}: {type(error).__name__}: {error}") from error
+        finally:
+            connection.close()
+
+
+def multipart(values: Mapping[str, str], name: str, data: bytes) -> tuple[str, bytes]:
+    """Content type and body of a form with one file (RFC 7578)."""
+    boundary = secrets.token_hex(16).encode()
+    lines = []
+    for key, value in values.items():
+        lines += [b"--" + boundary, f'Content-Disposition: form-data; name="{key}"'.encode(), b"", value.encode()]
+    head = f'Content-Disposition: form-data; name="{name}"; filename="file"'.encode()
+    lines += [b"--" + boundary, head, b"Content-Type: application/octet-stream", b"", data]
+    lines += [b"--" + boundary + b"--", b""]
+    return f"multipart/form-data; boundary={boundary.decode()}", b"\r\n".join(lines)

@@ -1,0 +1,245 @@
+"""The sandboxed desktop: it starts, sees nothing of the host, is put back, and leaves nothing behind."""
+
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rlanything_envs.osworld.desktop import DesktopError, DesktopSettingError, make_desktop
+from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
+from rlanything_envs.osworld.desktop.scratch import Scratch
+
+
+def processes_with(mark: str) -> list[int]:
+    """Processes of this machine that have a text in their environment."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark.encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_what_it_looks_like_at_first(desktop):
+    client = desktop.client
+    pixels = client.screenshot_array()
+    assert (pixels.shape, pixels.dtype, client.screen_size()) == ((1080, 1920, 3), np.uint8, (1920, 1080))
+    background = (pixels == [0x2C, 0x5D, 0x73]).all(axis=2)
+    assert 0.999 < background.mean() < 1  # one colour, and a pointer
+    assert client.execute(["wmctrl", "-l"]).output == ""
+
+
+def test_both_kinds_of_screenshot_agree(desktop):
+    client = desktop.client
+    client.act("pyautogui.moveTo(40, 40)")
+    assert (np.asarray(Image.open(io.BytesIO(client.screenshot()))) == client.screenshot_array()).all()
+
+
+def test_it_sees_nothing_of_the_host(desktop, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("host")
+    client = desktop.client
+    assert client.read_file(str(secret)) is None
+    assert client.execute("ls /root /work /mnt /etc/shadow /etc/ssh", shell=True).output == ""
+    assert client.execute(["id", "-un"]).output == "user\n"
+    assert client.execute(["hostname"]).output == "desktop\n"
+    for place in ("/usr/bin/x", "/etc/x", "/opt/rlanything/guest/x", "/x"):
+        assert client.execute(["touch", place]).returncode != 0
+    assert str(os.getpid()) not in client.execute("ls -d /proc/[0-9]*", shell=True).output.split()
+    assert "rlanything-desktop-" not in client.execute("cat /proc/1/cmdline", shell=True).output
+
+
+def test_it_has_no_network(desktop):
+    code = "import socket; s = socket.create_connection(('127.0.0.1', {}), 2); print('connected')"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        done = desktop.client.run_python(code.format(listener.getsockname()[1]))
+    assert "ConnectionRefusedError" in done.error
+
+
+def test_the_network_is_there_when_asked_for(desktop):
+    """Desktops that share it have different displays, and no key to each other's."""
+    code = "import socket; socket.create_connection(('127.0.0.1', {}), 2); print('connected')"
+    with (
+        make_desktop("bwrap", screen=(640, 480), network=True) as one,
+        make_desktop("bwrap", screen=(800, 600), network=True) as two,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        assert one.client.run_python(code.format(listener.getsockname()[1])).output == "connected\n"
+        displays = [machine.client.execute("echo $DISPLAY", shell=True).output.strip() for machine in (one, two)]
+        assert displays[0] != displays[1]
+        one.client.act("pyautogui.moveTo(1, 1)")
+        assert two.client.cursor_position() == (400, 300)
+        stolen = one.client.execute(f"DISPLAY={displays[1]} xdotool mousemove 5 5", shell=True)
+        assert stolen.returncode != 0
+        assert two.client.cursor_position() == (400, 300)
+
+
+def test_the_guest_wants_the_token(desktop):
+    """A program in the desktop finds the server's socket at no address, and has no token."""
+    assert "RLANYTHING_TOKEN" not in desktop.client.execute(["env"]).output
+    assert desktop.client.execute("ls /run/host /run/*.sock", shell=True).output == ""
+    stranger = type(desktop.client)(desktop.client.url, "another token")
+    with pytest.raises(DesktopError, match="token"):
+        stranger.health()
+
+
+def test_reset(desktop):
+    client = desktop.client
+    before = client.execute("find /home/user /tmp /var/tmp -not -type s | sort", shell=True).output
+    client.execute(
+        "echo x > ~/Desktop/x; mkdir -p ~/a/b /tmp/t; chmod 000 ~/a; rm -r ~/Music; xclip -sel c ~/.bashrc", shell=True
+    )
+    client.execute("(setsid sleep 1000 &) ; nohup sleep 1001 >/dev/null 2>&1 &", shell=True)
+    client.act("pyautogui.moveTo(3, 3); pyautogui.keyDown('shift'); pyautogui.mouseDown()")
+    client.launch("mousepad")
+    desktop.reset()
+    assert client.execute("find /home/user /tmp /var/tmp -not -type s | sort", shell=True).output == before
+    assert "sleep" not in client.execute(["ps", "ax"]).output
+    assert client.execute(["wmctrl", "-l"]).output == ""
+    assert client.cursor_position() == (960, 540)
+    client.launch(["mousepad"])
+    wait_for_window(client, "Mousepad")
+    client.act("pyautogui.write('abc'); pyautogui.hotkey('ctrl', 'a'); pyautogui.hotkey('ctrl', 'c')")
+    assert client.execute(["xclip", "-o", "-sel", "c"]).output == "abc"  # 'ABC' with a shift still down
+
+
+def wait_for_window(client, title: str) -> None:
+    end = time.monotonic() + 20
+    while title not in client.execute(["wmctrl", "-l"]).output:
+        assert time.monotonic() < end, f"no window {title!r}"
+        time.sleep(0.05)
+
+
+def test_a_reset_replaces_a_desktop_that_is_broken():
+    with make_desktop("bwrap", screen=(800, 600)) as machine:
+        url = machine.client.url
+        machine.client.launch("sleep 1; kill -9 2", shell=True)  # the guest program itself
+        assert not answers_until(machine.client, time.monotonic() + 10)
+        machine.reset()
+        assert machine.client.screen_size() == (800, 600)
+        assert machine.client.url != url
+
+
+def answers_until(client, end: float) -> bool:
+    """Whether a guest answers all the time up to a moment."""
+    while time.monotonic() < end:
+        try:
+            client.screen_size()
+        except DesktopError:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_it_outlives_the_thread_that_started_it():
+    machine = make_desktop("bwrap", screen=(800, 600))
+    thread = threading.Thread(target=machine.start)
+    thread.start()
+    thread.join()
+    time.sleep(0.2)
+    try:
+        assert machine.client.screen_size() == (800, 600)
+    finally:
+        machine.close()
+
+
+STARTER = """
+import sys, time
+from rlanything_envs.osworld.desktop import make_desktop
+machine = make_desktop("bwrap", screen=(800, 600))
+machine.start()
+machine.client.execute("(TZ={mark} setsid sleep 1000 &); TZ={mark} nohup sleep 1001 >/dev/null 2>&1 &", shell=True)
+machine.client.launch("mousepad")
+print("up", flush=True)
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["machine.close()", "sys.exit()", "raise ValueError", "time.sleep(1000)"],
+    ids=["close", "exit", "error", "kill -9"],
+)
+def test_nothing_outlives_it(end, tmp_path):
+    mark = f"Mark/{tmp_path.name}-{os.getpid()}"
+    environment = {**os.environ, "TZ": mark}
+    code = STARTER.format(mark=mark, end=end)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    if "sleep" in end:
+        assert len(processes_with(mark)) > 8
+        process.send_signal(signal.SIGKILL)
+    process.wait(20)
+    deadline = time.monotonic() + 5
+    while (left := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+
+
+def test_directories_of_killed_owners_go_with_the_next(tmp_path):
+    code = "import sys, os; from rlanything_envs.osworld.desktop.scratch import Scratch\n"
+    code += "kept = Scratch(sys.argv[1]); print(kept.path, flush=True); os.kill(os.getpid(), 9)"
+    left = Path(subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True).stdout.strip())
+    mine = Scratch(str(tmp_path))
+    assert left.is_dir()  # a young one may be about to be locked
+    for folder in (left, mine.path):
+        os.utime(folder, (0, 0))
+    other = Scratch(str(tmp_path))
+    assert not left.exists()
+    assert mine.path.is_dir()
+    mine.remove()
+    mine.remove()
+    other.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_at_once_do_not_meet(desktop):
+    with make_desktop("bwrap", screen=(640, 480)) as other:
+        other.client.upload("/tmp/x", b"x")
+        other.client.act("pyautogui.moveTo(1, 1)")
+        assert desktop.client.read_file("/tmp/x") is None
+        assert desktop.client.cursor_position() == (960, 540)
+        assert other.client.screenshot_array().shape == (480, 640, 3)
+
+
+def test_closed_desktops_say_so():
+    machine = make_desktop("bwrap")
+    machine.close()
+    machine.close()
+    with pytest.raises(DesktopError, match=r"call start\(\) first"):
+        machine.client  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("backend", "settings", "said"),
+    [
+        ("parallels", {}, "bwrap, docker, vm, http"),
+        ("bwrap", {"screen": (10, 10)}, "320 to 8192"),
+        ("bwrap", {"url": "http://x"}, "url"),
+        ("http", {}, "url"),
+        ("vm", {"qcow2": "/nothing.qcow2"}, "no qcow2 disk image"),
+    ],
+)
+def test_settings_that_cannot_be(backend, settings, said):
+    with pytest.raises(DesktopSettingError, match=said):
+        make_desktop(backend, **settings)
+
+
+def test_a_setting_that_is_none_is_not_given():
+    machine = make_desktop("bwrap", url=None, image=None, screen=(800, 600))
+    assert isinstance(machine, BwrapDesktop)
+    assert machine.screen == (800, 600)

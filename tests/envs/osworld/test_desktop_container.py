@@ -1,0 +1,69 @@
+"""Desktops in containers: what they are started with, and, where an engine and the image are, that they run."""
+
+import time
+
+import pytest
+
+from rlanything_envs.osworld.desktop import DesktopError, make_desktop
+from rlanything_envs.osworld.desktop.conformance import check_guest
+from rlanything_envs.osworld.desktop.container import engine
+from rlanything_envs.osworld.desktop.vm import VmDesktop, vm_options
+
+
+@pytest.fixture(scope="module")
+def docker():
+    """A docker engine."""
+    pytest.importorskip("docker", reason="the docker SDK is not installed (extra: docker)")
+    try:
+        return engine()
+    except DesktopError as error:
+        pytest.skip(str(error))
+
+
+def test_how_the_virtual_machine_is_started(tmp_path):
+    """The command line of upstream's docker provider."""
+    disk = tmp_path / "System.qcow2"
+    assert vm_options(disk, kvm=True) == {
+        "environment": {"DISK_SIZE": "32G", "RAM_SIZE": "4G", "CPU_CORES": "4"},
+        "cap_add": ["NET_ADMIN"],
+        "devices": ["/dev/kvm"],
+        "volumes": {str(disk): {"bind": "/System.qcow2", "mode": "ro"}},
+    }
+    slow = vm_options(disk, kvm=False)
+    assert (slow["environment"]["KVM"], slow["devices"]) == ("N", [])
+
+
+def test_a_virtual_machine_has_a_disk(tmp_path):
+    disk = tmp_path / "System.qcow2"
+    disk.write_bytes(b"QFI\xfb" + b"\0" * 100)
+    assert VmDesktop(disk).image == "happysixd/osworld-docker"
+    with pytest.raises(DesktopError, match="not running"):
+        VmDesktop(disk).client  # noqa: B018
+    disk.write_bytes(b"PK\3\4")
+    with pytest.raises(ValueError, match="unpack the one at https://huggingface"):
+        VmDesktop(disk)
+
+
+def test_an_image_that_is_not_there(docker):
+    with pytest.raises(DesktopError, match=r"no image no-such-desktop.*rlanything desktop build"):
+        make_desktop("docker", image="no-such-desktop").start()
+
+
+@pytest.mark.slow
+def test_the_light_desktop_in_a_container(docker):
+    try:
+        docker.images.get("rlanything-desktop")
+    except Exception as error:
+        pytest.skip(f"the image is not built (rlanything desktop build): {error}")
+    before = len(docker.containers.list(all=True))
+    with make_desktop("docker", screen=(1280, 720)) as machine:
+        assert machine.client.screenshot_array().shape == (720, 1280, 3)
+        assert [check for check in check_guest(machine.client.url, machine._token) if not check.passed] == []
+        machine.client.upload("~/x", b"1")
+        machine.client.launch("mousepad")
+        begin = time.monotonic()
+        machine.reset()
+        assert time.monotonic() - begin < 10
+        assert machine.client.read_file("~/x") is None
+        assert "mousepad" not in machine.client.execute(["ps", "ax"]).output
+    assert len(docker.containers.list(all=True)) == before
