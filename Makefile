@@ -19,6 +19,7 @@ test-all: $(VENV)/.dev lint  ## the same, with the exhaustive comparisons
 bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.alfworld
 	$(BIN)/python -m benchmarks.curriculum
+	$(BIN)/python -m benchmarks.coding
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -38,7 +39,7 @@ $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.train
 	@echo "Installing the test tools and the ALFWorld oracle into $(VENV) (once)"
-	$(PIP) -e '.[train,llm,export,alfworld,dev]'
+	$(PIP) -e '.[train,llm,export,alfworld,docker,dev]'
 	@touch $@
 
 clean:

@@ -12,8 +12,8 @@ class Registration:
 
     id: str
     entry_point: str
-    vector_entry_point: str
-    max_episode_steps: int
+    vector_entry_point: str | None
+    max_episode_steps: int | None
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
@@ -23,6 +23,12 @@ REGISTRATIONS: tuple[Registration, ...] = (
         entry_point="rlanything_envs.alfworld.env:AlfWorldEnv",
         vector_entry_point="rlanything_envs.alfworld.vector:AlfWorldVectorEnv",
         max_episode_steps=50,  # the limit of ALFWorld's own evaluation
+    ),
+    Registration(
+        id="RLAnything/Coding-v0",
+        entry_point="rlanything_envs.coding.env:CodingEnv",
+        vector_entry_point=None,  # Gymnasium's own serve
+        max_episode_steps=None,  # its turns are an argument of the environment
     ),
 )
 

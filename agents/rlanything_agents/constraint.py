@@ -1,14 +1,34 @@
-"""Constrained decoding: a turn is a thought from given slots, then one of the admissible commands, token by token.
+"""Constrained decoding: an automaton says which tokens a turn may go on with.
 
-The constraint is what a trie over the tokenised commands would say: which ids can come next. Where only one
-can, there is nothing to choose: the token is forced, and costs neither a sample nor a term of the loss.
+`TurnConstraint` is that of a thought from given slots and one of the admissible commands: what a trie over the
+tokenised commands would say. Where only one token can come next, there is nothing to choose: it is forced, and costs
+neither a sample nor a term of the loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-__all__ = ["EmptyConstraint", "TurnConstraint"]
+__all__ = ["Constraint", "EmptyConstraint", "TurnConstraint"]
+
+
+class Constraint(Protocol):
+    """An automaton over the tokens of one turn."""
+
+    @property
+    def allowed(self) -> tuple[int, ...]:
+        """The ids that may come next, ascending; empty once the turn is complete."""
+        ...
+
+    @property
+    def command(self) -> str | None:
+        """The text the tokens stand for, where it was chosen from a list; else the dialect reads the tokens."""
+        ...
+
+    def advance(self, token: int) -> None:
+        """Take the next token, one of `allowed`."""
+        ...
 
 
 class EmptyConstraint(ValueError):

@@ -12,11 +12,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transformers import PreTrainedTokenizerFast
 
-__all__ = ["Dialect", "Expert", "Judgement", "Move", "Step", "UnknownDialect", "get_dialect"]
+from rlanything_agents.constraint import Constraint
+
+if TYPE_CHECKING:
+    from rlanything_agents.config import RunConfig
+    from rlanything_agents.learners import Learners
+    from rlanything_agents.review import Reviewer
+    from rlanything_agents.warmstart.lessons import Lessons
+
+__all__ = [
+    "Dialect",
+    "Expert",
+    "Judgement",
+    "Move",
+    "Step",
+    "StepDialect",
+    "UnknownDialect",
+    "get_dialect",
+    "step_dialect",
+]
 
 
 class UnknownDialect(LookupError):
@@ -59,7 +77,7 @@ class Expert(Protocol):
 
 
 class Dialect(Protocol):
-    """The translation of one domain. Ids are those of `tokenizer`."""
+    """The translation of one domain, and what its small models are taught with. Ids are those of `tokenizer`."""
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerFast:
@@ -67,13 +85,18 @@ class Dialect(Protocol):
         ...
 
     @property
-    def thought_slots(self) -> tuple[tuple[int, ...], ...]:
-        """For each token of a thought the ids it may take; empty where the domain thinks in free text or not at all."""
+    def end_id(self) -> int:
+        """The id that closes a turn of the agent."""
         ...
 
     @property
-    def end_id(self) -> int:
-        """The id that closes a turn of the agent."""
+    def turn_limit(self) -> int:
+        """Most tokens of a freely decoded turn."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, Any]:
+        """Arguments of the environment that a small model plays in, where they are not its defaults."""
         ...
 
     def opening(self, observation: str) -> list[int]:
@@ -84,6 +107,37 @@ class Dialect(Protocol):
         """Tokens between two turns of the agent: a later message, and the mark that it is the agent's turn."""
         ...
 
+    def constraint(self, info: Mapping[str, Any]) -> Constraint:
+        """What the agent's next turn may be, given the environment's ``info``."""
+        ...
+
+    def read_turn(self, ids: Sequence[int]) -> tuple[str, str]:
+        """Thought and command of a turn the model wrote, well-formed or not."""
+        ...
+
+    @property
+    def lessons(self) -> Lessons:
+        """What the models are warmed up with."""
+        ...
+
+    def reviewer(self, config: RunConfig, learners: Learners) -> Reviewer[Any]:
+        """The domain's kind of reward model.
+
+        Raises:
+            ValueError: The configuration asks for what this kind does not have.
+        """
+        ...
+
+
+@runtime_checkable
+class StepDialect(Dialect, Protocol):
+    """A dialect whose reward model judges steps, and whose policy imitates an expert's thoughts and commands."""
+
+    @property
+    def thought_slots(self) -> tuple[tuple[int, ...], ...]:
+        """For each token of a thought the ids it may take; empty where the domain thinks in free text or not at all."""
+        ...
+
     def thought(self, thought: str) -> tuple[int, ...]:
         """Tokens of a thought."""
         ...
@@ -92,16 +146,12 @@ class Dialect(Protocol):
         """Tokens of a command, `end_id` included."""
         ...
 
-    def read_turn(self, ids: Sequence[int]) -> tuple[str, str]:
-        """Thought and command of a turn the model wrote, well-formed or not."""
-        ...
-
     def expert(self, seed: int) -> Expert:
         """A fresh demonstrator for one episode."""
         ...
 
-    def judge_prompt(self, opening: str, steps: Sequence[Step], index: int) -> list[int]:
-        """What the judge reads before it judges ``steps[index]``; later steps are not used."""
+    def judge_prompts(self, opening: str, steps: Sequence[Step]) -> list[list[int]]:
+        """What the judge reads before it judges each step; that of a step does not depend on later ones."""
         ...
 
     def judgement(self, judgement: Judgement) -> list[int]:
@@ -130,4 +180,15 @@ def get_dialect(domain: str) -> Dialect:
         if isinstance(error, ModuleNotFoundError) and error.name != place:
             raise
         raise UnknownDialect(f"no small-model dialect for domain {domain!r}: {place} has no DIALECT") from error
+    return dialect
+
+
+def step_dialect(dialect: Dialect) -> StepDialect:
+    """The same dialect, known to be of the kind that judges steps.
+
+    Raises:
+        UnknownDialect: It is not.
+    """
+    if not isinstance(dialect, StepDialect):
+        raise UnknownDialect(f"{type(dialect).__name__}: the reward model of this domain does not judge steps")
     return dialect

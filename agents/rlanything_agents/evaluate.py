@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 from transformers import PreTrainedModel
 
 from rlanything_agents.config import EvaluationConfig
 from rlanything_agents.dialect import Dialect
-from rlanything_agents.metrics import JudgeQuality, judge_quality
-from rlanything_agents.reward_model import GenerativeRewardModel, StepVotes
+from rlanything_agents.metrics import success_rate
 from rlanything_agents.rollout import rollout
+from rlanything_agents.run_folder import RunFolder, write_atomically
+from rlanything_agents.run_parts import RunParts
 from rlanything_agents.seeds import seed_of
+from rlanything_agents.tasks import generate_tasks
 from rlanything_agents.trajectory import Trajectory
 from rlanything_task_pools import Domain, Task
 
-__all__ = ["measure_judge", "panel_tasks", "play_panel", "score_matrix"]
-
-PANEL_SEED = 20_000_000
-"""First generator seed of the panels: the same games for every run, whatever the run's seed."""
+__all__ = ["Evaluation", "panel_result", "panel_tasks", "play_panel"]
 
 
-def panel_tasks(domain: Domain, split: str, episodes: int) -> list[Task]:
-    """The games of a panel, one per episode."""
-    return [domain.generate(PANEL_SEED + number, split=split) for number in range(episodes)]
+def panel_tasks(domain: Domain, split: str, config: EvaluationConfig, episodes: int | None = None) -> list[Task]:
+    """The games of a panel, one per episode: the first ``episodes`` of them, or all."""
+    count = config.episodes if episodes is None else min(episodes, config.episodes)
+    return generate_tasks(domain, split, range(config.seed, config.seed + count), config.knobs)
 
 
 def play_panel(
@@ -37,6 +41,7 @@ def play_panel(
     config: EvaluationConfig,
     *,
     constrained: bool,
+    threads: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> list[Trajectory]:
     """Play every game of a panel once; the sampling seed is fixed, so two policies meet the same luck."""
@@ -46,42 +51,113 @@ def play_panel(
         envs,
         tasks,
         max_steps=config.max_steps,
-        seed=seed_of(PANEL_SEED, "sampling"),
+        seed=seed_of(config.seed, "sampling"),
         temperature=config.temperature,
         constrained=constrained,
+        threads=threads,
         progress=progress,
     )
 
 
-def score_matrix(judged: Sequence[StepVotes]) -> np.ndarray:
-    """Votes of one trajectory, shape (steps, votes)."""
-    return np.array([step.scores for step in judged], dtype=np.float64)
+def panel_result(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+    """Success on a panel with its interval, and what pairs it with another policy's.
+
+    ``outcomes`` holds 1 (won), 0 (lost) or None (infrastructure error) in the order of the panel, ``tasks`` a hash of
+    the ids of its games: two results with the same hash were played on the same games in the same order.
+    """
+    ids = "\n".join(trajectory.task_id for trajectory in trajectories)
+    return {
+        **asdict(success_rate([trajectory.outcome for trajectory in trajectories])),
+        "outcomes": [None if t.outcome is None else int(t.outcome == 1) for t in trajectories],
+        "tasks": hashlib.sha256(ids.encode()).hexdigest()[:16],
+    }
 
 
-def measure_judge(
-    reward_model: GenerativeRewardModel,
-    trajectories: Sequence[Trajectory],
-    payloads: Mapping[str, Mapping[str, Any]],
-    *,
-    votes: int,
-    temperature: float,
-    seed: int,
-) -> JudgeQuality:
-    """Compare the judge's votes with the true step labels of the domain.
+class Evaluation:
+    """The evaluations of a run, each a stage of its folder.
 
     Args:
-        reward_model: The judge.
-        trajectories: What it judges; those without an outcome (infrastructure errors) are left out.
-        payloads: World of each task by task id, from which the truth is computed.
-        votes: Samples per step.
-        temperature: Of the sampling.
-        seed: Of the sampling.
+        parts: The run.
     """
-    whole = [trajectory for trajectory in trajectories if trajectory.outcome is not None and trajectory.steps]
-    judged = reward_model.judge(whole, votes=votes, seed=seed, temperature=temperature)
-    dialect = reward_model.dialect
-    return judge_quality(
-        [score_matrix(steps) for steps in judged],
-        [np.array(dialect.true_labels(payloads[t.task_id], t.steps)) for t in whole],
-        [int(t.outcome or 0) for t in whole],
-    )
+
+    def __init__(self, parts: RunParts) -> None:
+        self.parts = parts
+
+    def before(self) -> dict[str, Any]:
+        """Evaluate the warm start, or take over what the run it is from measured on the same panels."""
+        stored, reuse = self.parts.folder.stage("before"), self.parts.config.warm_start.reuse
+        if stored is None and reuse is not None and self._measured_alike(RunFolder(reuse)):
+            return self.parts.folder.adopt_stage(RunFolder(reuse), "before")
+        return self.run("before")
+
+    def run(self, name: str, episodes: int | None = None) -> dict[str, Any]:
+        """Play the panels and measure the judge, unless that is done already.
+
+        Args:
+            name: Of the stage; ``before`` comes first and chooses what the judge is measured on.
+            episodes: Per panel, if not all.
+        """
+        parts = self.parts
+        stored = parts.folder.stage(name)
+        if stored is not None:
+            return stored
+        settings, start = parts.config.evaluation, time.perf_counter()
+        panels: dict[str, Any] = {}
+        with parts.learners.averaged():
+            for number, split in enumerate(settings.panels):
+                tasks = panel_tasks(parts.domain, split, settings, episodes)
+                with parts.reporter.stage(f"Evaluation {name}, {split}", len(tasks)) as stage:
+                    trajectories = play_panel(
+                        parts.learners.policy.model,
+                        parts.dialect,
+                        parts.envs,
+                        tasks,
+                        settings,
+                        constrained=parts.config.rollout.constrained,
+                        threads=parts.config.rollout.threads or 1,
+                        progress=stage.add,
+                    )
+                panels[split] = panel_result(trajectories)
+                if number == 0 and name == "before" and parts.config.judge_is_asked:
+                    self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
+            judge = self._judge_quality(name)
+        result = {"panels": panels, "judge": judge, "seconds": time.perf_counter() - start}
+        parts.folder.finish_stage(name, result)
+        return result
+
+    def _measured_alike(self, source: RunFolder) -> bool:
+        """Whether another run's first evaluation is what this run's would be, given the same weights."""
+        theirs, ours = source.config(), self.parts.config.model_dump(mode="json")
+        stored = source.stage("before")
+        return (
+            stored is not None
+            and _what_decides(theirs) == _what_decides(ours)
+            and (bool(stored["judge"]) or not self.parts.config.judge_is_asked)
+        )
+
+    @property
+    def _judge_panel(self) -> Path:
+        return self.parts.folder.folder("before") / "judge_panel.json"
+
+    def _store_judge_panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> None:
+        write_atomically(self._judge_panel, json.dumps(self.parts.reviewer.panel(trajectories, tasks)))
+
+    def _judge_quality(self, name: str) -> dict[str, Any]:
+        """Empty where no reward model has a part in the run; one that does not learn is measured once."""
+        config = self.parts.config
+        if not config.judge_is_asked:
+            return {}
+        first = self.parts.folder.stage("before")
+        if first is not None and not config.judge.learns:
+            measured: dict[str, Any] = first["judge"]
+            return measured
+        panel = json.loads(self._judge_panel.read_text(encoding="utf-8"))
+        with self.parts.reporter.stage(f"Evaluation {name}, judge", 1):
+            return self.parts.reviewer.measure(panel)
+
+
+def _what_decides(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the first evaluation of given weights depends on."""
+    evaluation = {k: v for k, v in config["evaluation"].items() if k not in ("every", "every_episodes")}
+    judge = {k: config["judge"].get(k) for k in ("votes", "temperature")}
+    return {"evaluation": evaluation, "judge": judge, "constrained": config["rollout"]["constrained"]}

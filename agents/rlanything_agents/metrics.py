@@ -59,20 +59,30 @@ def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:
 
 @dataclass(frozen=True)
 class JudgeQuality:
-    """Agreement of a judge's votes with the truth.
+    """Agreement of a judge's votes with the truth; None where there was nothing to measure it on.
 
-    ``process`` compares single votes with the planner's step labels; an unparsable vote is wrong.
-    ``process_balanced`` is the mean over right and wrong steps, so that always answering "wrong" scores 0.5.
-    ``outcome`` compares the sign of a trajectory's mean score with its outcome; ``outcome_auc`` ranks
-    trajectories by that mean. ``p_plus`` and ``p_minus`` are the shares of right (wrong) steps that a vote
-    calls right (wrong); ``mu`` is their sum, which Theorem 1 of the paper wants above 1.
+    Attributes:
+        process: Share of single votes that agree with the planner's step labels; an unparsable vote is wrong.
+        process_balanced: Mean of that share over right and over wrong steps, so that always answering "wrong"
+            scores 0.5.
+        p_plus: Share of the votes on right steps that call them right.
+        p_minus: Share of the votes on wrong steps that call them wrong.
+        mu: Their sum, which Theorem 1 of the paper wants above 1.
+        right: Share of right steps: always answering "wrong" has a ``process`` of 1 minus this.
+        outcome: Share of trajectories whose mean score has the sign of their outcome (0 counts as negative).
+        outcome_balanced: Mean of that share over won and lost trajectories.
+        outcome_auc: Area under the ROC curve of the mean score as a predictor of the outcome.
+        unparsable: Share of votes without a score.
+        steps: Steps measured on.
+        trajectories: Trajectories measured on.
     """
 
     process: float
-    process_balanced: float
-    p_plus: float
-    p_minus: float
-    mu: float
+    process_balanced: float | None
+    p_plus: float | None
+    p_minus: float | None
+    mu: float | None
+    right: float
     outcome: float
     outcome_balanced: float
     outcome_auc: float | None
@@ -94,11 +104,16 @@ def judge_quality(
         scores: Per trajectory, votes of shape ``(steps, votes)`` in {-1, 0, 1}; 0 is an unparsable vote.
         labels: Per trajectory, true step labels of shape ``(steps,)`` in {-1, 1}.
         outcomes: Per trajectory, 1 or -1.
+
+    Raises:
+        ValueError: There are no trajectories.
     """
+    if not scores:
+        raise ValueError("nothing to measure a judge on: no trajectory ended with an outcome")
     votes = np.concatenate([s.reshape(-1) for s in scores])
     truth = np.concatenate([np.repeat(label, s.shape[1]) for s, label in zip(scores, labels, strict=True)])
-    p_plus = float(np.mean(votes[truth == 1] == 1))
-    p_minus = float(np.mean(votes[truth == -1] == -1))
+    p_plus, p_minus = _share(votes[truth == 1] == 1), _share(votes[truth == -1] == -1)
+    mu = None if p_plus is None or p_minus is None else p_plus + p_minus
     means = np.array([s.mean() for s in scores])
     ends = np.array(outcomes)
     called = np.where(means > 0, 1, -1)
@@ -106,10 +121,11 @@ def judge_quality(
     per_class = [float(np.mean(called[ends == end] == end)) for end in sorted(set(outcomes))]
     return JudgeQuality(
         process=float(np.mean(votes == truth)),
-        process_balanced=(p_plus + p_minus) / 2,
+        process_balanced=None if mu is None else mu / 2,
         p_plus=p_plus,
         p_minus=p_minus,
-        mu=p_plus + p_minus,
+        mu=mu,
+        right=float(np.mean(truth == 1)),
         outcome=float(np.mean(called == ends)),
         outcome_balanced=float(np.mean(per_class)),
         outcome_auc=float(roc_auc_score(ends == 1, means)) if both else None,
@@ -117,3 +133,7 @@ def judge_quality(
         steps=sum(len(label) for label in labels),
         trajectories=len(scores),
     )
+
+
+def _share(agreed: NDArray[np.bool_]) -> float | None:
+    return float(agreed.mean()) if agreed.size else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from transformers import PreTrainedModel
 
 from rlanything_agents.sample import Sample, check_vocabulary, optimizer_batches
-from rlanything_agents.trainer_config import TrainerConfig, UpdateStats
+from rlanything_agents.trainer_config import TrainerConfig, TrainingError, UpdateStats
 
 
 class PlainTrainer:
@@ -19,18 +20,26 @@ class PlainTrainer:
 
     def __init__(self, model: PreTrainedModel, config: TrainerConfig) -> None:
         self.model, self.config, self.updates = model, config, 0
+        self.anchor: PreTrainedModel | None = None
         self.optimizer = self._fresh_optimizer()
 
-    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
+    def set_anchor(self, model: PreTrainedModel) -> None:
+        """Copy the model that ``config.anchor`` holds the trained one to."""
+        self.anchor = copy.deepcopy(model).eval()
+
+    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
         """Train on the samples; see `UpdateStats`."""
         start, config = time.perf_counter(), self.config
+        if config.anchor and self.anchor is None:
+            raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
         check_vocabulary(samples, self.model.config.vocab_size)
-        batches = optimizer_batches(samples, config.optimizer_steps, np.random.default_rng([config.seed, self.updates]))
+        rng = np.random.default_rng([config.seed, self.updates])
+        batches = optimizer_batches(samples, config.optimizer_steps if steps is None else steps, rng)
         if config.fresh_optimizer:
             self.optimizer = self._fresh_optimizer()
         for group in self.optimizer.param_groups:
             group["lr"] = rate * config.learning_rate
-        norms, losses, sums = [], [], np.zeros(3)
+        norms, losses, sums = [], [], np.zeros(4)
         for batch in batches:
             total, loss = sum(sum(sample.weights) for sample in batch), 0.0
             self.optimizer.zero_grad()
@@ -44,7 +53,7 @@ class PlainTrainer:
             self.optimizer.step()
         self.updates += 1
         weight = sum(sum(sample.weights) for batch in batches for sample in batch)
-        kl, clipped, entropy = sums / max(weight, 1e-12)
+        kl, clipped, entropy, anchor_kl = sums / max(weight, 1e-12)
         return UpdateStats(
             loss=float(np.mean(losses)) if losses else 0.0,
             grad_norm=float(np.mean(norms)) if norms else 0.0,
@@ -56,6 +65,7 @@ class PlainTrainer:
             step_samples=weight,
             tokens=sum(len(sample) for batch in batches for sample in batch),
             seconds=time.perf_counter() - start,
+            anchor_kl=float(anchor_kl),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -69,34 +79,41 @@ class PlainTrainer:
 
     def _row(self, sample: Sample) -> tuple[torch.Tensor, list[float]]:
         """Weighted sum of one row's token losses, and the weighted sums of its kl, clipping and entropy."""
-        config, start = self.config, len(sample.prompt_ids) - 1
-        device = self.model.device
-        ids = torch.tensor([sample.prompt_ids + sample.completion_ids], device=device)
-        logits = self.model(ids).logits[0, start:-1].float() / config.temperature
-        if sample.allowed is not None:
-            forbidden = torch.zeros_like(logits, dtype=torch.bool)
-            for t, choice in enumerate(sample.allowed):
-                if choice is not None:
-                    forbidden[t] = True
-                    forbidden[t, list(choice)] = False
-            logits = logits.masked_fill(forbidden, -torch.inf)
+        config, device = self.config, self.model.device
         sampled = torch.tensor(sample.weights, device=device) > 0
         weights, advantages, old = (
             torch.tensor(column, device=device)[sampled]
             for column in (sample.weights, sample.advantages, sample.logprobs)
         )
-        everything = logits[sampled].log_softmax(-1)
-        new = everything.gather(1, ids[0, start + 1 :][sampled, None])[:, 0]
+        everything = self._logprobs(self.model, sample)[sampled]
+        chosen = torch.tensor(sample.completion_ids, device=device)[sampled, None]
+        new = everything.gather(1, chosen)[:, 0]
         ratio = (new - old).exp()
         clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
-        kl = (old - new).exp() - (old - new) - 1
-        loss = -torch.min(ratio * advantages, clipped * advantages) + config.beta * kl
+        kl, anchor_kl = _k3(old, new), torch.zeros_like(new)
+        if config.anchor and self.anchor is not None:
+            with torch.no_grad():
+                anchor = self._logprobs(self.anchor, sample)[sampled].gather(1, chosen)[:, 0]
+            anchor_kl = _k3(anchor, new)
+        loss = -torch.min(ratio * advantages, clipped * advantages) + config.beta * kl + config.anchor * anchor_kl
         with torch.no_grad():
             is_clipped = torch.where(advantages > 0, ratio > 1 + config.clip, ratio < 1 - config.clip)
             is_clipped &= advantages != 0
             entropy = torch.special.entr(everything.exp()).sum(-1)
-            sums = [float((weights * x).sum()) for x in (kl, is_clipped, entropy)]
+            sums = [float((weights * x).sum()) for x in (kl, is_clipped, entropy, anchor_kl)]
         return (weights * loss).sum(), sums
+
+    def _logprobs(self, model: PreTrainedModel, sample: Sample) -> torch.Tensor:
+        """Log-probabilities of all tokens, shape (completion, vocabulary); minus infinity where not allowed."""
+        ids = torch.tensor([sample.prompt_ids + sample.completion_ids], device=model.device)
+        logits = model(ids).logits[0, len(sample.prompt_ids) - 1 : -1].float() / self.config.temperature
+        for t, choice in enumerate(sample.allowed or ()):
+            if choice is not None:
+                forbidden = torch.ones(logits.shape[1], dtype=torch.bool, device=logits.device)
+                forbidden[list(choice)] = False
+                logits[t] = logits[t].masked_fill(forbidden, -torch.inf)
+        logprobs: torch.Tensor = logits.log_softmax(-1)
+        return logprobs
 
     def _fresh_optimizer(self) -> torch.optim.AdamW:
         config = self.config
@@ -106,3 +123,8 @@ class PlainTrainer:
             {"params": [p for p in trainable if p.ndim < 2], "weight_decay": 0.0},
         ]
         return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon)
+
+
+def _k3(reference: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """The k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
+    return (reference - new).exp() - (reference - new) - 1

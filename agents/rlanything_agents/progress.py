@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -44,6 +44,15 @@ class Reporter:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console()
+
+    @classmethod
+    def silent(cls) -> Reporter:
+        """One that shows nothing."""
+        return cls(Console(quiet=True, force_terminal=False))
+
+    def show(self, table: RenderableType) -> None:
+        """Print a table."""
+        self.console.print(table)
 
     def say(self, text: str) -> None:
         """Print one line."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlanything_agents.dialect import Dialect
+from rlanything_agents.dialect import StepDialect
 from rlanything_agents.sample import Sample
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
@@ -83,7 +83,7 @@ class GenerativeRewardModel:
         max_tokens: Most tokens of a judgement.
     """
 
-    def __init__(self, generator: TextGenerator, dialect: Dialect, max_tokens: int = 4) -> None:
+    def __init__(self, generator: TextGenerator, dialect: StepDialect, max_tokens: int = 4) -> None:
         self.generator = generator
         self.dialect = dialect
         self.max_tokens = max_tokens
@@ -103,9 +103,9 @@ class GenerativeRewardModel:
             ValueError: The generator hides the ids it sampled.
         """
         prompts = [
-            self.dialect.judge_prompt(trajectory.opening, trajectory.steps, index)
+            prompt
             for trajectory in trajectories
-            for index in range(len(trajectory.steps))
+            for prompt in self.dialect.judge_prompts(trajectory.opening, trajectory.steps)
         ]
         params = SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed)
         completions = iter(self.generator.generate(list(prompts), params))

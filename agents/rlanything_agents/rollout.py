@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,15 +20,12 @@ from transformers import PreTrainedModel
 
 from rlanything_agents.backends.cache import RaggedDecoder
 from rlanything_agents.backends.sampling import LaneNoise, sample_tokens
-from rlanything_agents.constraint import TurnConstraint
+from rlanything_agents.constraint import Constraint
 from rlanything_agents.dialect import Dialect, Step
 from rlanything_agents.trajectory import Trajectory, outcome_of
 from rlanything_envs.errors import InfrastructureError
 
 __all__ = ["rollout"]
-
-TURN_LIMIT = 16
-"""Most tokens of a freely decoded turn; the longest ALFWorld turn takes 9."""
 
 INFRASTRUCTURE = (InfrastructureError, OSError)
 """What ends one episode without an outcome. Time-outs and broken connections are OSErrors; a task that cannot
@@ -46,12 +45,13 @@ def rollout(
     temperature: float = 1.0,
     constrained: bool = True,
     tags: Sequence[str] | None = None,
+    threads: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> list[Trajectory]:
     """Play one episode per task.
 
-    Only text and ``info["admissible_commands"]`` reach the agent. What lane i plays depends on the weights,
-    its task, ``seed`` and i alone, up to rounding; not on the other lanes or on the number of environments.
+    Only text, and what `Dialect.constraint` reads of ``info``, reach the agent. What lane i plays depends on the
+    weights, its task, ``seed`` and i alone, up to rounding; not on the other lanes or on the number of environments.
 
     Args:
         model: The policy, a causal language model over the dialect's vocabulary.
@@ -62,9 +62,10 @@ def rollout(
         seed: Seed of the sampling.
         temperature: Divides the logits before sampling; the recorded log-probabilities are those at
             temperature 1.
-        constrained: Sample only what continues an admissible command. Otherwise the model writes freely, and
+        constrained: Sample only what `Dialect.constraint` allows. Otherwise the model writes freely, and
             whatever it wrote goes to the environment.
         tags: One per task, handed through to its trajectory.
+        threads: How many environments step at once; more than one pays where a step waits for another process.
         progress: Called with the number of episodes that have just ended.
 
     Returns:
@@ -88,8 +89,8 @@ def rollout(
             for i, (env, task) in enumerate(zip(envs, tasks[first : first + len(envs)], strict=False))
         ]
         noise = LaneNoise(seed, range(first, first + len(lanes)))
-        with RaggedDecoder.open(model, len(lanes)) as decoder:
-            _play(decoder, dialect, lanes, noise, max_steps, temperature, constrained, progress)
+        with RaggedDecoder.open(model, len(lanes)) as decoder, _pool(threads) as pool:
+            _play(decoder, dialect, lanes, noise, max_steps, temperature, constrained, pool, progress)
         trajectories += [lane.trajectory() for lane in lanes]
     return trajectories
 
@@ -115,7 +116,7 @@ class _Lane:
     allowed: list[tuple[int, ...] | None] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
     """Tokens the model has not been fed yet."""
-    constraint: TurnConstraint | None = None
+    constraint: Constraint | None = None
     turn: list[int] = field(default_factory=list)
 
     def reset(self) -> None:
@@ -130,8 +131,7 @@ class _Lane:
     def begin_turn(self, constrained: bool) -> None:
         self.turn = []
         if constrained:
-            commands = ((self.dialect.command(text), text) for text in self.info.get("admissible_commands", ()))
-            self.constraint = TurnConstraint(self.dialect.thought_slots, commands)
+            self.constraint = self.dialect.constraint(self.info)
         self._force()
 
     @property
@@ -151,7 +151,7 @@ class _Lane:
 
     def _force(self) -> None:
         if self.constraint is None:
-            if len(self.turn) >= TURN_LIMIT and self.writing:
+            if len(self.turn) >= self.dialect.turn_limit and self.writing:
                 self._append(self.dialect.end_id)
             return
         while len(allowed := self.constraint.allowed) == 1:
@@ -220,6 +220,10 @@ class _Lane:
         )
 
 
+def _pool(threads: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
+    return ThreadPoolExecutor(threads, "environment") if threads > 1 else nullcontext()
+
+
 def _play(
     decoder: RaggedDecoder,
     dialect: Dialect,
@@ -228,6 +232,7 @@ def _play(
     max_steps: int,
     temperature: float,
     constrained: bool,
+    pool: ThreadPoolExecutor | None,
     progress: Callable[[int], None] | None,
 ) -> None:
     for lane in lanes:
@@ -247,8 +252,11 @@ def _play(
                 lane.unread = []
                 lane.write(token, logprob, choice)
             rows = rows[[lane.writing for lane in writers]]
-        for i in live:
-            lanes[i].step()
+        if pool is None:
+            for i in live:
+                lanes[i].step()
+        else:
+            list(pool.map(_Lane.step, [lanes[i] for i in live]))  # the list waits, and raises what a thread raised
         going = np.array([not lanes[i].done for i in live], dtype=bool)
         if progress is not None and not going.all():
             progress(int((~going).sum()))

@@ -37,7 +37,8 @@ class RunFolder:
     Layout::
 
         config.json  versions.json  summary.json  report.html
-        stages/NAME.json          result of a finished stage (warm start, evaluations)
+        prompts.jsonl             what a language model was asked and answered, where one rewrites tasks
+        stages/NAME.json          result of a finished stage: warm_start, before, iteration-NNNN, after
         metrics.jsonl             one line per iteration
         trajectories/NNNN.jsonl.gz   every turn with every judgement
         checkpoints/NNNN/         models, optimizers, pool, random state after iteration NNNN
@@ -51,6 +52,7 @@ class RunFolder:
         self.metrics = path / "metrics.jsonl"
         self.report = path / "report.html"
         self.summary = path / "summary.json"
+        self.prompts = path / "prompts.jsonl"
         self.trajectories = path / "trajectories"
         self.checkpoints = path / "checkpoints"
         self._stages = path / "stages"
@@ -65,7 +67,7 @@ class RunFolder:
             folder.mkdir(parents=True, exist_ok=True)
         for leftover in (*self.path.glob("*.part"), *self._stages.glob("*.part")):
             leftover.unlink()
-        for leftover in self.checkpoints.glob("*.part"):
+        for leftover in (*self.checkpoints.glob("*.part"), *self._stages.glob("*.adopted")):
             shutil.rmtree(leftover)
         stored = self._read(self.path / "config.json")
         if stored is None:
@@ -79,13 +81,43 @@ class RunFolder:
             )
         return True
 
+    def config(self) -> dict[str, Any]:
+        """The configuration of the run this folder belongs to.
+
+        Raises:
+            RunFolderError: There is none.
+        """
+        stored = self._read(self.path / "config.json")
+        if stored is None:
+            raise RunFolderError(f"{self.path} is not a run folder: it has no config.json")
+        return stored
+
     def stage(self, name: str) -> dict[str, Any] | None:
         """The stored result of a finished stage, or None."""
         return self._read(self._stages / f"{name}.json")
 
     def finish_stage(self, name: str, result: Mapping[str, Any]) -> None:
         """Store the result of a stage; from now on it is not run again."""
-        write_atomically(self._stages / f"{name}.json", json.dumps(result, indent=1, sort_keys=True) + "\n")
+        write_atomically(self._stages / f"{name}.json", json.dumps(result, sort_keys=True) + "\n")
+
+    def adopt_stage(self, source: RunFolder, name: str) -> dict[str, Any]:
+        """Take over a finished stage of another run, its files included; the result says where it is from.
+
+        Raises:
+            RunFolderError: The other run has not finished this stage.
+        """
+        result = source.stage(name)
+        if result is None:
+            raise RunFolderError(f"{source.path} has no finished stage {name!r} to take over: let that run come to it")
+        files, scratch = source._stages / name, self._stages / f"{name}.adopted"
+        if files.is_dir():
+            shutil.rmtree(scratch, ignore_errors=True)
+            shutil.copytree(files, scratch)
+            shutil.rmtree(self._stages / name, ignore_errors=True)
+            scratch.rename(self._stages / name)
+        adopted = {"adopted_from": str(source.path), **result}
+        self.finish_stage(name, adopted)
+        return adopted
 
     def folder(self, name: str) -> Path:
         """A folder for a stage's own files (weights, cached demonstrations)."""

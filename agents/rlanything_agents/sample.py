@@ -145,7 +145,12 @@ def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Gene
     """Shuffle the samples and split them into one batch per optimizer step.
 
     Rows without any weight are left out; with fewer rows than steps there are fewer batches.
+
+    Raises:
+        SampleError: ``steps`` is less than 1.
     """
+    if steps < 1:
+        raise SampleError(f"an update takes at least 1 optimizer step, got {steps}")
     useful = [sample for sample in samples if any(sample.weights)]
     order = rng.permutation(len(useful))
     return [[useful[k] for k in part] for part in np.array_split(order, min(steps, len(useful)) or 1) if len(part)]

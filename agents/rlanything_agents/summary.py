@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from typing import Any
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.metrics import SuccessRate
+from rlanything_agents.review import Reviewer
 from rlanything_task_pools import TaskPool
 
 __all__ = ["accepted_rewrites", "installed_versions", "summarise"]
@@ -24,6 +26,8 @@ def summarise(
     rows: Sequence[Mapping[str, Any]],
     counts: Mapping[str, int],
     command: str,
+    reviewer: Reviewer[Any],
+    curve: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Put the results of a run's stages together.
 
@@ -35,6 +39,8 @@ def summarise(
         rows: Metrics, one row per iteration.
         counts: What the pool holds at the end.
         command: What the user typed.
+        reviewer: Knows what is reported of the reward model.
+        curve: Evaluations in between, each with its ``iteration`` and ``env_steps``.
     """
     loop_seconds = sum(sum(row["seconds"].values()) for row in rows)
     return {
@@ -42,16 +48,29 @@ def summarise(
         "domain": config.domain,
         "seed": config.seed,
         "feedback": config.feedback.label,
-        "iterations": config.iterations,
+        "iterations": len(rows),
         "env_steps": sum(row["env_steps"] for row in rows),
-        "seconds": warm_start["seconds"] + before["seconds"] + loop_seconds + after["seconds"],
+        "seconds": sum(part["seconds"] for part in (warm_start, before, *curve, after)) + loop_seconds,
         "command": command,
-        "before": before,
-        "after": after,
+        "before": _brief(before),
+        "curve": [_brief(point) for point in curve],
+        "after": _brief(after),
         "tasks": counts,
-        "table": _table(config, before, after, counts),
+        "table": _table(config, before, after, counts, reviewer),
+        "note": reviewer.note,
         "versions": installed_versions(),
     }
+
+
+def _brief(evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """An evaluation without what happened in each episode; that is in its stage."""
+    panels = {split: asdict(_success(evaluation, split)) for split in evaluation["panels"]}
+    return {**evaluation, "panels": panels}
+
+
+def _success(evaluation: Mapping[str, Any], split: str) -> SuccessRate:
+    panel = evaluation["panels"][split]
+    return SuccessRate(**{field.name: panel[field.name] for field in fields(SuccessRate)})
 
 
 def accepted_rewrites(pool: TaskPool) -> Iterator[dict[str, Any]]:
@@ -70,37 +89,36 @@ def accepted_rewrites(pool: TaskPool) -> Iterator[dict[str, Any]]:
 
 
 def _table(
-    config: RunConfig, before: Mapping[str, Any], after: Mapping[str, Any], counts: Mapping[str, int]
+    config: RunConfig,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    counts: Mapping[str, int],
+    reviewer: Reviewer[Any],
 ) -> list[dict[str, str]]:
-    names = ("success, in-domain", "success, out-of-domain")
+    names = (f"{reviewer.success}, in-domain", f"{reviewer.success}, out-of-domain")
     lines = []
     for number, split in enumerate(config.evaluation.panels):
-        old, new = (SuccessRate(**result["panels"][split]) for result in (before, after))
+        old, new = _success(before, split), _success(after, split)
         clear = ", intervals apart" if new.above(old) else ""
         lines.append(
             {
-                "what": names[number] if number < len(names) else f"success, {split}",
-                "on": f"{new.episodes} generated games, {split}",
+                "what": names[number] if number < len(names) else f"{reviewer.success}, {split}",
+                "on": f"{new.episodes} generated tasks, {split}",
                 "before": str(old),
                 "after": str(new),
                 "change": f"{100 * (new.rate - old.rate):+.1f} points{clear}",
             }
         )
-    for what, key in (
-        ("judge, process accuracy (balanced)", "process_balanced"),
-        ("judge, process accuracy (plain)", "process"),
-        ("judge, outcome accuracy", "outcome"),
-        ("judge, outcome AUC", "outcome_auc"),
-    ):
-        old_value, new_value = before["judge"][key], after["judge"][key]
+    for measure in reviewer.measures:
+        old_value, new_value = before["judge"].get(measure.key), after["judge"].get(measure.key)
         if old_value is None or new_value is None:
             continue
         lines.append(
             {
-                "what": what,
-                "on": f"{after['judge']['steps']} steps, {after['judge']['trajectories']} trajectories",
-                "before": f"{old_value:.1%}",
-                "after": f"{new_value:.1%}",
+                "what": measure.what,
+                "on": reviewer.measured_on(after["judge"]),
+                "before": _share(before["judge"], measure.key),
+                "after": _share(after["judge"], measure.key),
                 "change": f"{100 * (new_value - old_value):+.1f} points",
             }
         )
@@ -114,6 +132,12 @@ def _table(
         }
     )
     return lines
+
+
+def _share(judge: Mapping[str, Any], key: str) -> str:
+    """A share of a reward model's measurement, with its interval where it has one."""
+    interval = judge.get(f"{key}_interval")
+    return f"{judge[key]:.1%}" + (f" [{interval[0]:.1%}, {interval[1]:.1%}]" if interval else "")
 
 
 def installed_versions() -> dict[str, str]:

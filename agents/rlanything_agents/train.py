@@ -8,37 +8,29 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import gymnasium as gym
 import torch
 from rich.table import Table
 from transformers.utils import logging as transformers_logging
 
-import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import RunConfig
-from rlanything_agents.dialect import Step, get_dialect
-from rlanything_agents.evaluate import measure_judge, panel_tasks, play_panel
-from rlanything_agents.learners import Learner, Learners
+from rlanything_agents.evaluate import Evaluation
 from rlanything_agents.loop import Loop
-from rlanything_agents.metrics import success_rate
 from rlanything_agents.progress import Reporter
 from rlanything_agents.report import write_report
-from rlanything_agents.rollout import rollout
+from rlanything_agents.rewriting import open_rewriter
 from rlanything_agents.run_folder import RunFolder, write_atomically
-from rlanything_agents.seeds import seed_of
+from rlanything_agents.run_parts import RunParts
 from rlanything_agents.summary import accepted_rewrites, installed_versions, summarise
-from rlanything_agents.trajectory import Trajectory
-from rlanything_agents.warmstart import Row, demonstrate, fit, judge_rows
+from rlanything_agents.warmstart.stage import warm_start
 from rlanything_envs.curriculum.monitor import DriftWarning
-from rlanything_task_pools import Domain, Task, TaskPool, get_domain
+from rlanything_task_pools import TaskPool
 
-__all__ = ["train"]
+__all__ = ["train", "warm_up"]
 
 
 def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: str) -> dict[str, Any]:
@@ -47,125 +39,110 @@ def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: 
     Args:
         config: All settings.
         folder: Where everything is written.
-        reporter: Shows progress.
+        reporter: Shows progress; `Reporter.silent` shows none.
         command: What the user typed; goes into the report.
 
     Returns:
         The content of ``summary.json``.
 
     Raises:
-        RunFolderError: The folder belongs to another run.
+        RunFolderError: The folder belongs to another run, or the warm start to be reused does not fit.
         UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
+        ValueError: The domain refuses its knobs or operators.
+        MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked.
     """
+    with _run(config, folder, reporter) as run:
+        run.warm_start()
+        before = run.evaluate("before")
+        run.iterate()
+        after = run.evaluate("after")
+        return run.finish(before, after, command)
+
+
+def warm_up(config: RunConfig, folder: RunFolder, reporter: Reporter) -> dict[str, Any]:
+    """Only the warm start of a run and its evaluation, for runs that name this folder in ``warm_start.reuse``.
+
+    Returns:
+        The result of the evaluation.
+    """
+    with _run(config, folder, reporter) as run:
+        run.warm_start()
+        return run.evaluate("before")
+
+
+@contextmanager
+def _run(config: RunConfig, folder: RunFolder, reporter: Reporter) -> Iterator[_Run]:
+    threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     transformers_logging.disable_progress_bar()
-    if folder.prepare(config.model_dump(mode="json")):
-        reporter.say(f"Continuing {folder.path}")
-    write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
-    run = _Run(config, folder, reporter)
-    run.warm_start()
-    before = run.evaluate("before")
-    run.iterate()
-    after = run.evaluate("after")
-    return run.finish(before, after, command)
+    try:
+        with open_rewriter(config.curriculum, folder.prompts):
+            pass  # what it lacks is told now, and not after the warm start
+        parts = RunParts.assemble(config, folder, reporter)
+        if folder.prepare(config.model_dump(mode="json")):
+            reporter.say(f"Continuing {folder.path}")
+        write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
+        yield _Run(parts)
+    finally:
+        torch.set_num_threads(threads)
 
 
 class _Run:
     """The stages of one run."""
 
-    def __init__(self, config: RunConfig, folder: RunFolder, reporter: Reporter) -> None:
-        self.config = config
-        self.folder = folder
-        self.reporter = reporter
-        self.domain: Domain = get_domain(config.domain)
-        self.dialect = get_dialect(config.domain)
-        self.learners = Learners(config, self.dialect)
-        lanes = config.rollout.tasks * config.rollout.rollouts
-        self.envs: list[gym.Env[Any, Any]] = [
-            gym.make(self.domain.env_id, disable_env_checker=True) for _ in range(lanes)
-        ]
+    def __init__(self, parts: RunParts) -> None:
+        self.parts = parts
+        self.config = parts.config
+        self.folder = parts.folder
+        self.reporter = parts.reporter
+        self.evaluation = Evaluation(parts)
 
     def warm_start(self) -> None:
-        """Teach the policy the expert's manner and the judge a rule of thumb."""
-        weights = self.folder.folder("warm_start")
-        if self.folder.stage("warm_start") is None:
-            settings, start = self.config.warm_start, time.perf_counter()
-            tasks = self._train_tasks("demonstrations", settings.demonstrations)
-            with self.reporter.stage("Demonstrations", len(tasks)) as stage:
-                rows = demonstrate(
-                    self.dialect,
-                    self.envs[0],
-                    tasks,
-                    max_steps=settings.max_steps,
-                    seed=self._seed("expert"),
-                    progress=stage.add,
-                )
-            policy_losses = self._fit("policy", self.learners.policy, rows, settings.epochs)
-            judge_losses = self._fit("judge", self.learners.judge, self._judge_rows(), settings.judge_epochs)
-            self.learners.save(weights)
-            result = {
-                "demonstrations": len(rows),
-                "policy_losses": policy_losses,
-                "judge_losses": judge_losses,
-                "seconds": time.perf_counter() - start,
-            }
-            self.folder.finish_stage("warm_start", result)
-        self.learners.load(weights)
+        """Bring both models to their start."""
+        warm_start(self.parts)
 
     def evaluate(self, when: str) -> dict[str, Any]:
         """Play the panels and measure the judge; ``when`` is ``before`` or ``after``."""
-        stored = self.folder.stage(when)
-        if stored is not None:
-            return stored
-        settings, start = self.config.evaluation, time.perf_counter()
-        panels: dict[str, Any] = {}
-        for number, split in enumerate(settings.panels):
-            tasks = panel_tasks(self.domain, split, settings.episodes)
-            with self.reporter.stage(f"Evaluation {when}, {split}", len(tasks)) as stage:
-                trajectories = play_panel(
-                    self.learners.policy.model,
-                    self.dialect,
-                    self.envs,
-                    tasks,
-                    settings,
-                    constrained=self.config.rollout.constrained,
-                    progress=stage.add,
-                )
-            panels[split] = asdict(success_rate([t.outcome for t in trajectories]))
-            if number == 0 and when == "before":
-                self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
-        with self.reporter.stage(f"Evaluation {when}, judge", 1):
-            judge = self._judge_quality()
-        result = {"panels": panels, "judge": judge, "seconds": time.perf_counter() - start}
-        self.folder.finish_stage(when, result)
-        return result
+        return self.evaluation.before() if when == "before" else self.evaluation.run(when)
 
     def iterate(self) -> None:
-        """Run the loop from the newest checkpoint to the last iteration."""
+        """Run the loop from the newest checkpoint until the budget is used up."""
         checkpoint = self.folder.latest_checkpoint()
         done = 0
         if checkpoint is None:
             for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):
                 leftover.unlink()
-            roots = self._train_tasks("pool", self.config.curriculum.pool_size, **self.config.curriculum.knobs)
-            pool = TaskPool.create(self.folder.pool, roots)
+            pool = TaskPool.create(self.folder.pool, self.parts.train_tasks("pool", self.config.curriculum.pool_size))
         else:
             done, path = checkpoint
-            self.learners.load(path)
+            self.parts.learners.load(path)
             pool = TaskPool.open(self.folder.pool)
             pool.restore(path / "pool.sqlite")
         self.folder.rewind(done)
-        with pool, self.reporter.stage("Closed loop", self.config.iterations) as stage, warnings.catch_warnings():
+        rows = self.folder.rows()
+        with (
+            pool,
+            open_rewriter(self.config.curriculum, self.folder.prompts) as rewriter,
+            self.reporter.stage("Closed loop", self.config.iterations) as stage,
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore", DriftWarning)  # `finish` says it once, for all slots
-            loop = Loop(self.config, self.learners, pool, self.envs)
-            stage.reach(done)
-            for iteration in range(done + 1, self.config.iterations + 1):
-                result = loop.iterate(iteration)
+            loop = Loop(self.config, self.parts.learners, pool, self.parts.envs, rewriter)
+            while (used := self.config.used(rows)) < 1:
+                stage.reach(round(used * self.config.iterations), _note(rows))
+                self._evaluate_in_between(len(rows))
+                result = loop.iterate(rows)
                 self._store(result.metrics, result.episodes)
-                with self.folder.checkpoint(iteration) as scratch:
-                    self.learners.save(scratch)
+                with self.folder.checkpoint(len(rows) + 1) as scratch:
+                    self.parts.learners.save(scratch)
                     pool.copy(scratch / "pool.sqlite")
-                stage.reach(iteration, _note(result.metrics))
+                rows.append(result.metrics)
+            stage.reach(self.config.iterations, _note(rows))
+
+    def _evaluate_in_between(self, done: int) -> None:
+        settings = self.config.evaluation
+        if settings.every and done and done % settings.every == 0:
+            self.evaluation.run(_point(done), settings.every_episodes)
 
     def finish(self, before: Mapping[str, Any], after: Mapping[str, Any], command: str) -> dict[str, Any]:
         """Write summary and report, and show the table."""
@@ -173,7 +150,9 @@ class _Run:
         with TaskPool.open(self.folder.pool) as pool:
             counts, rewrites = pool.counts(), list(accepted_rewrites(pool))
         warm = self.folder.stage("warm_start") or {}
-        summary = summarise(self.config, warm, before, after, rows, counts, command)
+        summary = summarise(
+            self.config, warm, before, after, rows, counts, command, self.parts.reviewer, list(self._curve(rows))
+        )
         write_atomically(self.folder.summary, json.dumps(summary, indent=2) + "\n")
         write_report(
             self.folder.report,
@@ -187,74 +166,19 @@ class _Run:
             table.add_column(column)
         for line in summary["table"]:
             table.add_row(*(line[key] for key in ("what", "on", "before", "after", "change")))
-        self.reporter.console.print(table)
+        self.reporter.show(table)
         if far := rows[-1]["curriculum"]["far"]:
             self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
         self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")
         return summary
 
-    def _seed(self, *path: str | int) -> int:
-        return seed_of(self.config.seed, *path)
-
-    def _train_tasks(self, purpose: str, count: int, **knobs: Any) -> list[Task]:
-        return [self.domain.generate(self._seed(purpose, number), split="train", **knobs) for number in range(count)]
-
-    def _fit(self, role: str, learner: Learner, rows: Sequence[Row], epochs: int) -> list[float]:
-        settings = self.config.warm_start
-        steps = epochs * -(-len(rows) // settings.batch_size)
-        with self.reporter.stage(f"Warm start, {role}", steps) as stage:
-            return fit(
-                learner.model,
-                rows,
-                epochs=epochs,
-                batch_size=settings.batch_size,
-                learning_rate=settings.learning_rate,
-                seed=self._seed(role, "fit"),
-                progress=lambda step, _, loss: stage.reach(step, f"loss {loss:.3f}"),
-            )
-
-    def _judge_rows(self) -> list[Row]:
-        """Steps of the warm-started policy, labelled by the rule of thumb with noise."""
-        settings = self.config.warm_start
-        average = max(1, self.config.rollout.max_steps // 2)
-        tasks = self._train_tasks("judge", -(-settings.judge_steps // average))
-        trajectories = rollout(
-            self.learners.policy.model,
-            self.dialect,
-            self.envs,
-            tasks,
-            max_steps=self.config.rollout.max_steps,
-            seed=self._seed("judge", "rollout"),
-            temperature=self.config.rollout.temperature,
-            constrained=self.config.rollout.constrained,
-        )
-        return judge_rows(
-            self.dialect,
-            trajectories,
-            steps=settings.judge_steps,
-            label_noise=settings.label_noise,
-            seed=self._seed("judge", "labels"),
-        )
-
-    @property
-    def _judge_panel(self) -> Path:
-        return self.folder.folder("before") / "judge_panel.json"
-
-    def _store_judge_panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> None:
-        payloads = {task.id: task.payload for task in tasks}
-        panel = [{**t.to_dict(), "payload": payloads[t.task_id]} for t in trajectories if t.outcome is not None]
-        write_atomically(self._judge_panel, json.dumps(panel))
-
-    def _judge_quality(self) -> dict[str, Any]:
-        panel = json.loads(self._judge_panel.read_text(encoding="utf-8"))
-        return measure_judge(
-            self.learners.reward_model,
-            [_stored_trajectory(record) for record in panel],
-            {record["task_id"]: record["payload"] for record in panel},
-            votes=self.config.judge.votes,
-            temperature=self.config.judge.temperature,
-            seed=seed_of(0, "judge panel"),
-        ).to_dict()
+    def _curve(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The evaluations in between, in order."""
+        env_steps = 0
+        for row in rows:
+            env_steps += row["env_steps"]
+            if point := self.folder.stage(_point(row["iteration"])):
+                yield {"iteration": row["iteration"], "env_steps": env_steps, **point}
 
     def _store(self, metrics: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -> None:
         path = self.folder.trajectories / f"{metrics['iteration']:04d}.jsonl.gz"
@@ -271,31 +195,22 @@ class _Run:
             return []
         with gzip.open(newest, "rt", encoding="utf-8") as file:
             episodes = sorted((json.loads(line) for line in file), key=lambda e: len(e["turns"]))
-        won = [e for e in episodes if e["outcome"] == 1 and len(e["turns"]) >= 5]
+        won = [e for e in episodes if e["outcome"] == 1]
+        won = [e for e in won if len(e["turns"]) >= 5] or won
         lost = [e for e in episodes if e["outcome"] == -1]
         return won[:1] + lost[:1]
 
 
-def _stored_trajectory(record: Mapping[str, Any]) -> Trajectory:
-    """The readable half of a trajectory; enough to be judged."""
-    return Trajectory(
-        task_id=record["task_id"],
-        tag=record["tag"],
-        opening=record["opening"],
-        steps=tuple(Step(**step) for step in record["steps"]),
-        outcome=record["outcome"],
-        error=record["error"],
-        score=record["score"],
-        prompt_ids=[],
-        completion_ids=[],
-        step_of_token=[],
-        logprobs=[],
-        allowed=[],
-    )
+def _point(iteration: int) -> str:
+    """Name of the stage that evaluates what came of an iteration."""
+    return f"iteration-{iteration:04d}"
 
 
-def _note(metrics: Mapping[str, Any]) -> str:
-    success, tasks = metrics["success"]["active"], metrics["tasks"]
-    seconds = sum(metrics["seconds"].values())
+def _note(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the last iteration came to, in a few words."""
+    if not rows:
+        return ""
+    success, tasks = rows[-1]["success"]["active"], rows[-1]["tasks"]
+    seconds = sum(rows[-1]["seconds"].values())
     won = "  – " if success is None else f"{success:4.0%}"
     return f"won {won}  tasks +{tasks['accepted']} -{tasks['rejected']}  {seconds:.1f} s"

@@ -12,6 +12,7 @@ cut.
 
 from __future__ import annotations
 
+import copy
 import gc
 import random
 import tempfile
@@ -87,23 +88,38 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._allowed: list[Allowed | None] = []
         self._scored: tuple[torch.Tensor, ...] = ()
         self._steps: list[tuple[float, float]] = []
-        self._sums = torch.zeros(4, dtype=torch.float64)
+        self._sums = torch.zeros(5, dtype=torch.float64)
+        self._anchor: PreTrainedModel | None = None
+        self._anchor_kl: torch.Tensor | None = None
         self._training_forward: Any = None
         self._swap_forward()
 
-    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
-        """Train on the samples: ``config.optimizer_steps`` steps of AdamW over a shuffled split of them.
+    def set_anchor(self, model: PreTrainedModel) -> None:
+        """Copy the model that ``config.anchor`` holds the trained one to; it is no part of `state_dict`."""
+        self._anchor = copy.deepcopy(model).requires_grad_(False).eval().to(self.accelerator.device)
+
+    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
+        """Train on the samples with steps of AdamW over a shuffled split of them.
+
+        Args:
+            samples: What to learn from.
+            rate: Share of the peak learning rate.
+            steps: Optimizer steps of this update; ``config.optimizer_steps`` where it is None.
 
         Raises:
-            SampleError: A token id outside the vocabulary.
-            TrainingError: The loss or the gradient is not finite.
+            SampleError: A token id outside the vocabulary, or less than one step.
+            TrainingError: The loss or the gradient is not finite, or there is no anchor to be held to.
         """
         start, config = time.perf_counter(), self.sample_config
+        if config.anchor and self._anchor is None:
+            raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
         self._rate = rate
         check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
         seeds = np.random.SeedSequence([config.seed, self.updates])
-        self._batches = optimizer_batches(samples, config.optimizer_steps, np.random.default_rng(seeds))
-        self._steps, self._sums = [], torch.zeros(4, dtype=torch.float64)
+        self._batches = optimizer_batches(
+            samples, config.optimizer_steps if steps is None else steps, np.random.default_rng(seeds)
+        )
+        self._steps, self._sums = [], torch.zeros(5, dtype=torch.float64)
         if config.fresh_optimizer:
             self.optimizer = None
         if self._batches:
@@ -118,7 +134,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                     self.model.train(was_training)
         self.updates += 1
         sums = self.accelerator.reduce(self._sums.to(self.accelerator.device), reduction="sum")
-        weight, kl, clipped, entropy = sums.tolist()
+        weight, kl, clipped, entropy, anchor_kl = sums.tolist()
         losses, norms = zip(*self._steps, strict=True) if self._steps else ((0.0,), (0.0,))
         rows = [sample for batch in self._batches for sample in batch]
         self._batches = []
@@ -133,6 +149,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             step_samples=weight,
             tokens=sum(map(len, rows)),
             seconds=time.perf_counter() - start,
+            anchor_kl=anchor_kl / max(weight, 1e-12),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -183,6 +200,15 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 "lower the learning rate, or go back to the last checkpoint"
             )
         return loss
+
+    def compute_loss(self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *args: Any, **kwargs: Any) -> Any:
+        """TRL's loss, and the pull of the anchor with the same weights."""
+        loss = super().compute_loss(model, inputs, *args, **kwargs)
+        if self._anchor_kl is None:
+            return loss
+        pull = (inputs["tool_mask"] * self._anchor_kl).sum() / inputs["num_items_in_batch"]
+        # As in TRL: gradients are averaged over the processes, so each counts its own as many times over.
+        return loss + self.sample_config.anchor * self.accelerator.num_processes * pull
 
     def _prepare_inputs(self, micro: _MicroBatch) -> dict[str, torch.Tensor]:
         """Pad on the right only: models with absolute positions see what they saw when sampling.
@@ -240,29 +266,41 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         weights, advantages, old = self._scored
         sampled, aux_loss = weights > 0, None
         if self._allowed:
-            with self.accelerator.autocast():
-                output = model(
-                    input_ids=input_ids,
-                    attention_mask=attention_mask,
-                    logits_to_keep=logits_to_keep + 1,
-                    use_cache=False,
-                )
-            logits = output.logits[:, :-1][sampled].float() / self.temperature
-            new, entropy = _constrained(logits, input_ids[:, -logits_to_keep:][sampled], self._allowed)
-            logps, entropies = (weights.new_zeros(weights.shape).masked_scatter(sampled, x) for x in (new, entropy))
+            logps, entropies = self._score(model, input_ids, attention_mask, sampled)
         else:
             logps, entropies, aux_loss = super()._get_per_token_logps_and_entropies(
                 model, input_ids, attention_mask, logits_to_keep, **options
             )
             logps = torch.where(sampled, logps, 0.0)
             entropies = torch.where(sampled, entropies, 0.0)
+        self._anchor_kl = None
+        if self.sample_config.anchor:
+            with torch.no_grad():
+                anchor, _ = self._score(self._anchor, input_ids, attention_mask, sampled)
+            self._anchor_kl = _k3(anchor, logps)
         with torch.no_grad():
             ratio = (logps - old).exp()
             clipped = torch.where(advantages > 0, ratio > 1 + self.epsilon_high, ratio < 1 - self.epsilon_low)
-            kl = (old - logps).exp() - (old - logps) - 1
-            tallies = (torch.ones_like(kl), kl, clipped & (advantages != 0), entropies)
+            kl = _k3(old, logps)
+            pull = torch.zeros_like(kl) if self._anchor_kl is None else self._anchor_kl
+            tallies = (torch.ones_like(kl), kl, clipped & (advantages != 0), entropies, pull)
             self._sums += torch.stack([(weights * x).sum() for x in tallies]).double().cpu()
         return logps, entropies, aux_loss
+
+    def _score(
+        self, model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, sampled: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log-probabilities and entropies over the allowed tokens, 0 where nothing was sampled."""
+        width = sampled.shape[1]
+        with self.accelerator.autocast():
+            output = model(
+                input_ids=input_ids, attention_mask=attention_mask, logits_to_keep=width + 1, use_cache=False
+            )
+        logits = output.logits[:, :-1][sampled].float() / self.temperature
+        allowed = self._allowed or [None] * len(logits)
+        new, entropy = _constrained(logits, input_ids[:, -width:][sampled], allowed)
+        zeros = logits.new_zeros(sampled.shape)
+        return zeros.masked_scatter(sampled, new), zeros.masked_scatter(sampled, entropy)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Keep loss and gradient norm of each optimizer step; print and store nothing."""
@@ -301,6 +339,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 def make_trainer(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> SampleTrainer:
     """The TRL engine for one model; build one for the policy and one for the reward model."""
     return SampleTrainer(model, tokenizer, config)
+
+
+def _k3(reference: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """The k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
+    return (reference - new).exp() - (reference - new) - 1
 
 
 def _constrained(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rlanything_agents.sample import Sample
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 class TrainerConfig(BaseModel):
@@ -19,12 +23,19 @@ class TrainerConfig(BaseModel):
         warmup_updates: The rate rises linearly over this many updates. AdamW's first steps have no history to
             divide by and move every weight by the full rate: without a warm-up the first update here moves the
             policy further (k3 KL 0.06 to 0.09) than the next ten together.
-        schedule: ``"constant"``, or ``"linear"`` down to zero at the last update of a run.
+        schedule: ``"constant"``, or ``"linear"`` down to zero at the end of a run's budget.
         clip: PPO clip range of the probability ratio (released code: 0.2).
         beta: Weight of the k3 estimate of the KL divergence to the policy before the update (released code:
             0.01); 0 = off.
+        anchor: Weight of the k3 estimate of the KL divergence to a frozen model given to the trainer with
+            ``set_anchor``, such as the warm start; holds a policy that many updates would carry away. 0 = off.
         optimizer_steps: Optimizer steps per update; the samples are shuffled and split that many ways
             (released code: 4). With fewer samples there are fewer steps.
+        steps_per_group: Take so many optimizer steps for each group of episodes there is something to learn from,
+            rounded up, at most ``optimizer_steps``: one group is not learnt as hard as ten. ``None`` = always
+            ``optimizer_steps``.
+        average: Decay of a running mean of the weights over the updates; evaluations use the mean, rollouts never
+            do. 0 = off.
         micro_batch_tokens: Padded tokens per forward pass. It changes speed and memory, never the result.
         max_grad_norm: Gradients are scaled down to this norm.
         betas: Coefficients of AdamW.
@@ -45,7 +56,10 @@ class TrainerConfig(BaseModel):
     schedule: Literal["constant", "linear"] = "constant"
     clip: float = Field(default=0.2, gt=0, lt=1)
     beta: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    anchor: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     optimizer_steps: int = Field(default=4, ge=1)
+    steps_per_group: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    average: float = Field(default=0.0, ge=0, lt=1)
     micro_batch_tokens: int = Field(default=2048, ge=1)
     max_grad_norm: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     betas: tuple[float, float] = (0.9, 0.95)
@@ -57,11 +71,22 @@ class TrainerConfig(BaseModel):
     bf16: bool = False
     world_size: int = Field(default=1, ge=1)
 
-    def rate(self, update: int, updates: int) -> float:
-        """Share of the peak learning rate for update number ``update`` (from 1) of a run of ``updates``."""
+    def rate(self, update: int, used: float) -> float:
+        """Share of the peak learning rate.
+
+        Args:
+            update: Number of this update, from 1.
+            used: Share of the run's budget that was used up before it, from 0 to 1.
+        """
         rising = min(1.0, update / max(1, self.warmup_updates))
-        falling = 1.0 - (update - 1) / updates if self.schedule == "linear" else 1.0
+        falling = 1.0 - used if self.schedule == "linear" else 1.0
         return rising * falling
+
+    def steps_for(self, groups: int) -> int | None:
+        """Optimizer steps of an update from so many groups; None for the fixed number."""
+        if self.steps_per_group is None:
+            return None
+        return min(max(1, math.ceil(groups * self.steps_per_group)), self.optimizer_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +105,7 @@ class UpdateStats:
         step_samples: Sum of all weights = number of (prompt, response) step samples.
         tokens: Tokens of all rows, padding not counted.
         seconds: Wall-clock time.
+        anchor_kl: Mean k3 estimate of the KL divergence to the anchor, per token; 0 where there is no anchor.
     """
 
     loss: float
@@ -92,13 +118,23 @@ class UpdateStats:
     step_samples: float
     tokens: int
     seconds: float
+    anchor_kl: float = 0.0
 
 
 class Trainer(Protocol):
     """A model with its optimizer: fed samples, it takes a few steps and reports."""
 
-    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
-        """Train on the samples in place, at this share of the peak learning rate."""
+    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
+        """Train on the samples in place.
+
+        Args:
+            samples: What to learn from.
+            rate: Share of the peak learning rate.
+            steps: Optimizer steps of this update; ``config.optimizer_steps`` where it is None.
+        """
+
+    def set_anchor(self, model: PreTrainedModel) -> None:
+        """Copy the model that ``config.anchor`` holds the trained one to."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the model's weights that the next update depends on."""

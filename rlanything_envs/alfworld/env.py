@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from rlanything_envs.alfworld import render
 from rlanything_envs.alfworld.commands import MAX_ACTION_LENGTH, to_command
-from rlanything_envs.alfworld.sources import TASK_ID, Tasks, make_source, source_of
+from rlanything_envs.alfworld.sources import TASK_ID, make_source
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
+from rlanything_envs.sources import Tasks, source_of
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Verdict
 from rlanything_task_pools import Task, TaskFormatError

@@ -12,9 +12,10 @@ from gymnasium.utils import seeding
 
 from rlanything_envs.curriculum.acceptance import Acceptance
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, Summariser, task_critique
-from rlanything_envs.curriculum.curriculum import Assignment, Critique, Curriculum
+from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
 from rlanything_envs.curriculum.rewriter import Rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler
+from rlanything_envs.curriculum.wish import Critique
 from rlanything_envs.errors import CurriculumError, InfrastructureError
 from rlanything_envs.verdict import Verdict, settle
 from rlanything_task_pools import Outcome, TaskPool, get_domain
@@ -55,7 +56,7 @@ class AdaptiveDifficulty(
     which is called without arguments where the environment is made: so specifications stay JSON, and each
     process of a vector environment has clients of its own.
 
-    ``info["curriculum"]`` holds the `slot` and the `role` ("active" or "candidate"); ``info["outcome"]`` is
+    ``info["curriculum"]`` holds the `slot` and the `role` ("active", "candidate" or "root"); ``info["outcome"]`` is
     settled to -1 when the time runs out.
 
     Args:
@@ -74,6 +75,9 @@ class AdaptiveDifficulty(
         pool_size: number of generated tasks when there is no pool.
         seed: seeds the generated tasks and the rewriter's choices.
         actor: who plays, kept with each outcome.
+        roots: share of the groups that plays roots, see `Curriculum`.
+        step_back: whether a mastered task first makes way for the one it was made from, see `Curriculum`.
+        operators: the domain's rewrite operators to enable, see `Curriculum`.
 
     Raises:
         CurriculumError: the environment names no domain of tasks, or as `Curriculum`.
@@ -95,6 +99,9 @@ class AdaptiveDifficulty(
         pool_size: int = 16,
         seed: int = 0,
         actor: str = "agent",
+        roots: float = 0.0,
+        step_back: bool = False,
+        operators: Sequence[str] | None = None,
     ) -> None:
         path = pool.path if isinstance(pool, TaskPool) else pool
         in_memory = isinstance(pool, TaskPool) and str(path) == _IN_MEMORY
@@ -113,6 +120,9 @@ class AdaptiveDifficulty(
             pool_size=pool_size,
             seed=seed,
             actor=actor,
+            roots=roots,
+            step_back=step_back,
+            operators=None if operators is None else list(operators),
         )
         gym.Wrapper.__init__(self, env)
         self._owns_pool = not isinstance(pool, TaskPool)
@@ -129,6 +139,9 @@ class AdaptiveDifficulty(
             rollouts=rollouts,
             rewriting=rewriting,
             seed=seed,
+            roots=roots,
+            step_back=step_back,
+            operators=operators,
         )
         self.actor = actor
         self._rng, _ = seeding.np_random(seed)

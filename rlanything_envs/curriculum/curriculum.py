@@ -5,14 +5,17 @@ proposes -> the domain proves the proposal solvable -> it waits in the slot -> i
 own, and its parent again if the acceptance rule asks for it -> the rule lets it take the slot, or drops it.
 Each step leaves an event with its reason in the pool.
 
+Two things keep a curriculum of easier tasks from forgetting what it is for: a share of the groups plays the
+slots' roots (`roots`), and a task that became too easy makes way, before anything new is thought of, for the one
+that it was made from (`step_back`).
+
 Everything but the choice of slots is a function of the pool's content and `seed`, so a run resumed from its
 pool goes on as if it had not been interrupted.
 """
 
 import contextlib
-import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
@@ -24,16 +27,15 @@ import numpy as np
 from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
 from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
-from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting, get_rewriter
+from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting, get_rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler, Standings, get_scheduler
+from rlanything_envs.curriculum.wish import Critique, Wish, again
 from rlanything_envs.errors import CurriculumError
-from rlanything_task_pools import CandidateError, Event, Outcome, Rejection, Task, TaskPool
+from rlanything_task_pools import CandidateError, Event, Outcome, Task, TaskPool, get_domain
 from rlanything_task_pools.task import Direction
 
-logger = logging.getLogger(__name__)
-
-Critique = str | Callable[[], str]
-"""A summary of episodes for the rewriter, or how to make it: called only if there is a rewrite to ask for."""
+AssignmentRole = Literal[TrialRole, "root"]
+"""What a group is for: the slot's active task, its candidate, or the root beside another active task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,41 +44,7 @@ class Assignment:
 
     slot: int
     task: Task
-    role: TrialRole
-
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """A rewrite that was asked for."""
-
-    slot: int
-    task: Task
-    direction: Direction
-    tally: Tally
-    tried: frozenset[str]
-    critique: Critique
-    seed: tuple[int, int, int]
-
-    def grant(self, rewriter: Rewriter) -> Rewriting:
-        """Ask the rewriter; what it breaks on is a rejection, since no episode may die of it."""
-        failures: list[Rejection] = []
-        critique = ""
-        try:
-            critique = self.critique if isinstance(self.critique, str) else self.critique()
-        except Exception as error:
-            failures.append(self._failure("critique-error", error))
-        try:
-            request = Request(self.task, self.direction, self.tally.accuracy, self.tried, critique)
-            result = rewriter.rewrite(request, np.random.default_rng(self.seed))
-            if not isinstance(result, Rewriting):
-                raise TypeError(f"rewrite() returned {type(result).__name__}, not Rewriting")
-        except Exception as error:
-            return Rewriting(None, (*failures, self._failure("rewriter-error", error)))
-        return Rewriting(result.candidate, (*failures, *result.rejections))
-
-    def _failure(self, reason: str, error: Exception) -> Rejection:
-        logger.warning("%s on task %s", reason, self.task.id, exc_info=True)
-        return Rejection(reason=reason, detail=f"{type(error).__name__}: {error}"[:500])
+    role: AssignmentRole
 
 
 class Curriculum:
@@ -102,9 +70,20 @@ class Curriculum:
             episodes go on: what is finished takes effect in the next `assign`, or, at a point of the caller's
             choice and in a fixed order, in ``drain(wait=True)``. Rewriters must then bear several threads.
         seed: seeds the rewriter's choices, together with the slot and the length of its history.
+        roots: share of the groups that plays the root of its slot where another task would be played, as a group
+            of the role "root" unless the root is the active task. Its outcomes ask for no rewrite; when they lie
+            inside the band (or above, and the active task is an easier one) the slot returns to its root at
+            once: the group was its trial. 0 as published.
+        step_back: when an active task above the band came of making another easier, that other one is the next
+            candidate, tried as the acceptance rule has it since it was too hard when it was left; only when
+            that was turned down is the rewriter asked for something harder. False as published.
+        operators: the domain's rewrite operators to enable for a rewriter that is given by name; those of the
+            domain's own choice if None.
 
     Raises:
-        CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, or a name is unknown.
+        CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, `roots` is not in
+            [0, 1], a name is unknown, or operators are given with a rewriter object.
+        UnknownOperator: the domain has no such operator.
     """
 
     def __init__(
@@ -118,6 +97,9 @@ class Curriculum:
         rollouts: int = 8,
         rewriting: Literal["inline", "background"] = "inline",
         seed: int = 0,
+        roots: float = 0.0,
+        step_back: bool = False,
+        operators: Iterable[str] | None = None,
     ) -> None:
         low, high = band
         if not 0.0 <= low < high <= 1.0:
@@ -126,17 +108,26 @@ class Curriculum:
             raise CurriculumError(f"Curriculum: rollouts must be at least 1, got {rollouts}")
         if rewriting not in ("inline", "background"):
             raise CurriculumError(f"Curriculum: rewriting {rewriting!r} is unknown; choose 'inline' or 'background'")
+        if not 0.0 <= roots <= 1.0:
+            raise CurriculumError(f"Curriculum: roots must be a share in [0, 1], got {roots}")
+        if operators is not None:
+            if not isinstance(rewriter, str):
+                raise CurriculumError("Curriculum: operators go with a rewriter's name; give them to the rewriter")
+            operators = tuple(operators)
+            get_domain(pool.root(pool.slots[0]).domain).with_operators(operators)  # an unknown one is told now
         self.pool = pool
-        self.rewriter = get_rewriter(rewriter)
+        self.rewriter = get_rewriter(rewriter, operators=operators)
         self.acceptance = get_acceptance(acceptance)
         self.scheduler = get_scheduler(scheduler)
         self.band = (low, high)
         self.rollouts = rollouts
         self.rewriting = rewriting
         self.seed = seed
+        self.roots = roots
+        self.step_back = step_back
         self._slots = pool.slots
         self._ledger = Ledger(pool, rollouts)
-        self._wishes: dict[int, _Wish] = {}  # by slot, oldest first
+        self._wishes: dict[int, Wish] = {}  # by slot, oldest first
         self._begun: dict[int, Future[Rewriting]] = {}  # those that are worked on
         self._process = os.getpid()
         if rewriting == "background":
@@ -148,7 +139,8 @@ class Curriculum:
         """The next `n` groups, on slots of the scheduler's choice.
 
         A slot with a waiting candidate gives the group that the acceptance rule wants next, the candidate's or
-        the parent's; every other, and every further group of the same slot, is of the active task.
+        the parent's; every other, and every further group of the same slot, is of the active task. With
+        `roots`, each of them may give way to the slot's root; a trial then waits for another group.
         """
         self.drain()
         self._ledger.read()
@@ -156,7 +148,12 @@ class Curriculum:
         standings = Standings(self._slots, pending, lambda slot: self._ledger.slot(slot).recent())
         trials = set(pending)
         assignments = []
-        for slot in self.scheduler.choose(n, standings, rng):
+        chosen = self.scheduler.choose(n, standings, rng)
+        at_root = rng.random(n) < self.roots if self.roots else np.zeros(n, dtype=bool)
+        for slot, play_root in zip(chosen, at_root, strict=True):
+            if play_root:
+                assignments.append(self._root_group(slot))
+                continue
             assignments.append(self._trial_group(slot) if slot in trials else self._active_group(slot))
             trials.discard(slot)
         self.begin_rewrites()
@@ -164,6 +161,10 @@ class Curriculum:
 
     def _active_group(self, slot: int) -> Assignment:
         return Assignment(slot, self.pool.active(slot), "active")
+
+    def _root_group(self, slot: int) -> Assignment:
+        group, root = self._active_group(slot), self.pool.root(slot)
+        return group if group.task.id == root.id else Assignment(slot, root, "root")
 
     def _trial_group(self, slot: int) -> Assignment:
         candidate, opened = self.pool.candidate(slot), self._ledger.slot(slot).trial
@@ -196,6 +197,8 @@ class Curriculum:
         self._ledger.read()
         tally = Tally.of(outcomes)
         measured = 2 * tally.n >= self.rollouts
+        if assignment.role == "root":
+            return self._return(assignment, tally) if measured else []
         candidate = self.pool.candidate(assignment.slot)
         if candidate is not None:
             return self._judge(assignment, candidate, measured)
@@ -246,6 +249,32 @@ class Curriculum:
             fresh=opened.tally(parent.id, "active"),
         )
 
+    # -- the way back ----------------------------------------------------------------------------------------
+
+    def _return(self, assignment: Assignment, tally: Tally) -> list[Event]:
+        """Put the root back in its slot if it is no longer too hard."""
+        slot, level = assignment.slot, self._ledger.slot(assignment.slot).level
+        active, root, candidate = self.pool.active(slot), self.pool.root(slot), self.pool.candidate(slot)
+        outside = self._direction(tally.accuracy)
+        if active.id == root.id or outside == "easier" or (outside == "harder" and level >= 0):
+            return []
+        stats, events = {"successes": tally.successes, "n": tally.n}, []
+        with contextlib.suppress(CandidateError):  # another process was faster
+            if candidate is not None and candidate.id != root.id:
+                events.append(self.pool.reject(slot, "root-in-band", task_id=candidate.id, stats=stats))
+                candidate = None
+            if candidate is None:
+                events.append(self.pool.propose(slot, again(root, active), stats=stats))
+            events.append(self.pool.accept(slot, "root-in-band", task_id=root.id, stats=stats))
+        return events
+
+    def _back(self, slot: int, task: Task) -> Task | None:
+        """The task that an active one was made easier from, as a rewrite of it; None if it was tried already."""
+        history = self._ledger.slot(slot)
+        if not self.step_back or history.way_back is None or history.way_back in history.tried:
+            return None
+        return again(next(known for known in self.pool.history(slot) if known.id == history.way_back), task)
+
     # -- rewriting -------------------------------------------------------------------------------------------
 
     def _rewrite(self, assignment: Assignment, tally: Tally, critique: Critique) -> list[Event]:
@@ -253,21 +282,27 @@ class Curriculum:
         direction = self._direction(tally.accuracy)
         if direction is None or slot in self._wishes or self.pool.active(slot).id != task.id:
             return []
+        if direction == "harder" and (back := self._back(slot, task)) is not None:
+            return self._propose(slot, tally, back)
         history = self._ledger.slot(slot)
         seed = (self.seed, slot, history.events)
-        wish = _Wish(slot, task, direction, tally, frozenset(history.tried), critique, seed)
+        wish = Wish(slot, task, direction, tally, frozenset(history.tried), critique, seed)
         if self.rewriting == "inline":
             return self._apply(wish, wish.grant(self.rewriter))
         self._wishes[slot] = wish
         return []
 
-    def _apply(self, wish: _Wish, result: Rewriting) -> list[Event]:
+    def _apply(self, wish: Wish, result: Rewriting) -> list[Event]:
         stats = {"successes": wish.tally.successes, "n": wish.tally.n}
         events = [self.pool.discard(wish.slot, rejection, stats=stats) for rejection in result.rejections]
         if result.candidate is not None:
-            with contextlib.suppress(CandidateError):  # another process was faster
-                events.append(self.pool.propose(wish.slot, result.candidate, stats=stats))
+            events += self._propose(wish.slot, wish.tally, result.candidate)
         return events
+
+    def _propose(self, slot: int, tally: Tally, candidate: Task) -> list[Event]:
+        with contextlib.suppress(CandidateError):  # another process was faster
+            return [self.pool.propose(slot, candidate, stats={"successes": tally.successes, "n": tally.n})]
+        return []
 
     def _direction(self, accuracy: float) -> Direction | None:
         low, high = self.band

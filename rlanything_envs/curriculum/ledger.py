@@ -6,9 +6,11 @@ the same; and reading on costs as much as what was added since, not as much as t
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import cast
 
 from rlanything_envs.curriculum.acceptance import Tally, TrialRole
 from rlanything_task_pools import Event, OutcomeRecord, TaskPool
+from rlanything_task_pools.task import Direction
 
 WINDOW = 32
 """Episodes of a task that count as recent: four groups of 8, since an agent that learns outdates the rest."""
@@ -38,10 +40,15 @@ class OpenTrial:
 class SlotHistory:
     """What happened in one slot."""
 
+    root: str
+    """The task it began with."""
     events: int = 0
     tried: set[str] = field(default_factory=set)
     """Rewrites of the present task that were turned down."""
     trial: OpenTrial | None = None
+    path: list[tuple[str, Direction]] = field(default_factory=list)
+    """From the root, which is left out, to the active task: each task with the direction that led to it. A task
+    that comes again ends what came after it, so nothing is in it twice."""
     _active: str | None = None
     _recent: dict[str, deque[bool]] = field(default_factory=dict)
 
@@ -49,6 +56,18 @@ class SlotHistory:
         """The last episodes of the active task."""
         wins = list(self._recent.get(self._active or "", ()))[-last:]
         return Tally(sum(wins), len(wins))
+
+    @property
+    def level(self) -> int:
+        """How many times the active task was made harder than the root, less how many times easier."""
+        return sum(1 if direction == "harder" else -1 for _, direction in self.path)
+
+    @property
+    def way_back(self) -> str | None:
+        """The task that was last made easier on the path: the next one towards the root; None if there is none."""
+        before = [self.root, *(task_id for task_id, _ in self.path)]
+        eased = [place for place, (_, direction) in enumerate(self.path) if direction == "easier"]
+        return before[eased[-1]] if eased else None
 
     def see_event(self, event: Event, rollouts: int) -> None:
         """Take note of a decision."""
@@ -63,11 +82,20 @@ class SlotHistory:
             self.tried.add(event.task_id)
             self._recent.pop(event.task_id, None)
         elif event.kind == "accepted":
+            if self.trial is not None:
+                self._go_to(event.task_id, cast(Direction, self.trial.proposed.reason))
             self.trial = None
             # Only what failed beside the present task: a slot that was made easier must be able to climb back.
             self.tried.clear()
             self._active = event.task_id
             self._recent = {event.task_id: self._recent.get(event.task_id, deque(maxlen=WINDOW))}
+
+    def _go_to(self, task_id: str, direction: Direction) -> None:
+        known = [self.root, *(known for known, _ in self.path)]
+        if task_id in known:
+            del self.path[known.index(task_id) :]
+        else:
+            self.path.append((task_id, direction))
 
     def see_outcome(self, record: OutcomeRecord) -> None:
         """Take note of a valid episode."""
@@ -103,7 +131,9 @@ class Ledger:
 
     def slot(self, slot: int) -> SlotHistory:
         """The history of a slot as of the last `read`."""
-        return self._slots.setdefault(slot, SlotHistory())
+        if slot not in self._slots:
+            self._slots[slot] = SlotHistory(self._pool.root(slot).id)
+        return self._slots[slot]
 
     def read(self) -> None:
         """Catch up with the pool, also with what other processes did."""

@@ -56,7 +56,7 @@ class CurriculumRow:
     """
 
     groups: int
-    """Groups of episodes on active tasks and candidates so far."""
+    """Groups of episodes on active tasks, candidates and roots so far."""
     episodes: int
     """Their episodes, those the infrastructure broke included."""
     errors: int
@@ -78,6 +78,8 @@ class CurriculumRow:
     """Since the last row: mean success rate of groups on active tasks."""
     new_accuracy: float | None
     """Success rate of all trials that led to an acceptance so far: how hard new tasks are when they come in."""
+    root_accuracy: float | None
+    """Since the last row: success rate of the roots played beside other active tasks."""
     rewritten: float
     """Share of slots that do not hold their root now."""
     drift: float
@@ -146,7 +148,7 @@ class CurriculumMonitor:
         self._ledger = _Ledger({slot: pool.root(slot).id for slot in pool.slots})
         if not from_start:
             self._ledger.take(self._unread())
-            self._ledger.window.clear()
+            self._ledger.begin_row()
 
     def row(self) -> CurriculumRow:
         """What happened since the last row, and how things stand."""
@@ -193,7 +195,8 @@ class CurriculumMonitor:
         self._alarm(far, dict(zip(slots, moved.tolist(), strict=True)))
         held = Counter(ledger.active.values())
         window = np.array(ledger.window)
-        ledger.window.clear()
+        roots_won = ledger.root_wins / ledger.root_episodes if ledger.root_episodes else None
+        ledger.begin_row()
         pairs = len(slots) * (len(slots) - 1)
         return CurriculumRow(
             groups=ledger.groups,
@@ -210,6 +213,7 @@ class CurriculumMonitor:
             above=_mean(window >= high),
             accuracy=_mean(window),
             new_accuracy=ledger.new_wins / ledger.new_episodes if ledger.new_episodes else None,
+            root_accuracy=roots_won,
             rewritten=sum(ledger.active[slot] != ledger.roots[slot] for slot in slots) / len(slots),
             drift=float(moved.mean()),
             drift_max=float(moved.max()),
@@ -254,12 +258,17 @@ class _Ledger:
         self.rejected: Counter[str] = Counter()
         self.discarded: Counter[str] = Counter()
         self.new_wins = self.new_episodes = 0
+        self.root_wins = self.root_episodes = 0
         self.window: list[float] = []
         """Success rates of the groups on active tasks since the last row."""
         self.seen = (0, 0)
         """Index of the last event and of the last outcome taken in."""
         self._directions: dict[int, str] = {}
         self._trials: dict[int, list[bool]] = {}
+
+    def begin_row(self) -> None:
+        self.window.clear()
+        self.root_wins = self.root_episodes = 0
 
     def take(self, items: Iterable[Event | Group]) -> None:
         for item in items:
@@ -280,6 +289,9 @@ class _Ledger:
         self.errors += len(won) - len(valid)
         if role == "candidate":
             self._trials.setdefault(slot, []).extend(valid)
+        elif role == "root":
+            self.root_wins += sum(valid)
+            self.root_episodes += len(valid)
         elif valid:
             self.window.append(sum(valid) / len(valid))
 

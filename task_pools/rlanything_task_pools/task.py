@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from rlanything_task_pools.frozen import FrozenDict, canonical_json, freeze
 
 Direction = Literal["harder", "easier"]
-Role = Literal["active", "candidate", "eval"]
+Role = Literal["active", "candidate", "root", "eval"]
 Scalar = str | int | float | bool
 
 MAX_JSON_BYTES = 4_000_000
@@ -83,7 +83,8 @@ class Outcome(_Record):
     actor: str
     """Who played, for example a policy name with its version."""
     role: Role
-    """What the episode was for: the slot's active task, a pending candidate, or evaluation."""
+    """What the episode was for: the slot's active task, a pending candidate, the root beside another active task, or
+    evaluation."""
 
 
 class Task(_Record):

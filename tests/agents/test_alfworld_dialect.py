@@ -98,7 +98,7 @@ def test_messages_in_short(dialect: AlfWorldDialect, message: str, short: str) -
 @settings(max_examples=100, deadline=None)
 def test_any_message_gives_a_bounded_run_of_known_ids(text: str) -> None:
     dialect = get_dialect("alfworld")
-    for ids in (dialect.message(text), dialect.opening(text), dialect.judge_prompt(text, [Step(text, text, text)], 0)):
+    for ids in (dialect.message(text), dialect.opening(text), *dialect.judge_prompts(text, [Step(text, text, text)])):
         assert all(0 <= i < len(dialect.tokenizer) for i in ids)
     assert len(dialect.message(text)) <= 66
 
@@ -249,14 +249,30 @@ def test_rule_of_thumb(dialect: AlfWorldDialect) -> None:
 def test_judge_reads_the_step_and_its_recent_past_only(dialect: AlfWorldDialect) -> None:
     steps = [Step("find apple", f"go to cabinet {n}", f"You arrive at cabinet {n}. The cabinet {n} is closed.")
              for n in (1, 2, 3, 4, 5, 6, 1)]  # fmt: skip
-    text = dialect.tokenizer.decode(dialect.judge_prompt(OPENING, steps, 6))
-    assert text == (
+    prompts = dialect.judge_prompts(OPENING, steps)
+    assert dialect.tokenizer.decode(prompts[6]) == (
         "<bos> clean some apple and put it in fridge "
         + " ".join(f"<act> goto cabinet {n} <obs> closed" for n in (3, 4, 5, 6))
-        + " <repeat> 1 <act> find apple goto cabinet 1 <obs> closed <answer>"
+        + " <held> nothing <repeat> 1 <act> find apple goto cabinet 1 <new> <obs> closed <answer>"
     )
-    assert dialect.judge_prompt(OPENING, steps[:4], 3) == dialect.judge_prompt(OPENING, steps, 3)
+    assert dialect.judge_prompts(OPENING, steps[:4]) == prompts[:4]
     assert dialect.tokenizer.decode(dialect.judgement(Judgement("useless", -1))) == r"useless \boxed{-1} <eos>"
+
+
+def test_judge_is_shown_what_the_task_names_and_what_is_known(dialect: AlfWorldDialect) -> None:
+    commands = ["go to cabinet 1", "open cabinet 1", "take apple 1 from cabinet 1", "go to sinkbasin 1",
+                "clean apple 1 with sinkbasin 1", "go to fridge 1", "open fridge 1",
+                "move apple 1 to fridge 1"]  # fmt: skip
+    prompts = [dialect.tokenizer.decode(ids) for ids in dialect.judge_prompts(*play(kitchen(), commands))]
+    assert prompts[1].endswith(
+        "<held> nothing <repeat> 0 <act> find apple open cabinet 1 <new> <obs> apple <wanted> 1 <answer>"
+    )
+    assert "<held> nothing <seen> <repeat> 0 <act>" in prompts[2]
+    assert "<held> apple <wanted> <repeat> 0 <act>" in prompts[4]
+    assert prompts[7].endswith(
+        "<held> apple <wanted> <ready> <repeat> 0 <act> find apple move apple <wanted> 1 to fridge <home> 1"
+        " <obs> ok <answer>"
+    )
 
 
 def test_domains_without_a_dialect_are_named() -> None:

@@ -36,6 +36,15 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\nfeedback: papper", "papper"),
         ("name: a\nfeedback: {lam: -1}", "`feedback.lam`"),
         ("name: a\npolicy: {hidden_size: 130}", "`policy`"),
+        ("name: a\ncurriculum: {rewriter: llm}", "needs a section `llm`"),
+        ("name: a\ncurriculum: {roots: 1.5}", "`curriculum.roots`"),
+        ("name: a\njudge: {warmup: 2, train: false}", "needs a judge that learns"),
+        ("name: a\njudge: {warmup: 2, source: oracle}", "needs a judge that learns"),
+        ("name: a\niterations: 4\njudge: {warmup: 4}", "leaves the policy none of the 4 iterations"),
+        ("name: a\nenv_steps: 0", "`env_steps`"),
+        ("name: a\npolicy_trainer: {average: 1}", "`policy_trainer.average`"),
+        ("name: a\nevaluation: {knobs: []}", "`evaluation.knobs`"),
+        ("name: a\nwarm_start: {knobs: [{share: 0}]}", "`warm_start.knobs.0.share`"),
         ("- just\n- a list", "mapping"),
         ("name: [unclosed", "not valid YAML"),
     ],
@@ -72,3 +81,35 @@ def test_one_word_switches_the_feedback() -> None:
 def test_a_configuration_survives_json() -> None:
     config = RunConfig(name="a", seed=3)
     assert RunConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_knobs_are_a_mapping_or_a_mixture() -> None:
+    one = RunConfig.model_validate({"name": "a", "evaluation": {"knobs": {"kinds": ["heat"]}}}).evaluation.knobs
+    assert [(part.share, part.knobs) for part in one] == [(1.0, {"kinds": ["heat"]})]
+    parts = [{"share": 3, "knobs": {"kinds": ["simple"]}}, {"share": 1, "knobs": {"kinds": ["heat"]}}]
+    two = RunConfig.model_validate({"name": "a", "warm_start": {"knobs": parts}})
+    assert [part.share for part in two.warm_start.knobs] == [3.0, 1.0]
+    assert RunConfig.model_validate(two.model_dump(mode="json")) == two
+
+
+def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
+    rows = [{"env_steps": 100}, {"env_steps": 300}]
+    assert RunConfig(name="a", iterations=8).used(rows) == pytest.approx(2 / 8)
+    assert RunConfig(name="a", iterations=8, env_steps=1000).used(rows) == pytest.approx(0.4)
+    assert RunConfig(name="a", iterations=2, env_steps=1000).used(rows) == 1.0
+    assert RunConfig(name="a", iterations=8, env_steps=400).used([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "votes", "asked"),
+    [
+        ({}, True, True),
+        ({"feedback": "outcome", "judge": {"train": False}}, False, False),
+        ({"feedback": "outcome"}, True, True),
+        ({"judge": {"source": "oracle"}}, True, False),
+        ({"feedback": "outcome", "judge": {"source": "oracle"}}, False, False),
+    ],
+)
+def test_who_is_asked_for_votes(changes: dict[str, object], votes: bool, asked: bool) -> None:
+    config = RunConfig.model_validate({"name": "a", **changes})
+    assert (config.votes_wanted, config.judge_is_asked) == (votes, asked)

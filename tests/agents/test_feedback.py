@@ -134,18 +134,20 @@ def test_the_filter_counts_only_valid_trajectories():
     assert group_feedback([1, *[-1] * 3, *[None] * 4], votes, PAPER).accuracy == 0.25
 
 
-def test_late_mask():
+def test_shared_weight():
     """Three trajectories; from step 1 on only lost ones are alive, and the votes differ: noise."""
     outcomes = [1, -1, -1]
     votes = [[[1, 1]], [[-1, -1], [1, 1], [1, 1]], [[-1, -1], [-1, -1]]]
     plain = group_feedback(outcomes, votes, config())
     assert plain.policy[1].tolist()[1:] == [1, 0]
-    masked = group_feedback(outcomes, votes, config(late_mask=True))
+    shrunk = group_feedback(outcomes, votes, config(shared_weight=0.25))
+    assert shrunk.policy[1].tolist() == [plain.policy[1][0], 0.25, 0]
+    masked = group_feedback(outcomes, votes, config(shared_weight=0.0))
     assert masked.policy[1].tolist()[1:] == [0, 0]
     assert masked.policy[2].tolist()[1:] == [0]
     assert [a[0] for a in masked.policy] == [a[0] for a in plain.policy]
     # it also silences the lone survivor that the released code would keep
-    raw = config(REFERENCE, late_mask=True)
+    raw = config(REFERENCE, shared_weight=0.0)
     assert group_feedback(outcomes, votes, raw).policy[1].tolist()[2] == 0
 
 
@@ -167,12 +169,12 @@ def test_outcome_only_ignores_the_votes():
 
 def test_return_to_go():
     """Mean votes 0, -1, -.5 at gamma .5: -.625, -1.25, -.5."""
-    group = group_feedback(OUTCOMES, VOTES, config(gamma=0.5))
+    group = group_feedback(OUTCOMES, VOTES, config(credit="return", gamma=0.5))
     assert group.rewards[1].tolist() == [-1.625, -2.25, -1.5]
     assert group.rewards[0].tolist() == [2, 1]
     # the reward model is still scored by its own step
     assert [a.tolist() for a in group.judge] == [a.tolist() for a in group_feedback(OUTCOMES, VOTES, config()).judge]
-    myopic = group_feedback(OUTCOMES, VOTES, config(gamma=0.0))
+    myopic = group_feedback(OUTCOMES, VOTES, config(credit="return", gamma=0.0))
     assert [r.tolist() for r in myopic.rewards] == [[2, 1], [-1, -2, -1.5]]
 
 
@@ -339,7 +341,8 @@ def test_bad_input(outcomes, votes, message):
 def test_bad_config():
     with pytest.raises(ValidationError, match=r"judge_band: the lower end 0\.8 exceeds the upper end 0\.2"):
         FeedbackConfig(judge_band=(0.8, 0.2))
-    for bad in ({"lam": -1}, {"lam": math.inf}, {"gamma": 1.5}, {"std": "steps"}, {"lambda": 1}, {"std_floor": -1}):
+    for bad in ({"lam": -1}, {"lam": math.inf}, {"gamma": 1.5}, {"std": "steps"}, {"lambda": 1}, {"std_floor": -1},
+                {"shared_weight": 2}, {"outcome_weight": -1}, {"credit": "best"}, {"agreement": 1.5}):  # fmt: skip
         with pytest.raises(ValidationError):
             FeedbackConfig(**bad)
     with pytest.raises(UnknownPreset, match="choose one of paper, reference, outcome, default"):
@@ -350,7 +353,11 @@ def test_bad_config():
 
 def test_presets():
     assert FeedbackConfig.preset("paper") == FeedbackConfig()
-    assert (PAPER.lam, PAPER.late_mask, PAPER.gamma, PAPER.balance, PAPER.std) == (1, False, None, False, "step")
+    assert (PAPER.lam, PAPER.outcome_weight, PAPER.credit, PAPER.balance, PAPER.std) == (1, 1, "vote", False, "step")
     assert REFERENCE.unparsable_reward == -2
     assert FeedbackConfig.preset("outcome").lam == 0
-    assert FeedbackConfig.preset("default").late_mask
+    for name in ("paper", "reference", "outcome"):
+        options = FeedbackConfig.preset(name)
+        assert (options.shared_weight, options.agreement, options.reliability) == (1, 0, "off")
+        assert (options.silent, options.judge_baseline, options.std_floor) == ("drop", "step", 0)
+    assert FeedbackConfig.preset("default").shared_weight == 0

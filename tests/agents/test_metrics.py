@@ -37,6 +37,7 @@ def test_judge_quality_by_hand() -> None:
     assert quality.process == pytest.approx(4 / 8)
     assert quality.process_balanced == pytest.approx(0.5)
     assert quality.unparsable == pytest.approx(1 / 8)
+    assert quality.right == pytest.approx(3 / 4)
     assert quality.outcome == 1.0
     assert quality.outcome_auc == 1.0
 
@@ -48,3 +49,11 @@ def test_always_saying_wrong_is_no_skill() -> None:
     assert quality.process == pytest.approx(0.8)
     assert quality.process_balanced == pytest.approx(0.5)
     assert quality.outcome_auc is None
+
+
+def test_what_cannot_be_measured_is_none_and_not_nan() -> None:
+    quality = judge_quality([np.ones((4, 2))], [np.array([1, 1, 1, 1])], [1])
+    assert (quality.p_plus, quality.p_minus, quality.mu, quality.process_balanced) == (1.0, None, None, None)
+    assert quality.outcome_auc is None
+    with pytest.raises(ValueError, match="nothing to measure"):
+        judge_quality([], [], [])

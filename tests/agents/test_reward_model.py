@@ -59,7 +59,7 @@ def test_votes_follow_the_steps_and_can_be_learnt_from(untrained: Qwen3ForCausal
     assert judged != model.judge(trajectories, votes=4, seed=6)
     for played, steps in zip(trajectories, judged, strict=True):
         for index, step in enumerate(steps):
-            assert step.prompt_ids == dialect.judge_prompt(played.opening, played.steps, index)
+            assert step.prompt_ids == dialect.judge_prompts(played.opening, played.steps)[index]
             assert len(step.votes) == len(step.scores) == 4
             samples = step.samples([1.0, 0.0, -0.5, 2.0])
             assert len(samples) == 3, "a vote without advantage is no sample"

@@ -9,7 +9,7 @@ import torch
 from transformers import Qwen3ForCausalLM
 
 from rlanything_agents.alfworld import AlfWorldDialect
-from rlanything_agents.rollout import TURN_LIMIT, rollout
+from rlanything_agents.rollout import rollout
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.errors import InfrastructureError
 from rlanything_task_pools import Task, TaskFormatError
@@ -124,7 +124,7 @@ def test_free_turns_go_to_the_environment_as_they_are(
         assert set(trajectory.allowed) == {None}
         assert trajectory.sample([1.0] * len(trajectory.steps)).allowed is None
         for number in range(len(trajectory.steps)):
-            assert 1 <= trajectory.step_of_token.count(number) <= TURN_LIMIT
+            assert 1 <= trajectory.step_of_token.count(number) <= dialect.turn_limit
 
 
 def test_samples_weigh_steps_alike_and_leave_out_the_rest(played: tuple[list[Task], list[Trajectory]]) -> None:

@@ -25,15 +25,17 @@ TINY = """
 name: tiny
 seed: 5
 threads: 1
-iterations: 3
+iterations: 6
+env_steps: 260
 policy: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
 reward_model: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
 warm_start: {demonstrations: 60, max_steps: 8, epochs: 6, batch_size: 8, judge_steps: 200, judge_epochs: 1}
 rollout: {tasks: 4, rollouts: 4, max_steps: 8}
 feedback: {policy_band: null, judge_band: null, balance: false}
 judge: {votes: 3, steps: 40}
-curriculum: {pool_size: 6, knobs: {rooms: [Bathroom], kinds: [simple, clean]}}
-evaluation: {episodes: 16, max_steps: 8, judge_episodes: 8}
+policy_trainer: {average: 0.5, anchor: 0.01, steps_per_group: 0.5, warmup_updates: 2, schedule: linear}
+curriculum: {pool_size: 6, roots: 0.3, step_back: true, knobs: {rooms: [Bathroom], kinds: [simple, clean]}}
+evaluation: {episodes: 16, max_steps: 8, judge_episodes: 8, every: 2, every_episodes: 6}
 """
 
 
@@ -74,9 +76,31 @@ def test_the_summary_says_what_was_measured(finished: tuple[Path, dict[str, Any]
     for when in ("before", "after"):
         for panel in ("valid_seen", "valid_unseen"):
             assert summary[when]["panels"][panel]["episodes"] == 16
+    assert [(point["iteration"], point["panels"]["valid_seen"]["episodes"]) for point in summary["curve"]] == [(2, 6)]
     with TaskPool.open(path / "pool.sqlite") as pool:
         assert pool.counts() == summary["tasks"]
         assert len(pool.outcomes()) == 3 * 4 * 4
+
+
+def test_the_loop_ends_with_the_iteration_that_reaches_the_budget(finished: tuple[Path, dict[str, Any]]) -> None:
+    path, summary = finished
+    steps = [row["env_steps"] for row in RunFolder(path).rows()]
+    assert sum(steps[:-1]) < 260 <= sum(steps) == summary["env_steps"]
+    assert summary["iterations"] == len(steps) < 6
+
+
+def test_evaluations_keep_what_pairs_them(finished: tuple[Path, dict[str, Any]]) -> None:
+    folder = RunFolder(finished[0])
+    before, after, between = (folder.stage(name) for name in ("before", "after", "iteration-0002"))
+    assert before is not None
+    assert after is not None
+    assert between is not None
+    for split, panel in before["panels"].items():
+        assert len(panel["outcomes"]) == 16
+        assert sum(panel["outcomes"]) == panel["successes"]
+        assert panel["tasks"] == after["panels"][split]["tasks"] != between["panels"][split]["tasks"]
+        assert "outcomes" not in finished[1]["before"]["panels"][split]
+    assert before["panels"]["valid_seen"]["tasks"] != before["panels"]["valid_unseen"]["tasks"]
 
 
 def test_every_turn_is_stored_with_every_judgement(finished: tuple[Path, dict[str, Any]]) -> None:

@@ -146,6 +146,8 @@ CASES = {
     "clipped-free": {"constrained": False, "noise": 0.5},
     "kl": {"constrained": True, "noise": 0.3, "beta": 0.05},
     "kl-free": {"constrained": False, "noise": 0.3, "beta": 0.05},
+    "anchor": {"constrained": True, "noise": 0.3, "anchor": 0.5},
+    "anchor-free": {"constrained": False, "noise": 0.3, "anchor": 0.5, "beta": 0.05, "temperature": 0.8},
     "decay-temperature": {"constrained": True, "noise": 0.2, "weight_decay": 0.1, "temperature": 0.8},
     "temperature-free": {"constrained": False, "noise": 0.2, "temperature": 0.8},
 }
@@ -162,22 +164,27 @@ def test_engines_agree(tokenizer, case, layout):
     made = build_trajectories(base, constrained=constrained, noise=noise, temperature=options.get("temperature", 1.0))
     ours, golden = copy.deepcopy(base), copy.deepcopy(base)
     trainer, plain = make_trainer(ours, tokenizer, config), PlainTrainer(golden, config)
-    for rate in (1.0, 0.25):
-        a, b = trainer.update(layout(made), rate), plain.update(layout(made), rate)
+    for engine in (trainer, plain):
+        engine.set_anchor(build_model(seed=1))
+    for rate, steps in ((1.0, None), (0.25, 2)):
+        a, b = trainer.update(layout(made), rate, steps), plain.update(layout(made), rate, steps)
         assert a.loss == pytest.approx(b.loss, abs=1e-5)
-        for name in ("grad_norm", "kl", "clip_fraction", "entropy", "step_samples"):
+        for name in ("grad_norm", "kl", "clip_fraction", "entropy", "step_samples", "anchor_kl"):
             assert getattr(a, name) == pytest.approx(getattr(b, name), rel=1e-3, abs=1e-5), name
         assert (a.rows, a.tokens, a.optimizer_steps) == (b.rows, b.tokens, b.optimizer_steps)
     assert a.clip_fraction > 0.05
+    assert a.optimizer_steps == 2
+    assert (a.anchor_kl > 0.01) == (config.anchor > 0)
     assert distance(ours, golden) < 1e-4
     assert distance(ours, base) > 1e-3
 
 
-def loss_by_hand(model, samples, clip=0.2, beta=0.0):
+def loss_by_hand(model, samples, clip=0.2, beta=0.0, anchor=0.0, reference=None):
     """The paper's objective, written out: mean over step samples of the mean over tokens."""
     losses = []
     for sample in samples:
         new = score(model, sample.prompt_ids, sample.completion_ids, sample.allowed)
+        held = score(reference or model, sample.prompt_ids, sample.completion_ids, sample.allowed)
         tokens = []
         for t, weight in enumerate(sample.weights):
             if weight:
@@ -185,7 +192,8 @@ def loss_by_hand(model, samples, clip=0.2, beta=0.0):
                 gain = sample.advantages[t]
                 surrogate = min(ratio * gain, np.clip(ratio, 1 - clip, 1 + clip) * gain)
                 gap = sample.logprobs[t] - new[t]
-                tokens.append(-surrogate + beta * (np.exp(gap) - gap - 1))
+                away = held[t] - new[t]
+                tokens.append(-surrogate + beta * (np.exp(gap) - gap - 1) + anchor * (np.exp(away) - away - 1))
         losses.append(np.mean(tokens))
     return float(np.mean(losses))
 
@@ -204,6 +212,59 @@ def test_layouts_agree(tokenizer, beta):
         results.append(model)
     assert len(step_rows(made)) > len(rows(made))
     assert distance(*results) < 1e-5
+
+
+def test_the_anchor_is_part_of_the_loss(tokenizer):
+    base, reference = build_model(), build_model(seed=1)
+    made = build_trajectories(base, noise=0.4)
+    trainer = make_trainer(copy.deepcopy(base), tokenizer, TrainerConfig(optimizer_steps=1, anchor=0.3))
+    trainer.set_anchor(reference)
+    expected = loss_by_hand(base, step_rows(made), anchor=0.3, reference=reference)
+    assert trainer.update(rows(made)).loss == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_anchor_holds_the_policy_and_stays_as_it_was(tokenizer):
+    """The farther pulled, the nearer it stays; a step of the trained model must not move the anchor with it."""
+    base = build_model()
+    made = rows(build_trajectories(base))
+
+    def distance_of(model):
+        """Mean change of a sampled token's log-probability."""
+        changes = []
+        for s in made:
+            before, after = (score(m, s.prompt_ids, s.completion_ids, s.allowed) for m in (base, model))
+            changes += [abs(x - y) for x, y, w in zip(before, after, s.weights, strict=True) if w]
+        return np.mean(changes)
+
+    drift = []
+    for anchor in (0.0, 10.0):
+        model = copy.deepcopy(base)
+        config = TrainerConfig(learning_rate=1e-3, anchor=anchor, optimizer_steps=2)
+        trainer = make_trainer(model, tokenizer, config)
+        trainer.set_anchor(model)
+        for _ in range(6):
+            stats = trainer.update(made)
+        drift.append(distance_of(model))
+    assert drift[1] < 0.5 * drift[0]
+    assert stats.anchor_kl > 0
+    assert not any(p.requires_grad for p in trainer._anchor.parameters())
+
+
+@pytest.mark.parametrize("engine", [make_trainer, lambda model, _, config: PlainTrainer(model, config)])
+def test_an_anchor_must_be_set(tokenizer, engine):
+    trainer = engine(build_model(), tokenizer, TrainerConfig(anchor=0.1))
+    with pytest.raises(TrainingError, match=r"anchor is 0\.1.*set_anchor"):
+        trainer.update(rows(build_trajectories(build_model())))
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_steps_of_one_update(tokenizer, steps):
+    made = rows(build_trajectories(build_model()))
+    trainer = make_trainer(build_model(), tokenizer, TrainerConfig(optimizer_steps=4))
+    assert trainer.update(made, steps=steps).optimizer_steps == steps
+    assert trainer.update(made).optimizer_steps == 4
+    with pytest.raises(SampleError, match="at least 1 optimizer step, got 0"):
+        trainer.update(made, steps=0)
 
 
 @pytest.mark.parametrize("constrained", [True, False])
@@ -420,8 +481,8 @@ def test_the_rate_scales_every_step(tokenizer):
 
 def test_rate_of_a_run():
     plain, shaped = TrainerConfig(), TrainerConfig(warmup_updates=4, schedule="linear")
-    assert [plain.rate(k, 10) for k in (1, 5, 10)] == [1.0, 1.0, 1.0]
-    assert [shaped.rate(k, 10) for k in (1, 2, 4, 10)] == pytest.approx([0.25, 0.5 * 0.9, 0.7, 0.1])
+    assert [plain.rate(k, (k - 1) / 10) for k in (1, 5, 10)] == [1.0, 1.0, 1.0]
+    assert [shaped.rate(k, (k - 1) / 10) for k in (1, 2, 4, 10)] == pytest.approx([0.25, 0.5 * 0.9, 0.7, 0.1])
 
 
 def test_nothing_to_learn(tokenizer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["APPLIANCES", "LAMP", "Belief", "TaskWords", "kind_of_name", "listed_names", "parse_task"]
+__all__ = ["APPLIANCES", "LAMP", "Belief", "TaskWords", "kind_of_name", "listed_names", "parse_start", "parse_task"]
 
 APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 """Where each preparation is done."""
@@ -21,6 +21,7 @@ _TAKEN = re.compile(r"You pick up the ([a-z]+ \d+) from the ([a-z]+ \d+)\.")
 _PLACED = re.compile(r"You move the ([a-z]+ \d+) to the ([a-z]+ \d+)\.")
 _PREPARED = re.compile(r"You (?:clean|heat|cool) the ([a-z]+ \d+) using")
 _ARRIVED = re.compile(r"You arrive at ([a-z]+ \d+)\.")
+_CARRIED = re.compile(r"You are carrying: an? ([a-z]+ \d+)\.")
 _SHUT = re.compile(r"You close the ([a-z]+ \d+)\.")
 
 _KINDS = {
@@ -69,6 +70,16 @@ def parse_task(observation: str, types: frozenset[str]) -> tuple[str, TaskWords]
     return sentence, TaskWords(kind, named[0] if named else "", named[-1] if len(named) > 1 else "")
 
 
+def parse_start(observation: str) -> tuple[list[str], str | None]:
+    """The receptacles an opening message names, in its order, and the thing in hand, if any.
+
+    Games start with empty hands unless a rewrite put the wanted thing there.
+    """
+    start = observation.partition("Your task is to:")[0]
+    carried = _CARRIED.search(start)
+    return listed_names(_CARRIED.sub("", start)), carried[1] if carried else None
+
+
 class Belief:
     """The memory of one episode, fed with each message.
 
@@ -85,11 +96,10 @@ class Belief:
 
     def __init__(self, opening: str, types: frozenset[str]) -> None:
         self.sentence, self.task = parse_task(opening, types)
-        self.receptacles = listed_names(opening.partition("Your task is to:")[0])
+        self.receptacles, self.holding = parse_start(opening)
         self.contents: dict[str, set[str]] = {}
         self.closed: set[str] = set()
         self.place: str | None = None
-        self.holding: str | None = None
         self.prepared: set[str] = set()
 
     def update(self, observation: str) -> None:

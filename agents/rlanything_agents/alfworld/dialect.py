@@ -8,6 +8,9 @@
           find apple open cabinet 2 <end>
     <obs> cup 1 <act> ...
 
+Where a game starts with a thing in hand, the transcript tells it as a turn that has been played,
+``<act> get apple take apple 1 <end> <obs> ok``: words that a model knows from every other game.
+
 Every step of an episode is a (prompt, response) pair whose prompt is all that stands before it. As the
 transcript only grows, one pass over its last state trains all of its steps, and playing on costs only the new
 tokens.
@@ -15,49 +18,44 @@ tokens.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import PreTrainedTokenizerFast
 
-from rlanything_agents.alfworld.belief import kind_of_name, listed_names, parse_task
+from rlanything_agents.alfworld.belief import kind_of_name, parse_start, parse_task
+from rlanything_agents.alfworld.casefile import casefiles
+from rlanything_agents.alfworld.compact import command_words, compact, words_of
 from rlanything_agents.alfworld.expert import ExploringExpert
 from rlanything_agents.alfworld.opinion import opinions
-from rlanything_agents.alfworld.words import ACT, ANSWER, END, OBS, PHASES, REPEAT, ROOM, TYPES, WORDS
+from rlanything_agents.alfworld.words import ACT, END, OBS, PHASES, ROOM, TYPES, WORDS
 from rlanything_agents.backends.tiny import BOS, EOS, UNK, word_tokenizer
+from rlanything_agents.constraint import TurnConstraint
 from rlanything_agents.dialect import Judgement, Step
+
+if TYPE_CHECKING:
+    from rlanything_agents.config import RunConfig
+    from rlanything_agents.judging import StepReviewer
+    from rlanything_agents.learners import Learners
+    from rlanything_agents.warmstart.lessons import ExpertLessons
 
 __all__ = ["AlfWorldDialect"]
 
 _TYPES = frozenset(TYPES)
 
-_DONE = re.compile(r"You (?:pick up|move|clean|heat|cool|close|turn on|sliced|slice|put) ")
-_SHOWN = re.compile(r"(?:On the|The) [a-z]+ \d+(?: is open\. In it)?, you see (.*?)\.", re.DOTALL)
-_CLOSED = re.compile(r"The [a-z]+ \d+ is closed\.")
-_WORD = re.compile(r"[a-z]+|\d+")
-_SKIPPED = frozenset(
-    ["you", "are", "see", "the", "a", "an", "is", "it", "this", "of", "there", "s", "t", "about", "don"]
-)
-
-_MESSAGE_LIMIT = 64
-"""Most tokens one message takes; the fullest official countertop shows 20 things in 40."""
-
-_HISTORY = 4
-"""Steps a judge reads before the one it judges."""
-
-_SHORT = 6
-"""Tokens of an earlier message a judge reads."""
-
 
 class AlfWorldDialect:
     """The ALFWorld translation; without state of its own, and shared."""
 
+    turn_limit = 16
+    """The longest turn takes 9 tokens."""
+    environment: Mapping[str, Any] = {}
+
     def __init__(self) -> None:
         # A turn offers some thirty commands, nearly all of which were offered before.
-        self._command = lru_cache(maxsize=2**16)(lambda action: self._encode([*_command_words(action), END]))
+        self._command = lru_cache(maxsize=2**16)(lambda action: self._encode([*command_words(action), END]))
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerFast:
@@ -88,15 +86,16 @@ class AlfWorldDialect:
         return tuple(self._ids.get(word, unknown) for word in words)
 
     def opening(self, observation: str) -> list[int]:
-        """Task, then how many receptacles of each type the room has."""
+        """Task, then how many receptacles of each type the room has, and what is in hand already."""
         sentence, _ = parse_task(observation, _TYPES)
-        room = Counter(map(kind_of_name, listed_names(observation.partition("Your task is to:")[0])))
+        names, held = parse_start(observation)
+        room = Counter(map(kind_of_name, names))
         counts = [word for kind, count in sorted(room.items()) for word in (kind, str(count))]
-        return list(self._encode([BOS, *_words(sentence), ROOM, *counts, ACT]))
+        return list(self._encode([BOS, *words_of(sentence), ROOM, *counts, *_taken(held), ACT]))
 
     def message(self, observation: str) -> list[int]:
         """``<obs>``, the message in short, ``<act>``."""
-        return list(self._encode([OBS, *_compact(observation), ACT]))
+        return list(self._encode([OBS, *compact(observation), ACT]))
 
     def thought(self, thought: str) -> tuple[int, ...]:
         """The two words of a thought."""
@@ -106,27 +105,37 @@ class AlfWorldDialect:
         """The words of a command, ``go to`` being one, and ``<end>``."""
         return self._command(action)
 
+    def constraint(self, info: Mapping[str, Any]) -> TurnConstraint:
+        """A thought, then one of the admissible commands."""
+        commands = ((self.command(text), text) for text in info.get("admissible_commands", ()))
+        return TurnConstraint(self.thought_slots, commands)
+
     def read_turn(self, ids: Sequence[int]) -> tuple[str, str]:
         """Two words of thought, then the command up to ``<end>``."""
         words = [self._names[i] for i in ids if i != self.end_id]
         split = len(self.thought_slots)
         return " ".join(words[:split]), " ".join(words[split:]).replace("goto ", "go to ")
 
+    @property
+    def lessons(self) -> ExpertLessons:
+        """The expert's won games, and its rule of thumb."""
+        from rlanything_agents.warmstart.lessons import ExpertLessons
+
+        return ExpertLessons(self)
+
+    def reviewer(self, config: RunConfig, learners: Learners) -> StepReviewer:
+        """The reward model judges steps."""
+        from rlanything_agents.judging import StepReviewer
+
+        return StepReviewer(config, learners, self)
+
     def expert(self, seed: int) -> ExploringExpert:
         """A fresh exploring expert."""
         return ExploringExpert(_TYPES, seed)
 
-    def judge_prompt(self, opening: str, steps: Sequence[Step], index: int) -> list[int]:
-        """Task, the last steps in short, how often the command was given before, the step, and its message in full."""
-        sentence, _ = parse_task(opening, _TYPES)
-        words = [BOS, *_words(sentence)]
-        for step in steps[max(0, index - _HISTORY) : index]:
-            words += [ACT, *_command_words(step.action), OBS, *_compact(step.observation)[:_SHORT]]
-        step = steps[index]
-        before = sum(earlier.action == step.action for earlier in steps[:index])
-        words += [REPEAT, str(min(before, 9)), ACT, *step.thought.split(), *_command_words(step.action)]
-        words += [OBS, *_compact(step.observation), ANSWER]
-        return list(self._encode(words))
+    def judge_prompts(self, opening: str, steps: Sequence[Step]) -> list[list[int]]:
+        """See `casefile.casefiles`."""
+        return [list(self._encode([BOS, *words])) for words in casefiles(opening, steps, _TYPES)]
 
     def judgement(self, judgement: Judgement) -> list[int]:
         r"""For example ``progress \boxed{1} <eos>``."""
@@ -143,20 +152,6 @@ class AlfWorldDialect:
         return step_labels(payload, [step.action for step in steps])
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
-
-
-def _command_words(action: str) -> list[str]:
-    return _words(action.replace("go to ", "goto ", 1))
-
-
-def _compact(observation: str) -> list[str]:
-    """A message in a few words: what is seen, ``closed``, ``ok`` for a deed done, else its telling words."""
-    if found := _SHOWN.search(observation):
-        return [w for name in listed_names(found[1]) for w in name.split()][:_MESSAGE_LIMIT] or ["nothing"]
-    if _CLOSED.search(observation):
-        return ["closed"]
-    if _DONE.match(observation):
-        return ["ok"]
-    return [word for word in _words(observation) if word not in _SKIPPED][:_MESSAGE_LIMIT]
+def _taken(held: str | None) -> list[str]:
+    """What was in hand when the game began, as if the agent had just taken it."""
+    return [] if held is None else [ACT, "get", kind_of_name(held), "take", *held.split(), END, OBS, "ok"]

@@ -16,7 +16,8 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
     """1 for each step that brings the agent nearer to its goal, else -1.
 
     A step does so if it shortens the plan that remains from the current state, or if it is the first look
-    into a receptacle that could hold what is sought while none of that has been seen.
+    into a receptacle that could hold what is sought while too little of that has been seen (or was in hand from
+    the start). Where no plan remains, only the looks are left; a step that makes a goal reachable again counts.
 
     Args:
         payload: The task's world: ``scene`` and ``goal``.
@@ -26,8 +27,10 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
     world = World(game)
     belief = Belief(world.reset(), frozenset(TYPES))
     holds = {(place.lower(), thing.lower()) for place, thing in game.scene.can_contain}
-    sought = [game.goal.object_type.lower()] + [LAMP] * (game.goal.kind == "look")
-    unseen = dict.fromkeys(sought)
+    unseen = {game.goal.object_type.lower(): 2 if game.goal.kind == "two" else 1}
+    if game.goal.kind == "look":
+        unseen[LAMP] = 1
+    _forget_found(unseen, belief)
     remaining = _length(world)
     labels = []
     for command in commands:
@@ -38,9 +41,15 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
         search = bool(looked) and any((kind_of_name(looked[0]), kind) in holds for kind in unseen)
         labels.append(1 if left < remaining or search else -1)
         remaining = left
-        for kind in [kind for kind in unseen if belief.found(kind) or kind_of_name(belief.holding or "") == kind]:
-            del unseen[kind]
+        _forget_found(unseen, belief)
     return labels
+
+
+def _forget_found(unseen: dict[str, int], belief: Belief) -> None:
+    """Take out the types of which enough was seen; ``unseen`` says how many that is."""
+    for kind, wanted in list(unseen.items()):
+        if len(belief.found(kind)) + (kind_of_name(belief.holding or "") == kind) >= wanted:
+            del unseen[kind]
 
 
 def _length(world: World) -> float:

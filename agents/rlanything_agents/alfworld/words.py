@@ -6,6 +6,7 @@ The type names are those of the AI2-THOR objects that ALFRED's rooms hold, in th
 from __future__ import annotations
 
 __all__ = ["ACT", "ANSWER", "END", "OBS", "PHASES", "REASONS", "REPEAT", "ROOM", "SCORES", "TYPES", "WORDS"]
+__all__ += ["HELD", "HOME", "NEW", "READY", "SEEN", "WANTED"]
 
 ROOM, OBS, ACT, END = "<room>", "<obs>", "<act>", "<end>"
 """Marks of a transcript: the room's receptacles, a message, a turn of the agent, the end of its command."""
@@ -46,6 +47,10 @@ _GOALS = "a an some and it two them under the at"
 _NUMBERS = 61
 """Receptacles of one type and copies of one object are numbered from 1; official rooms reach the fifties."""
 
+NOTES = (WANTED, HOME, HELD, READY, SEEN, NEW) = ("<wanted>", "<home>", "<held>", "<ready>", "<seen>", "<new>")
+"""What a judge's case file points out: a thing or a place that the task names, what is in hand, that it is
+prepared, that what is sought has been seen, that a receptacle is looked into for the first time."""
+
 WORDS: tuple[str, ...] = (
     *(ROOM, OBS, ACT, END, REPEAT, ANSWER),
     *dict.fromkeys((*PHASES, *_COMMANDS.split(), *_MESSAGES.split(), *_GOALS.split())),
@@ -53,5 +58,6 @@ WORDS: tuple[str, ...] = (
     *map(str, range(_NUMBERS)),
     *REASONS,
     *SCORES,
+    *NOTES,
 )
 """The vocabulary in the order of its ids."""

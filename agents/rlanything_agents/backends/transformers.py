@@ -76,7 +76,8 @@ class TransformersGenerator:
             logits = decoder.append(np.arange(len(prompts)), prompts)
             rows = np.arange(len(prompts)).repeat(n)
             decoder.cache.keep(rows)
-            logits, rows = logits[torch.from_numpy(rows).to(logits.device)], np.arange(len(drafts))
+            logits = logits[torch.from_numpy(rows).to(logits.device)]
+            rows = lanes = np.arange(len(drafts))  # drafts still being written, and where the cache holds each
             while True:
                 barred = _bar(logits, params)
                 tokens, _ = sample_tokens(barred, [None] * len(rows), noise.draw(rows), params.temperature)
@@ -84,14 +85,13 @@ class TransformersGenerator:
                 for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
                     self._extend(drafts[row], token, logprob, params)
                 live = np.array([drafts[row].finish_reason is None for row in rows])
-                rows = rows[live]
+                rows, lanes = rows[live], lanes[live]
                 if not len(rows):
                     break
                 if len(rows) < len(live) // 2:
-                    decoder.cache.keep(np.flatnonzero(live))
-                    logits = decoder.append(np.arange(len(rows)), [[drafts[row].ids[-1]] for row in rows])
-                else:
-                    logits = decoder.append(rows, [[drafts[row].ids[-1]] for row in rows])
+                    decoder.cache.keep(lanes)
+                    lanes = np.arange(len(rows))
+                logits = decoder.append(lanes, [[drafts[row].ids[-1]] for row in rows])
         return [
             [draft.completion(prompt, self.version) for draft in drafts[i * n : (i + 1) * n]]
             for i, prompt in enumerate(prompts)

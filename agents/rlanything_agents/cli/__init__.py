@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rlanything_agents.cli import curriculum, pool
+from rlanything_agents.cli import curriculum, desktop, pool, study
 from rlanything_agents.cli.train import train
 
 __all__ = ["app", "main"]
@@ -12,7 +12,9 @@ __all__ = ["app", "main"]
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 app.command()(train)
 app.add_typer(curriculum.app, name="curriculum")
+app.add_typer(desktop.app, name="desktop")
 app.add_typer(pool.app, name="pool")
+app.add_typer(study.app, name="study")
 
 
 @app.callback()

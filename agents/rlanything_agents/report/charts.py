@@ -39,6 +39,16 @@ _CHARTS: tuple[tuple[str, str, tuple[float, float] | None, tuple[Line, ...]], ..
         ),
     ),
     (
+        "Tests the reward model wrote",
+        "share of tests, against the policy's programs",
+        (0.0, 1.0),
+        (
+            ("judge_quality.ut", "ut: all correct programs pass", "#2da44e"),
+            ("judge_quality.detect", "detect: and all wrong ones fail", "#8250df"),
+            ("judge_quality.unreadable", "no test in the answer", "#8c959f"),
+        ),
+    ),
+    (
         "Tasks forged (cumulative)",
         "tasks",
         None,

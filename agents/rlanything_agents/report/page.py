@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from rlanything_agents.report.charts import draw_charts
 from rlanything_agents.run_folder import write_atomically
 
-__all__ = ["write_report"]
+__all__ = ["page_templates", "write_report"]
 
 
 def write_report(
@@ -31,6 +31,16 @@ def write_report(
         rewrites: Accepted rewrites in order: slot, direction, goal before and after, success before and after.
         episodes: A few played episodes with their judgements, to be read turn by turn.
     """
+    html = (
+        page_templates()
+        .get_template("report.html.j2")
+        .render(summary=summary, rows=rows, rewrites=rewrites, episodes=episodes, charts=draw_charts(rows))
+    )
+    write_atomically(path, html)
+
+
+def page_templates() -> Environment:
+    """The templates of all pages."""
     # Goals, actions and judgements come from task files and models: autoescape is not optional here.
     pages = Environment(
         loader=PackageLoader("rlanything_agents.report", "templates"),
@@ -40,7 +50,4 @@ def write_report(
         lstrip_blocks=True,
     )
     pages.filters["percent"] = lambda value: "–" if value is None else f"{100 * value:.1f} %"
-    html = pages.get_template("report.html.j2").render(
-        summary=summary, rows=rows, rewrites=rewrites, episodes=episodes, charts=draw_charts(rows)
-    )
-    write_atomically(path, html)
+    return pages

@@ -10,7 +10,6 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from rlanything_task_pools.alfworld.dice import Dice, count_at
 from rlanything_task_pools.alfworld.household import household, room_of
 from rlanything_task_pools.alfworld.layout import (
     Layout,
@@ -22,6 +21,7 @@ from rlanything_task_pools.alfworld.layout import (
     stand_props,
     thing_id,
 )
+from rlanything_task_pools.dice import Dice, count_at
 from rlanything_verifiers.alfworld.scene import Receptacle
 
 UNSEEN_FLOORPLANS = frozenset({10, 219, 308, 424})

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from rlanything_task_pools.alfworld.dice import Dice
 from rlanything_task_pools.alfworld.difficulty import difficulty, need, reachable
 from rlanything_task_pools.alfworld.floorplans import UNSEEN_FLOORPLANS, floorplan_layout
 from rlanything_task_pools.alfworld.household import ROOM_BASE, held_out, household, room_of
 from rlanything_task_pools.alfworld.layout import Layout, procedural_layout
 from rlanything_task_pools.alfworld.populate import populate
+from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.alfworld import Game, Goal, Scene, prove
 from rlanything_verifiers.alfworld.goal import GOAL_KINDS, GoalKind

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rlanything_task_pools.alfworld.dice import Dice, count_at
 from rlanything_task_pools.alfworld.household import FLOOR, Room, household, room_of
+from rlanything_task_pools.dice import Dice, count_at
 from rlanything_verifiers.alfworld.scene import Receptacle, Thing
 
 SCENES = 30

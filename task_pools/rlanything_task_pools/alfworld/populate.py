@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
-from rlanything_task_pools.alfworld.dice import Dice
 from rlanything_task_pools.alfworld.difficulty import need
 from rlanything_task_pools.alfworld.household import FLOOR, household, thing_of
 from rlanything_task_pools.alfworld.layout import Layout, thing_id
+from rlanything_task_pools.dice import Dice
 from rlanything_verifiers.alfworld.goal import Goal
 from rlanything_verifiers.alfworld.scene import Receptacle, Scene, Thing
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.dice import Dice
 from rlanything_task_pools.alfworld.difficulty import is_shut
 from rlanything_task_pools.alfworld.household import thing_of
 from rlanything_task_pools.alfworld.layout import thing_id
@@ -28,6 +27,7 @@ from rlanything_task_pools.alfworld.operators.change import (
 from rlanything_task_pools.alfworld.operators.goal import check_fit
 from rlanything_task_pools.alfworld.operators.ideas import ideas
 from rlanything_task_pools.alfworld.operators.proved import ranked
+from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.frozen import canonical_json
 from rlanything_task_pools.task import Direction
 from rlanything_verifiers.alfworld import GameFormatError, Receptacle, Thing

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.dice import Dice
 from rlanything_task_pools.alfworld.difficulty import in_reach, is_shut
 from rlanything_task_pools.alfworld.generate import AFFORDANCE, STATION
 from rlanything_task_pools.alfworld.operators.change import Change, Parent, Refused, check_fields, check_name
 from rlanything_task_pools.alfworld.operators.proved import ranked
+from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.task import Direction
 from rlanything_verifiers.alfworld import GameFormatError, Goal, Receptacle, Scene, Thing
 

@@ -1,24 +1,16 @@
-"""A supervised start: the policy imitates an exploring expert, the judge a rule of thumb with noise."""
+"""Imitation: a model learns to write what it is shown."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import torch
 from torch.nn import functional
 from transformers import PreTrainedModel
 
-from rlanything_agents.dialect import Dialect, Judgement
-from rlanything_agents.trajectory import Trajectory, outcome_of
-
-__all__ = ["Row", "demonstrate", "fit", "judge_rows"]
-
-_log = logging.getLogger(__name__)
+__all__ = ["Row", "fit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,87 +24,6 @@ class Row:
 
     ids: list[int]
     learnt: list[bool]
-
-
-def demonstrate(
-    dialect: Dialect,
-    env: gym.Env[Any, Any],
-    tasks: Sequence[Any],
-    *,
-    max_steps: int,
-    seed: int,
-    progress: Callable[[int], None] | None = None,
-) -> list[Row]:
-    """Let the domain's expert play, and keep what it won.
-
-    Args:
-        dialect: Has the expert and the tokens.
-        env: Where it plays, one episode after the other.
-        tasks: What ``reset(options={"task": ...})`` takes.
-        max_steps: An episode that has not ended by then is lost.
-        seed: Seed of the expert.
-        progress: Called with 1 after each episode.
-
-    Returns:
-        One row per episode won: thoughts and commands are learnt, messages and deliberate mistakes are read.
-    """
-    rows = []
-    for number, task in enumerate(tasks):
-        row = _demonstration(
-            dialect, env, task, max_steps, int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
-        )
-        if row is not None:
-            rows.append(row)
-        if progress is not None:
-            progress(1)
-    return rows
-
-
-def _demonstration(dialect: Dialect, env: gym.Env[Any, Any], task: Any, max_steps: int, seed: int) -> Row | None:
-    expert = dialect.expert(seed)
-    observation, info = env.reset(options={"task": task})
-    ids = dialect.opening(observation)
-    learnt = [False] * len(ids)
-    for _ in range(max_steps):
-        move = expert.act(observation, info["admissible_commands"])
-        turn = [*dialect.thought(move.thought), *dialect.command(move.action)]
-        ids += turn
-        learnt += [move.exemplary] * len(turn)
-        observation, _, terminated, truncated, info = env.step(move.action)
-        if terminated or truncated:
-            return Row(ids, learnt) if outcome_of(info)[0] == 1 else None
-        message = dialect.message(observation)
-        ids += message
-        learnt += [False] * len(message)
-    return None
-
-
-def judge_rows(
-    dialect: Dialect, trajectories: Sequence[Trajectory], *, steps: int, label_noise: float, seed: int
-) -> list[Row]:
-    """What a judge is warmed up with: steps of these trajectories under the dialect's rule of thumb.
-
-    Args:
-        dialect: Has the rule of thumb and the tokens.
-        trajectories: Episodes of the policy that is going to be judged.
-        steps: How many steps to take, at random.
-        label_noise: Share of scores that are turned round, so that the judge starts with room to learn.
-        seed: Seed of the choice and of the noise.
-    """
-    rng = np.random.default_rng(seed)
-    places = [(t, i) for t, trajectory in enumerate(trajectories) for i in range(len(trajectory.steps))]
-    chosen = rng.permutation(len(places))[:steps]
-    flipped = rng.random(len(chosen)) < label_noise
-    opinions = [dialect.opinions(trajectory.opening, trajectory.steps) for trajectory in trajectories]
-    rows = []
-    for place, flip in zip(chosen, flipped, strict=True):
-        t, i = places[place]
-        opinion = opinions[t][i]
-        judgement = Judgement(opinion.reason, -opinion.score if flip else opinion.score)
-        prompt = dialect.judge_prompt(trajectories[t].opening, trajectories[t].steps, i)
-        response = dialect.judgement(judgement)
-        rows.append(Row([*prompt, *response], [False] * len(prompt) + [True] * len(response)))
-    return rows
 
 
 def fit(

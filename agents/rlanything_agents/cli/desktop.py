@@ -1,0 +1,116 @@
+"""``rlanything desktop``: what the desktops of this machine need, and a desktop to look at."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.untrusted import printable
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Desktops: what they need, whether they work, and one to attach to.")
+
+Screen = Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Size of the screen in pixels.")]
+
+
+@app.callback()
+def desktop() -> None:
+    """Desktops: what they need, whether they work, and one to attach to."""
+
+
+@app.command()
+def doctor(
+    install: Annotated[
+        bool, typer.Option("--install", help="Install what is missing (root, Debian or Ubuntu).")
+    ] = False,
+    start: Annotated[bool, typer.Option(help="Start a desktop for a moment to see that it works.")] = True,
+) -> None:
+    """Say what is missing for a desktop, and the one command that installs it."""
+    from rlanything_envs.osworld.desktop import doctor as practice
+
+    with plain_errors():
+        if install:
+            names = practice.install()
+            typer.echo(f"installed {' '.join(names)}" if names else "nothing to install")
+        healthy, remedies = True, []
+        for finding in practice.examine(start):
+            mark = {True: "ok", False: "MISSING", None: "--"}[finding.good]
+            typer.echo(f"{mark:8} {finding.topic:14} {printable(finding.said)}")
+            healthy &= finding.good is not False
+            if finding.remedy and finding.remedy not in remedies:
+                remedies.append(finding.remedy)
+    for remedy in remedies:
+        typer.echo(f"\n  {printable(remedy)}")
+    raise typer.Exit(0 if healthy else 1)
+
+
+@app.command()
+def build(
+    image: Annotated[str, typer.Option(help="Name of the image.")] = "rlanything-desktop",
+    base: Annotated[str, typer.Option(help="A Debian 12 image, or 'debootstrap' to make one without a registry.")] = (
+        "debian:bookworm-slim"
+    ),
+) -> None:
+    """Build the image of the docker desktop from Debian packages."""
+    from rlanything_envs.osworld.desktop.image import build_image
+
+    with plain_errors():
+        for line in build_image(image, base):
+            typer.echo(printable(line))
+
+
+@app.command()
+def serve(
+    backend: Annotated[str, typer.Option(help="bwrap or docker.")] = "bwrap",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On the loopback interface; 0: any free port.")] = 5000,
+    screen: Screen = "1920x1080",
+    token: Annotated[str | None, typer.Option(help="Bearer token; else a random one, which is printed.")] = None,
+    network: Annotated[bool, typer.Option(help="Programs in the desktop may use the network.")] = False,
+) -> None:
+    """Start a desktop and serve the guest protocol on a port of this machine until interrupted."""
+    from rlanything_envs.osworld.desktop import make_desktop
+    from rlanything_envs.osworld.desktop.serve import Relay
+
+    if backend not in ("bwrap", "docker"):
+        raise typer.BadParameter(f"bwrap and docker can be served, not {backend}")
+    settings = {"screen": _size(screen), "network": network or None}
+    with plain_errors(), make_desktop(backend, **settings) as machine, Relay(machine.client, port, token) as relay:
+        typer.echo(f"{relay.url}  token {relay.token}")
+        done = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: done.set())
+        try:
+            done.wait()
+        except KeyboardInterrupt:
+            typer.echo("ended")
+
+
+@app.command()
+def conformance(
+    url: Annotated[str, typer.Argument(metavar="URL", help="A guest: http://HOST:PORT.")],
+    token: Annotated[str | None, typer.Option(help="Bearer token, for guests that want one.")] = None,
+) -> None:
+    """Check whether a running guest speaks OSWorld's protocol, one line a request."""
+    from rlanything_envs.osworld.desktop.conformance import check_guest
+
+    failed = asked = 0
+    with plain_errors():
+        for check in check_guest(url, token):
+            asked += 1
+            mark = "ok" if check.passed else "optional" if check.optional else "FAILED"
+            failed += not (check.passed or check.optional)
+            typer.echo(f"{mark:9} {check.name}" + ("" if check.passed else f": {printable(str(check.problem), 300)}"))
+    typer.echo(f"{asked - failed} of {asked} as expected")
+    raise typer.Exit(1 if failed else 0)
+
+
+def _size(text: str) -> tuple[int, int]:
+    try:
+        width, height = map(int, text.lower().split("x"))
+    except ValueError:
+        raise typer.BadParameter(f"a size is WIDTHxHEIGHT, such as 1920x1080, not {text!r}") from None
+    return width, height

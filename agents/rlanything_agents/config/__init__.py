@@ -1,0 +1,29 @@
+"""Every knob of a run in one place, checked before anything starts.
+
+A run is described by a YAML file of these fields. Unknown keys, missing files and impossible values
+raise `ConfigError` with the full name of the key (``rollout.tasks``).
+"""
+
+from rlanything_agents.config.corrupt import CorruptConfig
+from rlanything_agents.config.curriculum import CurriculumConfig, LLMConfig
+from rlanything_agents.config.evaluation import EvaluationConfig
+from rlanything_agents.config.load import ConfigError, load_config
+from rlanything_agents.config.run import JudgeConfig, ModelConfig, RolloutConfig, RunConfig, WarmStartConfig
+from rlanything_agents.config.section import Mixture, Part, Section
+
+__all__ = [
+    "ConfigError",
+    "CorruptConfig",
+    "CurriculumConfig",
+    "EvaluationConfig",
+    "JudgeConfig",
+    "LLMConfig",
+    "Mixture",
+    "ModelConfig",
+    "Part",
+    "RolloutConfig",
+    "RunConfig",
+    "Section",
+    "WarmStartConfig",
+    "load_config",
+]

@@ -1,0 +1,73 @@
+"""From a YAML file to a checked configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from rlanything_agents.config.run import RunConfig
+from rlanything_agents.feedback import FeedbackConfig
+
+__all__ = ["ConfigError", "load_config"]
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be run; the message names the file, the key and the remedy."""
+
+
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a YAML file and apply ``key.subkey=value`` overrides.
+
+    Raises:
+        ConfigError: The file is missing or not YAML, or a key or value is not allowed.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ConfigError(f"no configuration file {path}")
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}") from error
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} must hold a mapping of keys to values")
+    for override in overrides:
+        _apply(tree, override)
+    try:
+        return RunConfig.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_explain(error)}") from error
+
+
+def _apply(tree: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {override!r}: expected key.subkey=value")
+    *parents, last = key.split(".")
+    node: Any = tree
+    for parent in parents:
+        node = node.setdefault(parent, {})
+        if isinstance(node, str) and parent == "feedback":
+            node = tree["feedback"] = FeedbackConfig.preset(node).model_dump()
+        if not isinstance(node, dict):
+            raise ConfigError(f"--set {override!r}: {parent} is a value, not a section")
+    try:
+        node[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {override!r}: {error}") from error
+
+
+def _explain(error: ValidationError) -> str:
+    return "; ".join(_sentence(dict(problem)) for problem in error.errors())
+
+
+def _sentence(problem: Mapping[str, Any]) -> str:
+    key = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key `{key}`"
+    if problem["type"] == "missing":
+        return f"`{key}` is missing"
+    return f"`{key}`: {problem['msg']} (got {problem['input']!r})" if key else str(problem["msg"])

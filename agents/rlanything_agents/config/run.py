@@ -1,0 +1,175 @@
+"""The keys of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+
+from rlanything_agents.config.corrupt import CorruptConfig
+from rlanything_agents.config.curriculum import CurriculumConfig
+from rlanything_agents.config.evaluation import EvaluationConfig
+from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
+from rlanything_agents.feedback import FeedbackConfig, UnknownPreset
+from rlanything_agents.trainer_config import TrainerConfig
+
+__all__ = ["JudgeConfig", "ModelConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
+
+
+class ModelConfig(Section):
+    """Size of a from-scratch Qwen3-architecture model."""
+
+    hidden_size: Positive = 128
+    layers: Positive = 4
+    heads: Positive = 4
+    intermediate_size: Positive = 384
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> ModelConfig:
+        if self.hidden_size % self.heads:
+            raise ValueError(f"hidden_size {self.hidden_size} must be a multiple of heads {self.heads}")
+        return self
+
+
+class WarmStartConfig(Section):
+    """Supervised start of the policy from an exploring expert, and of the judge from noisy labels."""
+
+    reuse: Path | None = None
+    """Folder of another run whose warm start is taken over, bit for bit; the other keys then have no effect."""
+    knobs: Mixture = ANY
+    """What the demonstrated games are made of, and those the judge's first lessons are played on."""
+    demonstrations: Positive = 1000
+    max_steps: Positive = 40
+    """A demonstration that has not won by then is dropped."""
+    epochs: Positive = 6
+    batch_size: Positive = 16
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
+    judge_steps: Positive = 5000
+    judge_epochs: Positive = 2
+    label_noise: Share = 0.15
+    """Share of the judge's warm-start labels that are flipped."""
+    mistakes: Share | None = None
+    """Share of demonstrations that show something wrong, where a domain can; its own share if None."""
+
+
+class RolloutConfig(Section):
+    """How trajectories are collected: ``tasks`` groups of ``rollouts`` episodes of at most ``max_steps``."""
+
+    tasks: Positive = 16
+    rollouts: Annotated[int, Field(ge=2)] = 8
+    max_steps: Positive = 30
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    constrained: bool = True
+    """Sample only tokens that continue what the environment admits (a command it lists, a program of the language)."""
+    threads: Positive | None = None
+    """Environments that step at once, where a step waits for a sandbox or another machine; one by one if None."""
+
+
+class JudgeConfig(Section):
+    """Where the votes on steps come from."""
+
+    source: Literal["generative", "oracle"] = "generative"
+    """``generative``: the reward model. ``oracle``: the planner's labels, for measuring what a perfect judge would
+    be worth; no model is asked and none is trained."""
+    votes: Annotated[int, Field(ge=1, le=32)] = 3
+    """Votes on each step; unit tests for each task, where the reward model writes those."""
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    scope: Literal["all", "useful"] = "all"
+    """``useful``: only groups whose votes can teach anybody are judged, those inside the bands of accuracy (and the
+    silent ones where they count): the same learning for less time, and shorter critiques for a rewriter."""
+    train: bool = True
+    steps: Positive = 256
+    """At most this many judged steps train the judge in one iteration."""
+    warmup: Annotated[int, Field(ge=0)] = 0
+    """In the first so many iterations the judge learns and the policy does not. They count in the budget."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether there is a reward model that is trained."""
+        return self.train and self.source == "generative"
+
+    @model_validator(mode="after")
+    def _someone_warms_up(self) -> JudgeConfig:
+        if self.warmup and not self.learns:
+            raise ValueError(f"warmup {self.warmup} needs a judge that learns: train true and source generative")
+        return self
+
+
+class RunConfig(Section):
+    """A whole run."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    threads: Positive = 2
+    domain: str = "alfworld"
+    iterations: Positive = 32
+    """At most this many."""
+    env_steps: Positive | None = None
+    """The loop ends with the iteration in which its episodes, those on candidates included, reach so many steps."""
+    environment: dict[str, Any] | None = None
+    """Arguments of the environment besides those that the domain's small models need."""
+    policy: ModelConfig = ModelConfig()
+    reward_model: ModelConfig = ModelConfig(layers=2)
+    warm_start: WarmStartConfig = WarmStartConfig()
+    rollout: RolloutConfig = RolloutConfig()
+    judge: JudgeConfig = JudgeConfig()
+    feedback: FeedbackConfig = FeedbackConfig()
+    policy_trainer: TrainerConfig = TrainerConfig(
+        learning_rate=3e-4, betas=(0.9, 0.99), warmup_updates=3, schedule="linear"
+    )
+    judge_trainer: TrainerConfig = TrainerConfig(learning_rate=2e-4)
+    curriculum: CurriculumConfig = CurriculumConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    corrupt: CorruptConfig = CorruptConfig()
+
+    def used(self, rows: Sequence[Mapping[str, Any]]) -> float:
+        """Share of the budget that the iterations of these metrics rows have used up; from 1 on the run is over."""
+        share = len(rows) / self.iterations
+        return share if self.env_steps is None else max(share, sum(row["env_steps"] for row in rows) / self.env_steps)
+
+    @property
+    def votes_wanted(self) -> bool:
+        """Whether anything depends on votes."""
+        return self.feedback.lam != 0 or self.judge.learns
+
+    @property
+    def judge_is_asked(self) -> bool:
+        """Whether the reward model has a part in the run."""
+        return self.votes_wanted and self.judge.source == "generative"
+
+    @model_serializer(mode="wrap")
+    def _nothing_of_what_is_off(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without ``corrupt`` where nothing is falsified: a run stored before there was such a key goes on."""
+        tree: dict[str, Any] = handler(self)
+        if not self.corrupt.on:
+            tree.pop("corrupt", None)
+        return tree
+
+    @field_validator("feedback", mode="before")
+    @classmethod
+    def _preset(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return FeedbackConfig.preset(value)
+        except UnknownPreset as error:
+            raise ValueError(str(error)) from error
+
+    @model_validator(mode="after")
+    def _groups_fit_the_pool(self) -> RunConfig:
+        if self.rollout.tasks > self.curriculum.pool_size:
+            raise ValueError(
+                f"rollout.tasks ({self.rollout.tasks}) is larger than "
+                f"curriculum.pool_size ({self.curriculum.pool_size}): a batch draws distinct slots"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_policy_comes_to_learn(self) -> RunConfig:
+        if self.judge.warmup >= self.iterations:
+            raise ValueError(
+                f"judge.warmup ({self.judge.warmup}) leaves the policy none of the {self.iterations} iterations"
+            )
+        return self

@@ -1,0 +1,55 @@
+"""From outcomes and judgements to advantages: pure numpy, no model, no domain.
+
+One *group* is the set of trajectories of one task, one *batch* the groups of an iteration. Trajectory ``t`` has
+an outcome ``O`` in {-1, +1} (``None`` or NaN when the infrastructure failed: such a trajectory is masked
+everywhere and never becomes a reward) and, for each of its steps ``i``, ``m`` votes ``S`` in {-1, 0, +1} of the
+reward model (0 = the judgement could not be parsed).
+
+Two halves come out of it:
+
+* for the policy, the integrated reward ``R_i = O + lam * mean_j S_ij``, standardised over the trajectories of
+  the group at the same step index ``i`` (`policy`);
+* for the reward model, ``R_i * S_ij``, standardised over the ``m`` votes of that step (`judge`).
+
+An advantage of exactly 0 means "leave this sample out". The equations are those of RLAnything (arXiv
+2602.02488); the preset ``reference`` follows the released code where it deviates from them, and every option
+beyond both is off in the two.
+"""
+
+from rlanything_agents.feedback.arrays import FeedbackError
+from rlanything_agents.feedback.batch import (
+    GroupFeedback,
+    batch_feedback,
+    group_accuracy,
+    group_feedback,
+    votes_count,
+)
+from rlanything_agents.feedback.config import PRESETS, FeedbackConfig, UnknownPreset
+from rlanything_agents.feedback.judge import judge_advantages, judge_rewards
+from rlanything_agents.feedback.policy import integrated_rewards, policy_advantages, step_credit
+from rlanything_agents.feedback.reliability import Reliability, reliability
+from rlanything_agents.feedback.stats import FeedbackStats, feedback_stats
+from rlanything_agents.feedback.steps import StepIndex, judged_steps
+
+__all__ = [
+    "PRESETS",
+    "FeedbackConfig",
+    "FeedbackError",
+    "FeedbackStats",
+    "GroupFeedback",
+    "Reliability",
+    "StepIndex",
+    "UnknownPreset",
+    "batch_feedback",
+    "feedback_stats",
+    "group_accuracy",
+    "group_feedback",
+    "integrated_rewards",
+    "judge_advantages",
+    "judge_rewards",
+    "judged_steps",
+    "policy_advantages",
+    "reliability",
+    "step_credit",
+    "votes_count",
+]

@@ -1,0 +1,184 @@
+"""Feedback on the groups of an iteration: filters applied, both halves put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rlanything_agents.feedback.arrays import FeedbackError, Floats
+from rlanything_agents.feedback.config import Band, FeedbackConfig
+from rlanything_agents.feedback.judge import Kinds, batch_judge_advantages
+from rlanything_agents.feedback.policy import integrated_rewards, policy_advantages
+from rlanything_agents.feedback.reliability import reliability, trust
+
+Outcomes = Sequence[float | None] | Floats
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFeedback:
+    """What one group teaches; index ``t`` is the trajectory, ``i`` the step, ``j`` the vote.
+
+    Attributes:
+        outcomes: Shape (n,): -1, +1, or NaN for a masked trajectory.
+        votes: ``votes[t]`` has shape (steps of t, m), entries -1, 0, +1.
+        rewards: ``rewards[t]`` has shape (steps,): the policy's integrated rewards; NaN for a masked
+            trajectory.
+        policy: ``policy[t]`` has shape (steps,): policy advantages, 0 = leave out.
+        judge: ``judge[t]`` has shape (steps, m): advantages of the votes, 0 = leave out.
+        accuracy: Share of won trajectories among those not masked; ``None`` if all are masked.
+        lam: Weight of the reward model in ``rewards``, after `FeedbackConfig.reliability`.
+        policy_kept: The group passed the policy's accuracy filter.
+        silent_kept: Its valid trajectories all failed, and the policy learns from it by the reward model's
+            credit alone.
+        judge_kept: The group passed the reward model's accuracy filter.
+    """
+
+    outcomes: Floats
+    votes: tuple[Floats, ...]
+    rewards: tuple[Floats, ...]
+    policy: tuple[Floats, ...]
+    judge: tuple[Floats, ...]
+    accuracy: float | None
+    lam: float
+    policy_kept: bool
+    silent_kept: bool
+    judge_kept: bool
+
+
+def batch_feedback(
+    groups: Sequence[tuple[Outcomes, Sequence[ArrayLike]]],
+    config: FeedbackConfig,
+    *,
+    kinds: Kinds | None = None,
+    mu: float | None = None,
+) -> list[GroupFeedback]:
+    """Advantages of all groups of an iteration, filters applied.
+
+    `feedback_stats` of the result has the measured mu and the weight that came of it.
+
+    Args:
+        groups: Of each group, one outcome per trajectory (-1, +1, or ``None``/NaN for an infrastructure error),
+            and one array of votes of shape (steps, m) per trajectory. ``m = 0`` where no reward model judged.
+        config: See `FeedbackConfig`.
+        kinds: ``kinds[g][t][i]`` names the kind of a step; for ``judge_baseline="kind"`` only.
+        mu: Reliability to go by where the batch has no votes on won, or none on lost trajectories, such as
+            that of earlier batches. Without it such a batch does not trust its votes at all.
+
+    Raises:
+        FeedbackError: Lengths, shapes or values that do not fit together.
+    """
+    played = [_checked(g, outcomes, votes) for g, (outcomes, votes) in enumerate(groups)]
+    factor = 1.0
+    if config.reliability == "batch":
+        measured = reliability(pair for won, votes in played for pair in zip(won, votes, strict=True)).mu
+        factor = trust(mu if measured is None else measured)
+    kept = [_inside(group_accuracy(won), config.judge_band) for won, _ in played]
+    judge = batch_judge_advantages(played, kept, config, kinds)
+    return [
+        _group(won, votes, advantages, keep, config, factor)
+        for (won, votes), advantages, keep in zip(played, judge, kept, strict=True)
+    ]
+
+
+def group_feedback(
+    outcomes: Outcomes,
+    votes: Sequence[ArrayLike],
+    config: FeedbackConfig,
+    *,
+    kinds: Sequence[Sequence[str]] | None = None,
+    mu: float | None = None,
+) -> GroupFeedback:
+    """Advantages of one group: `batch_feedback` of a batch that has no other.
+
+    Raises:
+        FeedbackError: Lengths, shapes or values that do not fit together.
+    """
+    (group,) = batch_feedback([(outcomes, votes)], config, kinds=None if kinds is None else [kinds], mu=mu)
+    return group
+
+
+def group_accuracy(outcomes: Floats) -> float | None:
+    """Share of won trajectories among those that are not masked; ``None`` if there is none."""
+    valid = outcomes[~np.isnan(outcomes)]
+    return float((valid > 0).mean()) if valid.size else None
+
+
+def votes_count(outcomes: Outcomes, config: FeedbackConfig) -> bool:
+    """Whether votes on a group of these outcomes could reach the policy or the reward model."""
+    accuracy = group_accuracy(np.array([np.nan if o is None else float(o) for o in outcomes]))
+    silent = config.silent == "return" and accuracy == 0
+    return silent or _inside(accuracy, config.policy_band) or _inside(accuracy, config.judge_band)
+
+
+def _group(
+    won: Floats,
+    votes: list[Floats],
+    judge: list[Floats],
+    judge_kept: bool,
+    config: FeedbackConfig,
+    factor: float,
+) -> GroupFeedback:
+    accuracy, lam = group_accuracy(won), config.lam * factor
+    rewards = integrated_rewards(
+        won,
+        votes,
+        lam=lam,
+        outcome_weight=config.outcome_weight,
+        credit=config.credit,
+        gamma=config.gamma,
+        agreement=config.agreement,
+    )
+    silent = config.silent == "return" and accuracy == 0
+    kept = not silent and _inside(accuracy, config.policy_band)
+    if silent:
+        credits = [r - config.outcome_weight * o for r, o in zip(rewards, won, strict=True)]
+        policy = policy_advantages(won, credits, config, shared_weight=config.silent_weight * factor)
+    elif kept:
+        policy = policy_advantages(won, rewards, config, shared_weight=config.shared_weight * factor)
+    else:
+        policy = [np.zeros(len(r)) for r in rewards]
+    return GroupFeedback(
+        outcomes=won,
+        votes=tuple(votes),
+        rewards=tuple(rewards),
+        policy=tuple(policy),
+        judge=tuple(judge),
+        accuracy=accuracy,
+        lam=lam,
+        policy_kept=kept,
+        silent_kept=silent,
+        judge_kept=judge_kept,
+    )
+
+
+def _checked(g: int, outcomes: Outcomes, votes: Sequence[ArrayLike]) -> tuple[Floats, list[Floats]]:
+    place = f"group {g}"
+    try:
+        won = np.array([np.nan if o is None else float(o) for o in outcomes], dtype=np.float64)
+        scores = [np.asarray(v, dtype=np.float64) for v in votes]
+    except (TypeError, ValueError) as error:
+        raise FeedbackError(f"{place}: outcomes and votes must be numbers: {error}") from error
+    if len(won) != len(scores):
+        raise FeedbackError(
+            f"{place}: {len(won)} outcomes but votes for {len(scores)} trajectories: give one array for each"
+        )
+    for t, outcome in enumerate(won):
+        if not np.isnan(outcome) and outcome not in (-1.0, 1.0):
+            raise FeedbackError(
+                f"{place}: outcome {outcome} of trajectory {t}: use -1, +1, or None (infrastructure error)"
+            )
+    for t, s in enumerate(scores):
+        if s.ndim != 2:
+            raise FeedbackError(
+                f"{place}: votes of trajectory {t} have shape {s.shape}: expected (steps, votes per step)"
+            )
+        if not np.isin(s, (-1.0, 0.0, 1.0)).all():
+            raise FeedbackError(f"{place}: votes of trajectory {t}: every vote must be -1, 0 (unparsable) or +1")
+    return won, scores
+
+
+def _inside(accuracy: float | None, band: Band | None) -> bool:
+    return accuracy is not None and (band is None or band[0] <= accuracy <= band[1])

@@ -1,0 +1,134 @@
+"""The settings of feedback, and the settings that have a name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Band = tuple[Share, Share]
+Credit = Literal["vote", "return", "average", "record", "record_return"]
+
+
+class UnknownPreset(LookupError):
+    """No feedback preset of this name."""
+
+
+class FeedbackConfig(BaseModel):
+    """How outcomes and votes become advantages. The defaults are the formulas of the paper.
+
+    The last four fields concern the reward model; of the others, all but ``lam`` the policy alone.
+
+    Attributes:
+        outcome_weight: Weight of the outcome in the policy's reward, ``R_i = outcome_weight * O + lam * ...``
+            (paper: 1). 0 leaves step-wise rewards only. The reward model is always scored against the outcome:
+            without it nothing would hold its votes to the truth.
+        lam: Weight of the reward model's view of a step in the integrated reward (lambda; paper: 1).
+        reliability: ``"batch"`` multiplies ``lam``, for the policy, by ``clip(mu - 1, 0, 1)``, with mu = p+ + p-
+            measured on the batch (Theorem 1: below mu = 1 the votes point the wrong way). Where all
+            trajectories compared share the outcome, standardising cancels ``lam``, so there the factor
+            multiplies the advantage. ``"off"``: a constant ``lam`` (paper).
+        agreement: Mean votes nearer to 0 than this count 0 for the policy: steps on which the reward model
+            contradicts itself say nothing (0 = all count, paper).
+        credit: What the votes are worth to the policy. ``"vote"``: a step's own mean vote (paper); myopic, so
+            that going to and fro can earn more than an honest search. ``"return"``: the discounted sum of the
+            mean votes from this step on: the change of the reward model's view of progress, in which to and fro
+            cancel; but who searches long collects more of them than who wins soon. ``"average"``: the discounted
+            mean of the votes from this step on, in [-1, 1] however long the episode is. ``"record"``: only
+            progress beyond the trajectory's own best so far counts; with ``C_i`` the running sum of the mean
+            votes it is ``max(0, C_i - max(0, max_{k<i} C_k))``, and to and fro earns nothing.
+            ``"record_return"``: the discounted sum of these from this step on.
+        gamma: Discount of the returns and of the average, in [0, 1].
+        std: ``"step"`` divides by the standard deviation at one step index (paper), ``"group"`` by that of
+            all integrated rewards of the group, the mean being taken per step index in both; ``"task"``
+            takes both over all steps of the group, so that ``lone`` has no part in it.
+        std_floor: Smallest standard deviation divided by (reward units; 0 = no floor).
+        lone: What becomes of a step index with one live trajectory left. ``"zero"``: one value has no spread,
+            so its advantage is 0 (paper). ``"raw"``: the integrated reward itself, not standardised (released
+            code).
+        shared_weight: Factor, in [0, 1], on advantages at step indices where every live trajectory shares the
+            outcome: what is left there is the reward model's noise, blown up to unit variance (1 = paper,
+            0 = masked).
+        policy_band: Inclusive band of group accuracy outside which the policy learns nothing; ``None`` = no
+            filter.
+        silent: What becomes of groups whose valid outcomes are all failures. ``"drop"``: what `policy_band`
+            says. ``"return"``: the policy learns from them by the reward model's credit alone. Only with a
+            `credit` other than ``"vote"``: even a faultless myopic label is farmed there.
+        silent_weight: Factor on the advantages of such groups, in place of `shared_weight`.
+        judge_band: As `policy_band`, for the reward model (released code: 0.2 to 0.8).
+        judge_baseline: Over which votes ``R * S`` is standardised. ``"step"``: the votes on one step (paper);
+            for lambda <= 1.5 and few votes that leaves nothing but the outcome's sign. ``"batch"``: all votes
+            of the batch that pass the filter, so that the size of R counts as well. ``"kind"``: those of them on
+            steps of one kind, such as the first word of the action.
+        unparsable_reward: Raw reward of an unparsable judgement. ``None`` puts S = 0 into ``R * S``, which is
+            0 and so beats a wrong vote; the released code gives -2.
+        balance: Train the reward model on as many steps of won as of lost trajectories (see `judged_steps`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    outcome_weight: Weight = 1.0
+    lam: Weight = 1.0
+    reliability: Literal["off", "batch"] = "off"
+    agreement: Share = 0.0
+    credit: Credit = "vote"
+    gamma: Share = 0.95
+    std: Literal["step", "group", "task"] = "step"
+    std_floor: Weight = 0.0
+    lone: Literal["zero", "raw"] = "zero"
+    shared_weight: Share = 1.0
+    policy_band: Band | None = (1 / 8, 7 / 8)
+    silent: Literal["drop", "return"] = "drop"
+    silent_weight: Share = 1.0
+    judge_band: Band | None = (0.2, 0.8)
+    judge_baseline: Literal["step", "batch", "kind"] = "step"
+    unparsable_reward: float | None = Field(default=None, allow_inf_nan=False)
+    balance: bool = False
+
+    @model_validator(mode="after")
+    def _bands_are_ordered(self) -> Self:
+        for name, band in (("policy_band", self.policy_band), ("judge_band", self.judge_band)):
+            if band is not None and band[0] > band[1]:
+                raise ValueError(f"{name}: the lower end {band[0]} exceeds the upper end {band[1]}; swap them")
+        return self
+
+    @model_validator(mode="after")
+    def _silent_groups_are_not_farmed(self) -> Self:
+        if self.silent == "return" and self.credit == "vote":
+            raise ValueError(
+                "silent='return' with credit='vote': on groups that all failed a myopic vote is farmed by going to "
+                "and fro; choose credit 'return', 'average', 'record' or 'record_return'"
+            )
+        return self
+
+    @classmethod
+    def preset(cls, name: str) -> FeedbackConfig:
+        """A named setting: ``paper``, ``reference``, ``outcome`` (no reward model) or ``default``.
+
+        Raises:
+            UnknownPreset: There is no preset of this name.
+        """
+        try:
+            return PRESETS[name]
+        except KeyError:
+            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}") from None
+
+    @property
+    def label(self) -> str:
+        """The name of the preset this is, else its fields that differ from ``paper``."""
+        for name, preset in PRESETS.items():
+            if self == preset:
+                return name
+        paper = PRESETS["paper"].model_dump()
+        changed = [f"{key}={value}" for key, value in self.model_dump().items() if value != paper[key]]
+        return f"paper with {', '.join(changed)}"
+
+
+PRESETS: dict[str, FeedbackConfig] = {
+    "paper": FeedbackConfig(),
+    "reference": FeedbackConfig(lone="raw", unparsable_reward=-2.0),
+    "outcome": FeedbackConfig(lam=0.0),
+    "default": FeedbackConfig(lam=0.2, shared_weight=0.0, unparsable_reward=-2.0, balance=True),
+}

@@ -1,0 +1,131 @@
+"""The policy's half: what each step is worth, and how that compares with the other trajectories of the group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlanything_agents.feedback.arrays import ZERO, Floats, standardise
+from rlanything_agents.feedback.config import Credit, FeedbackConfig
+
+
+def mean_votes(votes: Floats, agreement: float = 0.0) -> Floats:
+    """``mean_j S_ij`` of each step, shape (steps,), with 0 for those nearer to 0 than ``agreement``.
+
+    The mean divides by all ``m`` votes, unparsable ones included (they count 0).
+    """
+    mean = votes.mean(axis=1) if votes.shape[1] else np.zeros(len(votes))
+    return np.where(np.abs(mean) < agreement - ZERO, 0.0, mean)
+
+
+def record_progress(progress: Floats) -> Floats:
+    """``max(0, C_i - max(0, max_{k<i} C_k))``, ``C`` being the running sum: what goes beyond the best so far."""
+    best = np.maximum.accumulate(np.maximum(np.cumsum(progress), 0.0))
+    return np.diff(best, prepend=0.0)
+
+
+def return_to_go(rewards: Floats, gamma: float) -> Floats:
+    """``sum_{k >= i} gamma^(k-i) r_k``."""
+    total, returns = 0.0, np.zeros(len(rewards))
+    for i in range(len(rewards) - 1, -1, -1):
+        total = rewards[i] + gamma * total
+        returns[i] = total
+    return returns
+
+
+def step_credit(votes: Floats, *, credit: Credit = "vote", gamma: float = 1.0, agreement: float = 0.0) -> Floats:
+    """What the votes on a trajectory are worth to each of its steps; see `FeedbackConfig`.
+
+    Args:
+        votes: Shape (steps, m).
+        credit: Which kind of credit.
+        gamma: Discount of the returns and of the average.
+        agreement: Smallest distance of a mean vote from 0 that counts.
+
+    Returns:
+        Shape (steps,).
+    """
+    worth = mean_votes(votes, agreement)
+    if credit in ("record", "record_return"):
+        worth = record_progress(worth)
+    if credit in ("vote", "record"):
+        return worth
+    returns = return_to_go(worth, gamma)
+    return returns / return_to_go(np.ones(len(worth)), gamma) if credit == "average" else returns
+
+
+def integrated_rewards(
+    outcomes: Floats,
+    votes: Sequence[Floats],
+    *,
+    lam: float,
+    outcome_weight: float = 1.0,
+    credit: Credit = "vote",
+    gamma: float = 1.0,
+    agreement: float = 0.0,
+) -> list[Floats]:
+    """``R_i = outcome_weight * O + lam * credit_i`` of every step; NaN where the outcome is NaN.
+
+    The defaults are the paper's ``R_i = O + lam * mean_j S_ij``.
+    """
+    return [
+        outcome_weight * outcome + lam * step_credit(scores, credit=credit, gamma=gamma, agreement=agreement)
+        for outcome, scores in zip(outcomes, votes, strict=True)
+    ]
+
+
+def policy_advantages(
+    outcomes: Floats, rewards: Sequence[Floats], config: FeedbackConfig, *, shared_weight: float | None = None
+) -> list[Floats]:
+    """Integrated rewards standardised over the group (population standard deviation).
+
+    Args:
+        outcomes: Shape (n,); NaN = masked.
+        rewards: Integrated rewards, one array (steps,) per trajectory.
+        config: Uses ``std``, ``std_floor``, ``lone`` and ``shared_weight``; the accuracy filter is not applied
+            here.
+        shared_weight: Takes the place of that in ``config``.
+
+    Returns:
+        One array (steps,) per trajectory; zeros for masked ones.
+    """
+    valid = [int(t) for t in np.flatnonzero(~np.isnan(outcomes))]
+    advantages = [np.zeros(len(r)) for r in rewards]
+    grid = _grid([rewards[t] for t in valid])
+    if grid.size:
+        weight = config.shared_weight if shared_weight is None else shared_weight
+        standard = _standardised(grid, config)
+        standard[:, _shared(outcomes[valid], grid)] *= weight
+        for row, t in zip(standard, valid, strict=True):
+            advantages[t] = row[: len(rewards[t])]
+    return advantages
+
+
+def _grid(rows: Sequence[Floats]) -> Floats:
+    """Rows of different lengths as one array (trajectories, steps), NaN where a trajectory has ended."""
+    grid = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
+    for line, row in zip(grid, rows, strict=True):
+        line[: len(row)] = row
+    return grid
+
+
+def _standardised(grid: Floats, config: FeedbackConfig) -> Floats:
+    whole = float(np.nanstd(grid))
+    if config.std == "task":
+        return standardise(grid, float(np.nanmean(grid)), whole, config.std_floor)
+    own = np.nanstd(grid, axis=0)
+    spread = own if config.std == "step" else np.where(own < ZERO, 0.0, whole)
+    standard = standardise(grid, np.nanmean(grid, axis=0), spread, config.std_floor)
+    if config.lone == "raw":
+        alone = (~np.isnan(grid)).sum(axis=0) == 1
+        standard[:, alone] = grid[:, alone]
+    return standard
+
+
+def _shared(outcomes: Floats, grid: Floats) -> NDArray[np.bool_]:
+    """For each step index, whether all trajectories alive there have the same outcome."""
+    signs = np.where(np.isnan(grid), np.nan, outcomes[:, None])
+    shared: NDArray[np.bool_] = np.nanmin(signs, axis=0) == np.nanmax(signs, axis=0)
+    return shared

@@ -1,0 +1,45 @@
+"""How far the reward model's votes can be trusted, measured on trajectories whose outcome is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from rlanything_agents.feedback.arrays import Floats, flat, mean_of
+
+
+class Reliability(NamedTuple):
+    """The quantities of Theorem 1, with the outcome of a trajectory in the place of each step's own merit.
+
+    Attributes:
+        p_plus: P(S = +1) over the votes on won trajectories; ``None`` without any.
+        p_minus: P(S = -1) over the votes on lost trajectories; ``None`` without any.
+    """
+
+    p_plus: float | None
+    p_minus: float | None
+
+    @property
+    def mu(self) -> float | None:
+        """``p_plus + p_minus``: above 1 the votes carry information about the outcome; ``None`` if unknown."""
+        return None if self.p_plus is None or self.p_minus is None else self.p_plus + self.p_minus
+
+
+def reliability(judged: Iterable[tuple[float, Floats]]) -> Reliability:
+    """Measure votes against outcomes.
+
+    Args:
+        judged: Outcome and votes (steps, m) of each trajectory; those with a NaN outcome do not count.
+    """
+    sides: dict[bool, list[Floats]] = {True: [], False: []}
+    for outcome, votes in judged:
+        if not np.isnan(outcome):
+            sides[outcome > 0].append(votes)
+    return Reliability(mean_of(flat(sides[True]) == 1), mean_of(flat(sides[False]) == -1))
+
+
+def trust(mu: float | None) -> float:
+    """``clip(mu - 1, 0, 1)``, the share of lambda that votes of this reliability deserve; 0 for an unknown one."""
+    return 0.0 if mu is None else float(np.clip(mu - 1.0, 0.0, 1.0))

@@ -1,0 +1,62 @@
+"""Which of the judged steps the reward model is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rlanything_agents.feedback.arrays import FeedbackError
+from rlanything_agents.feedback.batch import GroupFeedback
+
+
+class StepIndex(NamedTuple):
+    """Where a judged step lies: group, trajectory in the group, step in the trajectory."""
+
+    group: int
+    trajectory: int
+    step: int
+
+
+def judged_steps(
+    groups: Sequence[GroupFeedback],
+    rng: np.random.Generator,
+    *,
+    balance: bool = True,
+    limit: int | None = None,
+) -> list[StepIndex]:
+    """Steps whose votes can teach the reward model, in a fixed order.
+
+    Lost trajectories are longer than won ones, so without balancing a reward model is mostly asked for -1 and
+    ends up saying nothing else. Balanced, the larger side is thinned at random to the size of the smaller
+    one; where one side is empty, nothing is left.
+
+    Args:
+        groups: Feedback of the groups.
+        rng: Source of the choice: the same state gives the same steps.
+        balance: Keep equal numbers of steps from won and lost trajectories.
+        limit: At most this many steps altogether.
+
+    Raises:
+        FeedbackError: A negative ``limit``.
+    """
+    if limit is not None and limit < 0:
+        raise FeedbackError(f"limit {limit}: the number of judged steps cannot be negative")
+    sides: tuple[list[StepIndex], list[StepIndex]] = ([], [])
+    for g, group in enumerate(groups):
+        for t, advantages in enumerate(group.judge):
+            for i in np.flatnonzero(np.any(advantages != 0, axis=1)):
+                sides[int(group.outcomes[t] > 0)].append(StepIndex(g, t, int(i)))
+    if not balance:
+        return sorted(_thin(sides[0] + sides[1], limit, rng))
+    size = min(len(sides[0]), len(sides[1]))
+    if limit is not None:
+        size = min(size, limit // 2)
+    return sorted(_thin(sides[0], size, rng) + _thin(sides[1], size, rng))
+
+
+def _thin(steps: list[StepIndex], size: int | None, rng: np.random.Generator) -> list[StepIndex]:
+    if size is None or size >= len(steps):
+        return steps
+    return [steps[k] for k in rng.choice(len(steps), size=size, replace=False)]

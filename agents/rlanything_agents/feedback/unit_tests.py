@@ -1,0 +1,239 @@
+"""Feedback where the reward model writes unit tests: what programs and tests are worth to each other.
+
+One *group* is the programs of one task. A program is *correct* when it passes all tests that decide the task (the
+hidden ones) and *wrong* otherwise; the reward model wrote ``m`` tests, and every program was run on each. Of a test
+that agrees with all correct programs the reward is the number of wrong programs it catches, of any other minus the
+number of wrong programs it lets pass; +1 or -1 where there is no wrong program, and nothing where there is no
+correct one. The policy's reward is the share of deciding tests that its program passes. Both are standardised over
+the task. That is the coding setting of RLAnything (arXiv 2602.02488) as its released code (``llm_rl_reward.py``)
+computes it; by its formulas a test that every program fails earns 0 where a wrong program exists.
+
+An infrastructure failure is NaN, and masks a program or a test; it never becomes a reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rlanything_agents.feedback.arrays import FeedbackError, Floats, mean_of, standardise
+from rlanything_agents.feedback.config import Band, FeedbackConfig
+
+__all__ = [
+    "UnitTestFeedback",
+    "UnitTestQuality",
+    "program_rewards",
+    "unit_test_feedback",
+    "unit_test_quality",
+    "unit_test_rewards",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTestFeedback:
+    """What one group teaches; index ``i`` is the program, ``k`` the generated test.
+
+    Attributes:
+        correct: Shape (n,): 1 correct, 0 wrong, NaN masked.
+        passes: Shape (n, m): 1 passed, 0 failed, NaN unknown.
+        rewards: Shape (n,): the policy's rewards; NaN for a masked program.
+        policy: Shape (n,): policy advantages, 0 = leave out.
+        test_rewards: Shape (m,): rewards of the tests; NaN where there is none.
+        judge: Shape (m,): advantages of the tests, 0 = leave out.
+        accuracy: Share of correct programs among those not masked; ``None`` if all are masked.
+        policy_kept: The group passed the policy's accuracy filter.
+        judge_kept: The group passed the reward model's accuracy filter.
+    """
+
+    correct: Floats
+    passes: Floats
+    rewards: Floats
+    policy: Floats
+    test_rewards: Floats
+    judge: Floats
+    accuracy: float | None
+    policy_kept: bool
+    judge_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTestQuality:
+    """How far generated tests can be trusted; the columns ``UT`` and ``detect`` of the paper's coding table.
+
+    Attributes:
+        tests: Tests of tasks with a correct program.
+        agree: Those that every correct program passes.
+        contested: Tests of tasks with a correct and a wrong program.
+        detect: Those that every correct program passes and every wrong one fails.
+    """
+
+    tests: int = 0
+    agree: int = 0
+    contested: int = 0
+    detect: int = 0
+
+    def __add__(self, other: UnitTestQuality) -> UnitTestQuality:
+        """The tests of both."""
+        return UnitTestQuality(
+            self.tests + other.tests,
+            self.agree + other.agree,
+            self.contested + other.contested,
+            self.detect + other.detect,
+        )
+
+    @property
+    def ut_rate(self) -> float | None:
+        """Share of tests that agree with all correct programs; ``None`` of nothing."""
+        return self.agree / self.tests if self.tests else None
+
+    @property
+    def detect_rate(self) -> float | None:
+        """Share of tests that also fail all wrong programs, where there are any; ``None`` of nothing."""
+        return self.detect / self.contested if self.contested else None
+
+
+def unit_test_feedback(
+    fractions: ArrayLike,
+    correct: ArrayLike,
+    passes: ArrayLike,
+    config: FeedbackConfig,
+    *,
+    readable: Sequence[bool] | None = None,
+) -> UnitTestFeedback:
+    """Advantages of the programs and the generated tests of one task, filters applied.
+
+    Args:
+        fractions: Shape (n,): share of the deciding tests each program passes, in [0, 1].
+        correct: Shape (n,): 1 if it passes all of them, 0 if not, NaN if the infrastructure failed.
+        passes: Shape (n, m): whether program i passes generated test k (1, 0, or NaN if unknown).
+        config: Uses ``outcome_weight``, ``lam`` (here the weight of the share of generated tests passed; published: 0),
+            ``std_floor``, ``policy_band``, ``judge_band`` and ``unparsable_reward``.
+        readable: Per test, False where the answer held no test: every program fails such a test, and
+            ``config.unparsable_reward`` takes the place of its reward unless that is ``None``.
+
+    Raises:
+        FeedbackError: Shapes or values that do not fit together.
+    """
+    right, runs = _checked(correct, passes)
+    shares = np.asarray(fractions, dtype=np.float64)
+    known = ~np.isnan(right)
+    if shares.shape != right.shape or not ((shares[known] >= 0) & (shares[known] <= 1)).all():
+        raise FeedbackError(f"fractions {shares.tolist()!r:.200}: give a share from 0 to 1 for each of {len(right)}")
+    rewards = program_rewards(shares, right, runs, lam=config.lam, outcome_weight=config.outcome_weight)
+    test_rewards = unit_test_rewards(right, runs)
+    if readable is not None:
+        if len(readable) != runs.shape[1]:
+            raise FeedbackError(f"readable has {len(readable)} entries for {runs.shape[1]} tests")
+        if config.unparsable_reward is not None:
+            test_rewards[~np.asarray(readable, dtype=bool) & ~np.isnan(test_rewards)] = config.unparsable_reward
+    accuracy = mean_of(right[known])
+    policy_kept, judge_kept = _inside(accuracy, config.policy_band), _inside(accuracy, config.judge_band)
+    return UnitTestFeedback(
+        correct=right,
+        passes=runs,
+        rewards=rewards,
+        policy=_standardised(rewards, config.std_floor if policy_kept else None),
+        test_rewards=test_rewards,
+        judge=_standardised(test_rewards, 0.0 if judge_kept else None),
+        accuracy=accuracy,
+        policy_kept=policy_kept,
+        judge_kept=judge_kept,
+    )
+
+
+def program_rewards(
+    fractions: Floats, correct: Floats, passes: Floats, *, lam: float = 0.0, outcome_weight: float = 1.0
+) -> Floats:
+    """``outcome_weight * fraction + lam * mean_k passes[i, k]``; NaN for a masked program.
+
+    Generated tests whose result is unknown have no part in the mean; without a known one the term is 0.
+    """
+    known = ~np.isnan(passes)
+    term = np.where(known, passes, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    rewards: Floats = np.where(np.isnan(correct), np.nan, outcome_weight * fractions + lam * term)
+    return rewards
+
+
+def unit_test_rewards(correct: ArrayLike, passes: ArrayLike) -> Floats:
+    """The reward of each generated test; see the module.
+
+    Args:
+        correct: Shape (n,): 1, 0, or NaN for a masked program.
+        passes: Shape (n, m): 1, 0 or NaN.
+
+    Returns:
+        Shape (m,): NaN where no program is correct, and for a test whose result on a program is unknown.
+
+    Raises:
+        FeedbackError: Shapes or values that do not fit together.
+    """
+    right, runs = _checked(correct, passes)
+    good, bad = runs[right == 1], runs[right == 0]
+    if not len(good):
+        return np.full(runs.shape[1], np.nan)
+    agrees = (good == 1).all(axis=0)
+    worth = np.where(agrees, (bad == 0).sum(axis=0), -(bad == 1).sum(axis=0)) if len(bad) else 2.0 * agrees - 1.0
+    rewards: Floats = np.where(_unknown(right, runs), np.nan, worth)
+    return rewards
+
+
+def unit_test_quality(groups: Iterable[tuple[ArrayLike, ArrayLike]]) -> UnitTestQuality:
+    """Count the generated tests of many tasks.
+
+    Args:
+        groups: ``correct`` and ``passes`` of each task, as for `unit_test_rewards`. Tests with an unknown result do
+            not count.
+
+    Raises:
+        FeedbackError: Shapes or values that do not fit together.
+    """
+    total = UnitTestQuality()
+    for correct, passes in groups:
+        right, runs = _checked(correct, passes)
+        if not (right == 1).any():
+            continue
+        known = ~_unknown(right, runs)
+        agrees = (runs[right == 1] == 1).all(axis=0) & known
+        catches = agrees & (runs[right == 0] == 0).all(axis=0)
+        tests, contested = int(known.sum()), bool((right == 0).any())
+        total += UnitTestQuality(
+            tests, int(agrees.sum()), tests if contested else 0, int(catches.sum()) if contested else 0
+        )
+    return total
+
+
+def _unknown(right: Floats, runs: Floats) -> NDArray[np.bool_]:
+    """The tests whose result on a program that counts is unknown."""
+    return np.asarray(np.isnan(runs[~np.isnan(right)]).any(axis=0), dtype=np.bool_)
+
+
+def _checked(correct: ArrayLike, passes: ArrayLike) -> tuple[Floats, Floats]:
+    try:
+        right, runs = np.asarray(correct, dtype=np.float64), np.asarray(passes, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FeedbackError(f"correct and passes must be numbers: {error}") from error
+    if right.ndim != 1 or runs.ndim != 2 or len(right) != len(runs):
+        raise FeedbackError(
+            f"correct has shape {right.shape} and passes {runs.shape}: expected (programs,) and (programs, tests)"
+        )
+    for name, values in (("correct", right), ("passes", runs)):
+        if not (np.isin(values, (0.0, 1.0)) | np.isnan(values)).all():
+            raise FeedbackError(f"{name}: every value must be 0, 1 or NaN (infrastructure failure)")
+    return right, runs
+
+
+def _standardised(rewards: Floats, floor: float | None) -> Floats:
+    """Rewards standardised over those that are known, 0 for the others; all 0 without a floor: nothing is learnt."""
+    advantages = np.zeros(len(rewards))
+    known = ~np.isnan(rewards)
+    if floor is not None and known.any():
+        values = rewards[known]
+        advantages[known] = standardise(values, float(values.mean()), float(values.std()), floor)
+    return advantages
+
+
+def _inside(accuracy: float | None, band: Band | None) -> bool:
+    return accuracy is not None and (band is None or band[0] <= accuracy <= band[1])

@@ -1,0 +1,66 @@
+"""What the stages of a run share: its settings, its folder, its models and its environments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+
+import rlanything_envs  # noqa: F401  (registers the environments)
+from rlanything_agents.config import RunConfig
+from rlanything_agents.dialect import Dialect, get_dialect
+from rlanything_agents.learners import Learners
+from rlanything_agents.progress import Reporter
+from rlanything_agents.review import Reviewer
+from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.seeds import seed_of
+from rlanything_agents.tasks import generate_tasks
+from rlanything_task_pools import Domain, Task, get_domain
+
+__all__ = ["RunParts"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """The parts of one run."""
+
+    config: RunConfig
+    folder: RunFolder
+    reporter: Reporter
+    domain: Domain
+    dialect: Dialect
+    learners: Learners
+    envs: list[gym.Env[Any, Any]]
+    reviewer: Reviewer[Any]
+
+    @classmethod
+    def assemble(cls, config: RunConfig, folder: RunFolder, reporter: Reporter) -> RunParts:
+        """Make the parts.
+
+        Raises:
+            UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
+            ValueError: The domain refuses its knobs or operators (before anything has taken time).
+        """
+        domain, dialect = get_domain(config.domain), get_dialect(config.domain)
+        settings = [(config.warm_start.knobs, "train"), (config.curriculum.knobs, "train")]
+        settings += [(config.evaluation.knobs, split) for split in config.evaluation.panels]
+        for mixture, split in settings:
+            for part in mixture:
+                domain.generate(0, split=split, **part.knobs)
+        if config.curriculum.operators is not None:
+            domain.with_operators(config.curriculum.operators)
+        arguments = {**dialect.environment, **(config.environment or {})}
+        lanes = config.rollout.tasks * config.rollout.rollouts
+        envs = [gym.make(domain.env_id, disable_env_checker=True, **arguments) for _ in range(lanes)]
+        learners = Learners(config, dialect)
+        return cls(config, folder, reporter, domain, dialect, learners, envs, dialect.reviewer(config, learners))
+
+    def seed(self, *path: str | int) -> int:
+        """The run's seed for a purpose."""
+        return seed_of(self.config.seed, *path)
+
+    def train_tasks(self, purpose: str, count: int) -> list[Task]:
+        """Training tasks for a purpose: ``pool``, or lessons of the warm start."""
+        mixture = (self.config.curriculum if purpose == "pool" else self.config.warm_start).knobs
+        return generate_tasks(self.domain, "train", [self.seed(purpose, number) for number in range(count)], mixture)

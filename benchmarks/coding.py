@@ -1,0 +1,206 @@
+"""Speed of the judge, next to what it replaces, in the same run.
+
+``python -m benchmarks.coding`` prints a table. Every round measures every judge on the same programs, in an
+order that changes from round to round, so all of them meet the same machine; figures are medians over the
+rounds, ratios medians of each round's ratio. Nothing is taken from a cache. Tests a second are by the clock and
+want a quiet machine; processor time, of this process and all its descendants, hardly minds a busy one.
+
+The baselines are written here: a forked process for each test that redirects the streams and calls `exec`, as
+published reinforcement-learning code does, and a fresh interpreter (``python -I -S``) for each test. Neither of
+them protects anything.
+"""
+
+import argparse
+import contextlib
+import io
+import multiprocessing
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from rlanything_verifiers.coding import Job, Sandbox, judge_many
+from rlanything_verifiers.coding.sandbox import available_tiers
+
+PROGRAM = """\
+from collections import defaultdict
+n, *numbers = map(int, open(0).read().split())
+count = defaultdict(int)
+for number in numbers[:n]:
+    count[number % 3] += number
+print(*(count[i] for i in range(3)))
+# {}
+"""
+
+#: Ratios of tests a second, printed beside what was measured: first name over second name.
+TARGETS = (
+    ("judge, 1 worker", "forked exec, 1 at a time", 3.0),
+    ("judge, 2 workers", "forked exec, 2 at a time", 3.0),
+    ("judge, 1 worker", "python -I -S, 1 at a time", 5.0),
+    ("judge, 2 workers", "python -I -S, 2 at a time", 5.0),
+    ("judge, 2 workers", "judge, 1 worker", 1.8),
+    ("judge, 1 worker", "judge, 1 worker, tier none", 0.85),  # all layers together cost 15 % at most
+)
+
+Tests = list[tuple[str, str]]
+Side = Callable[[Sequence[str], Tests], int]
+
+
+def make_tests(count: int) -> Tests:
+    """Inputs of eight numbers and a count, as a small contest test."""
+    tests = []
+    for i in range(count):
+        numbers = [(i * 37 + j * 101) % 1000 for j in range(8)]
+        sums = [sum(number for number in numbers if number % 3 == rest) for rest in range(3)]
+        tests.append((f"8\n{' '.join(map(str, numbers))}\n", f"{sums[0]} {sums[1]} {sums[2]}\n"))
+    return tests
+
+
+def ours(sandbox: Sandbox) -> Side:
+    def side(programs: Sequence[str], tests: Tests) -> int:
+        jobs = [Job(program, tests) for program in programs]
+        return sum(judgement.passed for judgement in judge_many(jobs, sandbox=sandbox, cache=False))
+
+    return side
+
+
+def _exec_into(program: str, stdin: str, results: "multiprocessing.Queue[str]") -> None:
+    sys.stdin = io.StringIO(stdin)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            exec(program, {"__name__": "__main__", "open": lambda _: sys.stdin})
+        except BaseException as error:
+            print(f"error: {error}")
+    results.put(out.getvalue())
+
+
+def forked_exec(at_once: int) -> Side:
+    """A process for each test, `at_once` of them side by side, each with a queue for its output."""
+    fork = multiprocessing.get_context("fork")
+
+    def side(programs: Sequence[str], tests: Tests) -> int:
+        passed = 0
+        for program in programs:
+            right = 0
+            for first in range(0, len(tests), at_once):
+                running = []
+                for stdin, expected in tests[first : first + at_once]:
+                    results = fork.Queue()
+                    process = fork.Process(target=_exec_into, args=(program, stdin, results))
+                    process.start()
+                    running.append((process, results, expected))
+                for process, results, expected in running:
+                    process.join(10)
+                    right += results.get(timeout=10).split() == expected.split()
+                    results.close()
+            passed += right == len(tests)
+        return passed
+
+    return side
+
+
+def fresh_interpreter(at_once: int) -> Side:
+    """A ``python -I -S`` for each test, `at_once` of them side by side."""
+
+    def one(program: str, test: tuple[str, str]) -> bool:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", program],
+            input=test[0],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+        return done.stdout.split() == test[1].split()
+
+    def side(programs: Sequence[str], tests: Tests) -> int:
+        with ThreadPoolExecutor(at_once) as threads:
+            return sum(all(threads.map(lambda test, p=program: one(p, test), tests)) for program in programs)
+
+    return side
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and all its descendants, the ended ones included; Linux only."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            fields = stat.read_text().rpartition(")")[2].split()
+            pid = int(stat.parent.name)
+            parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(sides: dict[str, Side], programs: int, tests: Tests, rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Seconds on the clock and of processor time for a test, of each side in each round.
+
+    Raises:
+        RuntimeError: a side found a correct program wrong.
+    """
+    costs: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    names = list(sides)
+    for turn in range(rounds + 1):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            batch = [PROGRAM.format(f"{turn} {i}") for i in range(programs if turn else 2)]
+            used, begin = processor_seconds(), perf_counter()
+            passed = sides[name](batch, tests)
+            seconds, used = perf_counter() - begin, processor_seconds() - used
+            if passed != len(batch):
+                raise RuntimeError(f"{name}: {len(batch) - passed} of {len(batch)} correct programs failed")
+            if turn:  # the first turn warms up
+                costs[name].append((seconds / len(batch) / len(tests), used / len(batch) / len(tests)))
+    return costs
+
+
+def report(costs: dict[str, list[tuple[float, float]]]) -> None:
+    print(f"{'':32}{'tests/s':>10}{'lowest':>10}{'highest':>10}{'CPU ms a test':>16}")
+    for name, values in costs.items():
+        speeds = [1 / seconds for seconds, _ in values]
+        used = 1e3 * median(cpu for _, cpu in values)
+        print(f"{name:32}{median(speeds):10,.0f}{min(speeds):10,.0f}{max(speeds):10,.0f}{used:16.2f}")
+    print(f"\n{'ratio of tests/s':58}{'median':>8}{'lowest':>8}{'by CPU':>8}   target")
+    for name, other, target in TARGETS:
+        if name in costs and other in costs:
+            pairs = list(zip(costs[name], costs[other], strict=True))
+            ratios = [theirs / ours for (ours, _), (theirs, _) in pairs]
+            by_cpu = median(theirs / ours for (_, ours), (_, theirs) in pairs if ours)
+            print(f"{f'{name} / {other}':58}{median(ratios):8.2f}{min(ratios):8.2f}{by_cpu:8.2f}   at least {target}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=int, default=20, help="programs a round and judge")
+    parser.add_argument("--tests", type=int, default=20, help="tests a program")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    tiers = available_tiers()
+    pools = {f"judge, {n} worker{'s' * (n > 1)}": Sandbox(n, allow_unsafe=True) for n in (1, 2)}
+    best = pools["judge, 1 worker"].tier
+    pools |= {f"judge, 1 worker, tier {t}": Sandbox(1, tier=t, allow_unsafe=True) for t in tiers if t != best}
+    sides = {name: ours(pool) for name, pool in pools.items()}
+    for at_once in (1, 2):
+        sides[f"forked exec, {at_once} at a time"] = forked_exec(at_once)
+        sides[f"python -I -S, {at_once} at a time"] = fresh_interpreter(at_once)
+    print(
+        f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores, tier {best} "
+        f"unless said otherwise; {args.rounds} rounds of {args.programs} programs with {args.tests} tests\n"
+    )
+    try:
+        report(measure(sides, args.programs, make_tests(args.tests), args.rounds))
+    finally:
+        for pool in pools.values():
+            pool.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Coding: write programs, try them, submit them to hidden tests."""

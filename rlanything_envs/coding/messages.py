@@ -1,0 +1,133 @@
+"""What the environment tells the agent. Nothing here is given a hidden test."""
+
+import re
+from collections.abc import Sequence
+
+from rlanything_task_pools.coding import Payload
+from rlanything_verifiers.coding import Judgement, Run, Verdict
+
+MAX_OBSERVATION_LENGTH = 131_072
+"""In code points; statements are at most 60,000, and everything else is shortened to below that."""
+
+_MOST_SAMPLES = 5  # shown in the first message; TEST runs all of them
+_SAMPLE_LENGTH = 2_000  # characters shown of each text of a sample
+_OUTPUT_LENGTH = 4_000  # characters shown of what a program prints
+_ERROR_LENGTH = 2_000
+_TABLE_LENGTH = 8_000
+
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,16}\b")
+
+_VERDICTS: dict[Verdict, str] = {
+    "AC": "accepted",
+    "WA": "wrong answer",
+    "TLE": "over the limit of processor time",
+    "TLE_WALL": "took too long without computing",
+    "MLE": "out of memory",
+    "OLE": "printed too much",
+    "RE": "runtime error",
+    "CE": "not valid Python",
+    "IE": "the judge failed",
+}
+
+MANUAL = """\
+Send one action a message: a line with the action word, then your program in a fenced block.
+- RUN: run the program on an input of yours, given in a second block marked stdin.
+- TEST: judge the program on the samples.
+- SUBMIT: judge the program on the hidden tests; this ends the task.
+- GIVE_UP: end the task without a program.
+For example:
+TEST
+```python
+print(sum(map(int, input().split())))
+```"""
+
+MANUAL_OF_ONE_TURN = """\
+You have one message: write SUBMIT on a line of its own, then your program in a fenced block.
+SUBMIT
+```python
+print(sum(map(int, input().split())))
+```"""
+
+
+FAILED = "The judge failed: this is not the program's fault, and the task counts for nothing."
+GAVE_UP = "GIVE_UP: the task is over."
+NO_SAMPLES = "TEST: this task has no samples; RUN your program on an input of yours, or SUBMIT it."
+
+
+def opening(problem: Payload, turns: int) -> str:
+    """The first message: statement, samples, limits and how to act."""
+    parts = [shorten(problem.statement, MAX_OBSERVATION_LENGTH // 2)]
+    for number, test in enumerate(problem.public[:_MOST_SAMPLES], 1):
+        parts.append(
+            f"Sample {number}\nInput:\n{shorten(test.stdin, _SAMPLE_LENGTH).rstrip()}\n"
+            f"Output:\n{shorten(test.stdout, _SAMPLE_LENGTH).rstrip()}"
+        )
+    if (more := len(problem.public) - _MOST_SAMPLES) > 0:
+        parts.append(f"{more} more samples are not shown.")
+    if problem.entry_point is None:
+        what = "Write a Python 3 program that reads standard input and writes standard output."
+    else:
+        what = (
+            f"Write the Python 3 function {problem.entry_point}. "
+            "Inputs are JSON lists of its arguments, outputs JSON of its result."
+        )
+    limits = problem.limits
+    parts.append(
+        f"{what} Limits for each test: {limits.cpu:g} s of processor time, {limits.memory >> 20} MiB of memory."
+    )
+    parts.append(MANUAL_OF_ONE_TURN if turns == 1 else f"{MANUAL}\n{turns_left(turns)}")
+    return "\n\n".join(parts)
+
+
+def turns_left(turns: int) -> str:
+    """How long the agent may still go on."""
+    return "This was the last turn." if turns == 0 else f"Turns left: {turns}."
+
+
+def unreadable(reason: str) -> str:
+    """The answer to what is no action."""
+    return f"No action was taken: {reason}."
+
+
+def ran(run: Run) -> str:
+    """What a program did on the agent's own input."""
+    lines = [f"RUN: {'finished' if run.status == 'OK' else _VERDICTS[run.status]}."]
+    if run.status == "CE":
+        return "\n".join([*lines, shorten(run.detail, _ERROR_LENGTH)])
+    lines += ["Output:", _shown(run.stdout, _OUTPUT_LENGTH) or "(nothing)"]
+    if error := _shown(run.stderr, _ERROR_LENGTH):
+        lines += ["Errors:", error]
+    return "\n".join(lines)
+
+
+def tested(judgement: Judgement) -> str:
+    """The verdicts on the samples, with reasons as far as these are the same each time."""
+    lines = [f"TEST: {judgement.verdicts.count('AC')} of {len(judgement.verdicts)} samples accepted."]
+    for number, (verdict, reason) in enumerate(zip(judgement.verdicts, judgement.details, strict=True), 1):
+        why = f" ({_masked(reason)})" if reason and verdict in ("WA", "RE", "CE") else ""
+        lines.append(f"Sample {number}: {_VERDICTS[verdict]}{why}")
+    return shorten("\n".join(lines), _TABLE_LENGTH)
+
+
+def submitted(verdicts: Sequence[Verdict]) -> str:
+    """The verdicts on the hidden tests, counted."""
+    counts = {verdict: verdicts.count(verdict) for verdict in _VERDICTS if verdict in verdicts}
+    listed = ", ".join(f"{number} {_VERDICTS[verdict]}" for verdict, number in counts.items())
+    return f"SUBMIT: {verdicts.count('AC')} of {len(verdicts)} hidden tests accepted: {listed}."
+
+
+def shorten(text: str, length: int) -> str:
+    """A text of at most `length` characters and a remark: of a longer one the beginning and the end."""
+    if len(text) <= length:
+        return text
+    half = length // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
+def _shown(output: bytes, length: int) -> str:
+    return shorten(_masked(output.decode(errors="replace")), length).strip("\n")
+
+
+def _masked(text: str) -> str:
+    """A text without the addresses Python writes into ``<object at 0x7f...>``: they differ from run to run."""
+    return _ADDRESS.sub("at 0x...", text)

@@ -1,0 +1,61 @@
+"""Rewrites that a curriculum asks for, and those for which nobody has to be asked: the way back."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlanything_envs.curriculum.acceptance import Tally
+from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
+from rlanything_task_pools import Rejection, Task
+from rlanything_task_pools.task import Direction, Rewrite
+
+logger = logging.getLogger(__name__)
+
+Critique = str | Callable[[], str]
+"""A summary of episodes for the rewriter, or how to make it: called only if there is a rewrite to ask for."""
+
+AUTHOR = "curriculum"
+"""Author of the rewrites that lead back to a task the slot had before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A rewrite that was asked for."""
+
+    slot: int
+    task: Task
+    direction: Direction
+    tally: Tally
+    tried: frozenset[str]
+    critique: Critique
+    seed: tuple[int, int, int]
+
+    def grant(self, rewriter: Rewriter) -> Rewriting:
+        """Ask the rewriter; what it breaks on is a rejection, since no episode may die of it."""
+        failures: list[Rejection] = []
+        critique = ""
+        try:
+            critique = self.critique if isinstance(self.critique, str) else self.critique()
+        except Exception as error:
+            failures.append(self._failure("critique-error", error))
+        try:
+            request = Request(self.task, self.direction, self.tally.accuracy, self.tried, critique)
+            result = rewriter.rewrite(request, np.random.default_rng(self.seed))
+            if not isinstance(result, Rewriting):
+                raise TypeError(f"rewrite() returned {type(result).__name__}, not Rewriting")
+        except Exception as error:
+            return Rewriting(None, (*failures, self._failure("rewriter-error", error)))
+        return Rewriting(result.candidate, (*failures, *result.rejections))
+
+    def _failure(self, reason: str, error: Exception) -> Rejection:
+        logger.warning("%s on task %s", reason, self.task.id, exc_info=True)
+        return Rejection(reason=reason, detail=f"{type(error).__name__}: {error}"[:500])
+
+
+def again(task: Task, active: Task) -> Task:
+    """A task that the slot had before, as a harder rewrite of its active one; the domain's own record stays."""
+    change = task.rewrite.change if task.rewrite is not None else {"root": task.id}
+    rewrite = Rewrite(direction="harder", author=AUTHOR, change=change)
+    return task.model_copy(update={"parent": active.id, "root": task.root or task.id, "rewrite": rewrite})

@@ -1,0 +1,120 @@
+"""Where an environment's tasks come from, whatever the domain: drawn by chance, or found by id."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from rlanything_envs.errors import UnknownTask
+from rlanything_task_pools import Domain, Task, TaskPool
+
+_REMEMBERED = 1024  # generated tasks that can be asked for again by id
+
+
+class TaskSource(Protocol):
+    """A set of tasks to draw from."""
+
+    def draw(self, rng: np.random.Generator) -> Task:
+        """A task by chance; all chance is from `rng`."""
+        ...
+
+    def find(self, task_id: str) -> Task:
+        """The task of an id.
+
+        Raises:
+            UnknownTask: there is none.
+        """
+        ...
+
+
+class GivenTasks:
+    """A fixed list of tasks.
+
+    Raises:
+        ValueError: the list is empty.
+    """
+
+    def __init__(self, tasks: Iterable[Task | Mapping[str, Any]]) -> None:
+        self._tasks = [task if isinstance(task, Task) else Task.from_dict(task) for task in tasks]
+        if not self._tasks:
+            raise ValueError("tasks= is empty; give at least one task, or leave it out")
+        self._by_id = {task.id: task for task in self._tasks}
+
+    def draw(self, rng: np.random.Generator) -> Task:
+        """One of the tasks, uniformly."""
+        return self._tasks[int(rng.integers(len(self._tasks)))]
+
+    def find(self, task_id: str) -> Task:
+        """The task of an id."""
+        if task_id not in self._by_id:
+            raise UnknownTask(f"no task {task_id!r} among the {len(self._by_id)} tasks of this environment")
+        return self._by_id[task_id]
+
+
+class PoolTasks:
+    """The active tasks of a pool, as they are at each draw; by id, every task the pool ever had.
+
+    Args:
+        pool: the pool or its path.
+
+    Raises:
+        PoolMissing, PoolVersionError: the path is not that of a pool.
+    """
+
+    def __init__(self, pool: TaskPool | str | os.PathLike[str]) -> None:
+        self._pool = pool if isinstance(pool, TaskPool) else TaskPool.open(pool)
+        self._slots = self._pool.slots
+
+    def draw(self, rng: np.random.Generator) -> Task:
+        """The active task of a random slot."""
+        return self._pool.active(self._slots[int(rng.integers(len(self._slots)))])
+
+    def find(self, task_id: str) -> Task:
+        """The task of an id."""
+        return self._pool.task(task_id)
+
+
+class GeneratedTasks:
+    """Tasks of a domain's generator, a fresh seed for each; the last 1,024 are remembered.
+
+    Args:
+        domain: whose tasks.
+        split: the generator's split.
+        knobs: further arguments of the generator.
+    """
+
+    def __init__(self, domain: Domain, split: str, knobs: Mapping[str, Any] | None = None) -> None:
+        self._domain = domain
+        self._split = split
+        self._knobs = dict(knobs or {})
+        self._drawn: OrderedDict[str, Task] = OrderedDict()
+
+    def draw(self, rng: np.random.Generator) -> Task:
+        """The task of a random seed."""
+        task = self._domain.generate(int(rng.integers(2**31)), split=self._split, **self._knobs)
+        self._drawn[task.id] = task
+        if len(self._drawn) > _REMEMBERED:
+            self._drawn.popitem(last=False)
+        return task
+
+    def find(self, task_id: str) -> Task:
+        """A task drawn before."""
+        if task_id not in self._drawn:
+            raise UnknownTask(
+                f"no task {task_id!r} among the last {_REMEMBERED} that were generated here; "
+                "pass the Task itself, or make the environment with tasks=[...]"
+            )
+        return self._drawn[task_id]
+
+
+Tasks = TaskSource | TaskPool | str | os.PathLike[str] | Iterable[Task | Mapping[str, Any]]
+"""What an environment takes for its tasks: a source, a pool or the path of one, or the tasks themselves."""
+
+
+def source_of(tasks: Tasks) -> TaskSource:
+    """The source of what an environment was given for its tasks."""
+    if isinstance(tasks, TaskPool | str | os.PathLike):
+        return PoolTasks(tasks)
+    return GivenTasks(tasks) if isinstance(tasks, Iterable) else tasks

@@ -1,0 +1,40 @@
+"""Coding tasks: generated from families of problems, imported, rewritten in a direction, proved by running programs.
+
+```python
+from rlanything_task_pools.coding import DOMAIN, read_payload
+
+task = DOMAIN.generate(0)
+print(read_payload(task.payload).statement)
+```
+"""
+
+from rlanything_task_pools.coding.describe import pass_rates
+from rlanything_task_pools.coding.domain import DOMAIN, CodingDomain
+from rlanything_task_pools.coding.draft import ImportFormatError
+from rlanything_task_pools.coding.families import FAMILIES
+from rlanything_task_pools.coding.generate import HELD_OUT, SPLITS, KnobError, Knobs, generate
+from rlanything_task_pools.coding.importing import Imported, Rejected, import_tasks, load
+from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, TaskLimits, make_task, read_payload
+
+__all__ = [
+    "DOMAIN",
+    "FAMILIES",
+    "HELD_OUT",
+    "SPLITS",
+    "CodingDomain",
+    "CodingTaskError",
+    "Example",
+    "ImportFormatError",
+    "Imported",
+    "KnobError",
+    "Knobs",
+    "Payload",
+    "Rejected",
+    "TaskLimits",
+    "generate",
+    "import_tasks",
+    "load",
+    "make_task",
+    "pass_rates",
+    "read_payload",
+]

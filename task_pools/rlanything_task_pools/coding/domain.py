@@ -1,0 +1,91 @@
+"""The coding domain object: what `rlanything_task_pools.get_domain` gives for ``coding``."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rlanything_task_pools.coding import generate, rewrite, screen
+from rlanything_task_pools.coding.describe import describe
+from rlanything_task_pools.coding.importing import load
+from rlanything_task_pools.task import Direction, Rejection, Task
+
+
+class CodingDomain:
+    """Programming problems judged by hidden tests; see `Domain` for what the methods promise.
+
+    Args:
+        operators: Ways to rewrite a task: ``knob`` (one knob of a generated task, needs no language model),
+            ``statement`` (another problem near it, by a language model).
+        allow_unsafe: Run programs even where this machine has no safe sandbox.
+
+    Raises:
+        UnknownOperator: There is no operator of a name.
+    """
+
+    name = "coding"
+    env_id = "RLAnything/Coding-v0"
+
+    def __init__(self, operators: Iterable[str] = rewrite.OPERATORS, *, allow_unsafe: bool = False) -> None:
+        self.operators = rewrite.check_operators(operators)
+        self.allow_unsafe = allow_unsafe
+
+    def with_operators(self, names: Iterable[str]) -> "CodingDomain":
+        """The same domain with other rewrite operators."""
+        return CodingDomain(names, allow_unsafe=self.allow_unsafe)
+
+    def generate(self, seed: int, split: str = "train", **knobs: Any) -> Task:
+        """The task of a seed; the knobs are those of `Knobs`.
+
+        Raises:
+            KnobError: A knob has a value that cannot be.
+        """
+        return generate.generate(seed, split, allow_unsafe=self.allow_unsafe, **knobs)
+
+    def describe(self, task: Task) -> str:
+        """Root and current statement, examples, knobs and a correct program, for a rewriter's prompt."""
+        return describe(task)
+
+    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
+        """Each knob moved one level in the direction, in random order; nothing for a task without knobs."""
+        return rewrite.propose(task, direction, rng, self.operators)
+
+    def proposal_schema(self, task: Task) -> dict[str, Any]:
+        """JSON schema of a rewrite by the enabled operators."""
+        return rewrite.proposal_schema(task, self.operators)
+
+    def validate(
+        self,
+        task: Task,
+        proposal: Mapping[str, Any],
+        *,
+        direction: Direction,
+        author: str,
+        critique: str = "",
+    ) -> Task | Rejection:
+        """The proposed rewrite as a proved task, or the reason why it is none."""
+        return rewrite.validate(
+            task,
+            proposal,
+            direction=direction,
+            author=author,
+            critique=critique,
+            operators=self.operators,
+            allow_unsafe=self.allow_unsafe,
+        )
+
+    def verify(self, task: Task) -> str | None:
+        """Run the program of the proof, and the wrong ones, on all tests."""
+        return screen.flaw(task, allow_unsafe=self.allow_unsafe)
+
+    def load(self, source: str | os.PathLike[str]) -> Task:
+        """The task of a file or folder of any format that can be imported; ``#3`` after a file names its third row.
+
+        Raises:
+            ImportFormatError: It is not such a file, holds several tasks, or its task is malformed.
+        """
+        return load(source, allow_unsafe=self.allow_unsafe)
+
+
+DOMAIN = CodingDomain()

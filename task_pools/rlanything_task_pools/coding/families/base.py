@@ -1,0 +1,56 @@
+"""What a family of problems is: knobs, and a maker of a statement with programs that solve it or nearly do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlanything_task_pools.dice import Dice
+
+Level = int | str | bool
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One way in which the problems of a family get harder."""
+
+    name: str
+    levels: tuple[Level, ...]
+    """Values from easy to hard."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem: what is asked, programs that answer it in two ways, and programs that nearly do.
+
+    All programs are Python sources that read stdin and write stdout.
+    """
+
+    title: str
+    statement: str
+    """Complete: story, input format, output format, constraints."""
+    reference: str
+    """Solves every input of the constraints well within the limits."""
+    brute: str
+    """Solves small inputs by another algorithm, so that the two do not share a mistake."""
+    mutants: tuple[str, ...]
+    """Three or more plausible wrong programs; the hidden tests of a task fail each of them."""
+    small: Callable[[Dice], str]
+    """A random small input that `brute` can solve."""
+    full: Callable[[Dice], str]
+    """A random input of the size of the knobs."""
+    edges: tuple[str, ...] = ()
+    """Fixed inputs worth a test, small enough for `brute`."""
+    checker: Mapping[str, Any] = field(default_factory=lambda: {"kind": "tokens"})
+    """How outputs are compared, as `rlanything_verifiers.coding` reads it."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A maker of problems of one kind."""
+
+    name: str
+    summary: str
+    """What the problems ask, in a line."""
+    knobs: tuple[Knob, ...]
+    make: Callable[[Dice, Mapping[str, Any]], Problem]
+    """A problem from draws and a level for each knob: the same from the same draws, on every machine."""

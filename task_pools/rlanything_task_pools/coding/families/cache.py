@@ -1,0 +1,162 @@
+"""Family: a cache that drops entries by a rule when it is full, or when they are old."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, line, page, statement, swap, when
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+# Which entry is dropped: text, and what is least for it, in the reference and in the brute force.
+POLICIES = {
+    "first": ("whose key has been in the cache longest", "entries[k][1]", "e['born']"),
+    "unused": ("that was used least recently", "entries[k][2]", "e['uses'][-1]"),
+    "rarest": (
+        "with the fewest uses, and of several such entries the one used least recently",
+        "(entries[k][3], entries[k][2])",
+        "(len(e['uses']), e['uses'][-1])",
+    ),
+}
+# Per further command: arguments, text, and code.
+COMMANDS = {
+    "del": (
+        " k",
+        "drop the entry of k, if any",
+        "entries.pop(args[0], None)",
+        "cache = [e for e in cache if e['key'] != k]",
+    ),
+    "size": ("", "print the number of entries in the cache", "print(len(entries))", "print(sum(1 for e in cache))"),
+    "keys": (
+        "",
+        "print the keys in the cache in increasing order, or EMPTY",
+        "print(*(sorted(entries) or ['EMPTY']))",
+        "print(' '.join(map(str, sorted(e['key'] for e in cache))) if cache else 'EMPTY')",
+    ),
+}
+
+REFERENCE = """
+import sys
+lines = sys.stdin.read().splitlines()
+room, n = map(int, lines[0].split())
+entries = {}
+for now in range(1, n + 1):
+    op, *args = lines[now].split()
+    args = [int(x) for x in args]
+    for k in [k for k in entries if entries[k][4] + @life@ < now]:
+        del entries[k]
+    if op == "get":
+        print(entries[args[0]][0] if args[0] in entries else -1)
+        if args[0] in entries:
+            entries[args[0]][2] = now
+            entries[args[0]][3] += 1
+    elif op == "put":
+        if args[0] in entries:
+            value, born, used, uses, put = entries[args[0]]
+            entries[args[0]] = [args[1], born, now, uses + 1, now]
+        else:
+            if len(entries) == room:
+                del entries[min(entries, key=lambda k: @least@)]
+            entries[args[0]] = [args[1], now, now, 1, now]
+    @others@
+"""
+
+BRUTE = """
+room, n = map(int, input().split())
+cache = []
+for now in range(1, n + 1):
+    op, *rest = input().split()
+    k, v = (list(map(int, rest)) + [0, 0])[:2]
+    cache = [e for e in cache if now - e["put"] <= @life@]
+    found = [e for e in cache if e["key"] == k]
+    if op in ("get", "put"):
+        for e in found:
+            e["uses"].append(now)
+    if op == "get":
+        print(found[0]["value"] if found else -1)
+    if op == "put" and found:
+        found[0].update(value=v, put=now)
+    if op == "put" and not found:
+        if len(cache) >= room:
+            cache.sort(key=lambda e: @least@)
+            cache.pop(0)
+        cache.append({"key": k, "value": v, "born": now, "put": now, "uses": [now]})
+    @others@
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    policy, ages, size = knobs["policy"], knobs["ages"], knobs["size"]
+    life = between(dice, 6, 15) if ages else 10**9
+    others = choose(dice, list(COMMANDS), knobs["commands"])
+
+    def program(template: str, column: int) -> str:
+        code = dispatch({op: COMMANDS[op][column] for op in others})
+        return fill(template, life=life, least=POLICIES[policy][column - 1], others=code)
+
+    reference = program(REFERENCE, 2)
+    other = {"first": "unused", "unused": "first", "rarest": "unused"}[policy]
+    mutants = [
+        swap(reference, POLICIES[policy][1], POLICIES[other][1]),
+        swap(reference, "len(entries) == room", "len(entries) > room"),
+        swap(reference, "now, uses + 1, now]", "now, 1, now]") if policy == "rarest" else
+        swap(reference, "[args[1], born, now", "[args[1], now, used"),
+    ]  # fmt: skip
+    if ages:
+        mutants.append(swap(reference, f"+ {life} < now", f"+ {life} <= now"))
+        mutants.append(swap(reference, "uses + 1, now]", "uses + 1, put]"))
+    task = (
+        "A cache has room for c entries; an entry is a key with a value. It is empty at the start.",
+        "It gets n commands, the first at time 1, the next at time 2 and so on:",
+        "put k v: if k is in the cache, its value becomes v; else an entry of k with value v is put in, before which "
+        "another entry is dropped if the cache is full",
+        "get k: print the value of k, or -1 if k is not in the cache",
+        *(f"{op}{COMMANDS[op][0]}: {COMMANDS[op][1]}" for op in others),
+        f"The entry dropped when the cache is full is the one {POLICIES[policy][0]}.",
+        when(
+            policy != "first", "Each put of a key, the first included, and each get that finds the key uses its entry."
+        ),
+        when(
+            ages,
+            f"An entry whose last put was at time t leaves the cache just before the command at time t + {life + 1}.",
+        ),
+    )
+
+    def draw(dice: Dice, n: int) -> str:
+        n = between(dice, max(4, n // 2), n)
+        room = between(dice, 2, 3 if n < 30 else dice.pick((3, 6)))
+        weights = {"put": 5.0, "get": 5.0} | dict.fromkeys(others, 1.0)
+        rows = []
+        for i in range(n):
+            op, key = dice.weighted(weights) if i < n - 1 else "get", between(dice, 1, room + dice.pick((1, 2)))
+            rows.append(line([op, *{"put": (key, between(dice, 1, 99)), "get": (key,), "del": (key,)}.get(op, ())]))
+        return page(f"{room} {n}", *rows)
+
+    return Problem(
+        title="A cache",
+        statement=statement(
+            task,
+            ("The first line: c and n. Then n lines with a command each; the last one is a get.",),
+            "The printed lines.",
+            (f"1 <= c <= 6; 1 <= n <= {size}; 1 <= k <= 9; 1 <= v <= 99",),
+        ),
+        reference=reference,
+        brute=program(BRUTE, 3),
+        mutants=tuple(mutants),
+        small=lambda dice: draw(dice, 20),
+        full=lambda dice: draw(dice, size),
+        edges=(page("1 1", "get 5"), page("1 4", "put 1 7", "put 2 8", "get 1", "get 2")),
+    )
+
+
+FAMILY = Family(
+    "cache",
+    "Simulate a cache with a rule for what to drop.",
+    (
+        Knob("size", (40, 120, 400)),
+        Knob("policy", ("first", "unused", "rarest")),
+        Knob("commands", (1, 2, 3)),
+        Knob("ages", OFF_ON),
+    ),
+    _make,
+)

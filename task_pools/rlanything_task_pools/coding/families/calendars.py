@@ -1,0 +1,152 @@
+"""Family: dates of our calendar or of a strange one, so many days later or so many days apart."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, integers, line, page, statement, swap
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+OURS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+FORMATS = {
+    "y, m, d": ("year", "month", "day"),
+    "d, m, y": ("day", "month", "year"),
+    "m, d, y": ("month", "day", "year"),
+}
+
+HEAD = """
+MONTHS = @months@
+def leap(y):
+    return y % @a@ == 0 and (y % @b@ != 0 or y % @c@ == 0)
+"""
+REFERENCE = """
+def before(y):
+    return (y - 1) * sum(MONTHS) + (y - 1) // @a@ - (y - 1) // @b@ + (y - 1) // @c@
+def number(date):
+    @fields@ = map(int, date.split("@mark@"))
+    return before(y) + sum(MONTHS[: m - 1]) + d + (m > @month@ and leap(y))
+def date(days):
+    low, high = 1, days
+    while low < high:
+        y = (low + high + 1) // 2
+        low, high = (y, high) if before(y) < days else (low, y - 1)
+    days -= before(low)
+    for m, length in enumerate(MONTHS, 1):
+        length += m == @month@ and leap(low)
+        if days <= length:
+            y, d = low, days
+            return f"@shown@"
+        days -= length
+"""
+BRUTE = """
+def following(date):
+    @fields@ = map(int, date.split("@mark@"))
+    if d < MONTHS[m - 1] + (m == @month@ and leap(y)):
+        d += 1
+    else:
+        y, m, d = (y, m + 1, 1) if m < len(MONTHS) else (y + 1, 1, 1)
+    return f"@shown@"
+"""
+# What is asked: text, the reference's and the brute force's way.
+QUESTIONS = {
+    "later": (
+        "Each line has a date and a number k. Print the date k days later.",
+        "print(date(number(a) + int(b)))",
+        "for _ in range(int(b)):\n    a = following(a)\nprint(a)",
+    ),
+    "apart": (
+        "Each line has two dates. Print how many days the second one is after the first; it is not before the first.",
+        "print(number(b) - number(a))",
+        "days = 0\nwhile a != b:\n    a, days = following(a), days + 1\nprint(days)",
+    ),
+    "week": (
+        "Each line has a date and a number k. The weeks have @week@ days, and the first day of year 1 was day 1 of a "
+        "week. Print the day of the week, from 1 to @week@, that is k days later than the date.",
+        "print((number(a) + int(b) - 1) % @week@ + 1)",
+        'days, day = int(b), "1@mark@1@mark@1"\nwhile day != a:\n    day, days = following(day), days + 1\n'
+        "print(1 + days % @week@)",
+    ),
+}
+RUN = """
+for _ in range(int(input())):
+    a, b = input().split()
+    @answer@
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    strange, ask, most = knobs["strange"], dice.pick(list(QUESTIONS)), knobs["most"]
+    lengths = tuple(integers(dice, between(dice, 3, 9), 9, 40))
+    rule = (between(dice, 2, 6), between(dice, 2, 5), between(dice, 2, 4))
+    leap_month, week = between(dice, 1, len(lengths) - 1), between(dice, 4, 10)
+    months, month = (lengths, leap_month) if strange else (OURS, 2)
+    a, b, c = (rule[0], rule[0] * rule[1], rule[0] * rule[1] * rule[2]) if strange else (4, 100, 400)
+    names: dict[str, object] = {
+        "months": months,
+        "month": month,
+        "a": a,
+        "b": b,
+        "c": c,
+        "week": week if strange else 7,
+    }
+    fields, mark = dice.pick(list(FORMATS)), dice.pick("-/.")
+    shown = mark.join(f"{{{field}}}" for field in fields.split(", "))
+    names |= {"fields": fields, "mark": mark, "shown": shown}
+    text, answer, brute_answer = QUESTIONS[ask]
+    reference = fill(HEAD + REFERENCE + fill(RUN, answer=answer), **names)
+    task = (
+        f"A calendar has {len(months)} months with {', '.join(map(str, months))} days.",
+        f"In leap years month {month} has one day more. Years divisible by {a} are leap years, but not those "
+        f"divisible by {b}, except those divisible by {c}, which are.",
+        fill(text, **names).strip(),
+        f"A date is written as {mark.join(FORMATS[fields])}: {shown.format(y=12, m=3, d=1)} is day 1 of month 3 "
+        "in year 12.",
+    )
+
+    start = mark.join("111")
+
+    def draw(dice: Dice, lines: int, years: int, most: int) -> str:
+        rows = []
+        for _ in range(count(dice, lines)):
+            y, m = between(dice, 1, years), between(dice, 1, len(months))
+            d = between(dice, 1, months[m - 1])
+            if dice.chance(0.4):
+                y = dice.pick((max(c, y // b * b), max(a, y // a * a)))
+                m = between(dice, month, min(month + 1, len(months)))
+                d = months[m - 1]
+            k = between(dice, 0, dice.pick((3, most)))
+            later = (min(y + k // sum(months), y + most), between(dice, m, len(months)))
+            last = (*later, between(dice, d if later == (y, m) else 1, months[later[1] - 1]))
+            end = shown.format(y=last[0], m=last[1], d=last[2]) if ask == "apart" else k
+            rows.append(line((shown.format(y=y, m=m, d=d), end)))
+        return page(len(rows), *rows)
+
+    return Problem(
+        title="A strange calendar" if strange else "The calendar",
+        statement=statement(
+            task,
+            ("The first line: t. Then t lines.",),
+            "One line for each of the t lines.",
+            (f"1 <= t <= 20; years of the given dates from 1 to {5000 + most}; 0 <= k <= {most}",),
+        ),
+        reference=reference,
+        brute=fill(HEAD + BRUTE + fill(RUN, answer=brute_answer), **names),
+        mutants=(
+            swap(reference, f" and (y % {b} != 0 or y % {c} == 0)", "", f" - (y - 1) // {b} + (y - 1) // {c}", ""),
+            swap(reference, f" + (m > {month} and leap(y))", ""),
+            swap(reference, f"(m > {month} and", f"(m >= {month} and"),
+        ),
+        small=lambda dice: draw(dice, 3, 2 if ask == "week" else 500, min(most, 400)),
+        full=lambda dice: draw(dice, 20, 5000, most),
+        edges=(page(1, f"{start} {start if ask == 'apart' else 0}"),),
+    )
+
+
+FAMILY = Family(
+    "calendars",
+    "Count days in our calendar or in a strange one.",
+    (Knob("strange", OFF_ON), Knob("most", (60, 5000, 10**12))),
+    _make,
+)

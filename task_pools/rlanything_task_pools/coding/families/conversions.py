@@ -1,0 +1,158 @@
+"""Family: sums of Roman numerals and of numbers in other bases, in the usual notation or in a strange one."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, statement, swap
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = "IVXLCDM"
+
+ROMAN = """
+VALUES = @values@
+def read(word):
+    numbers = [dict(VALUES)[c] for c in word]
+    return sum(-x if x < max(numbers[i:]) else x for i, x in enumerate(numbers))
+def write(n):
+    out = ""
+    for letters, v in VALUES:
+        while n >= v:
+            out, n = out + letters, n - v
+    return out
+"""
+ROMAN_BRUTE = """
+def write(n):
+    out = ""
+    for place in range(4):
+        a, b, c = ("@letters@" + "??")[2 * place : 2 * place + 3]
+        out = @forms@[n // 10 ** place % 10] + out
+    return out
+read = {write(n): n for n in range(4000)}.get
+"""
+BASE = """
+DIGITS = "@digits@"
+def read(word):
+    return int(word, @source@)
+def write(n):
+    out = ""
+    while n:
+        n, digit = divmod(n, @target@)
+        if digit < 0:
+            n, digit = n + 1, digit - @target@
+        out = DIGITS[digit] + out
+    return out or "0"
+"""
+BASE_BRUTE = """
+def value(word, base):
+    return sum("@digits@".index(c) * base ** i for i, c in enumerate(word[::-1]))
+def read(word):
+    return value(word, @source@)
+def write(n):
+    digits = "@digits@"[: abs(@target@)]
+    level = list(digits)
+    while all(value(word, @target@) != n for word in level):
+        level = [word + c for word in level if word != "0" for c in digits]
+    return next(word for word in level if value(word, @target@) == n)
+"""
+RUN = """
+for _ in range(int(input())):
+    print(write(sum(read(word) for word in input().split())))
+"""
+
+
+Parts = tuple[dict[str, object], list[str], tuple[tuple[str, str], ...], Callable[[int], str]]
+
+
+def _roman(dice: Dice, strange: bool) -> Parts:
+    order = dice.shuffled(22)[:7]
+    letters = "".join("ABCDEFGHJKLMNPQRSTUWXY"[i] for i in order) if strange else LETTERS
+    values = {letter: 10 ** (i // 2) * (1, 5)[i % 2] for i, letter in enumerate(letters)}
+    task = [
+        f"Numbers from 1 to 3999 are written with {', '.join(f'{letter} = {v}' for letter, v in values.items())}.",
+        "The values of the letters are added, from large to small, with as few letters as possible.",
+    ]
+    if not strange:
+        values |= {
+            LETTERS[i] + LETTERS[j]: values[LETTERS[j]] - values[LETTERS[i]] for i in (0, 2, 4) for j in (i + 1, i + 2)
+        }
+        task[1] = (
+            "These are the usual Roman numerals, so that 4 is IV, 9 is IX, 40 is XL, 90 is XC, 400 is CD, 900 is CM."
+        )
+    ranked = sorted(values.items(), key=lambda item: -item[1])
+    fours = '["", a, a + a, a * 3, a + b, b, b + a, b + a * 2, b + a * 3, a + c]'
+    plain = "[b * (n // 5) + a * (n % 5) for n in range(10)]"
+    names: dict[str, object] = {"values": ranked, "letters": letters, "forms": plain if strange else fours}
+
+    def spell(n: int) -> str:
+        out = ""
+        for letter, value in ranked:
+            out, n = out + letter * (n // value), n % value
+        return out
+
+    less = [pair for pair in ranked if pair[1] != (5 if strange else 9)]
+    return names, task, (("in VALUES:", f"in {less}:"), ("while n >= v", "while n > v")), spell
+
+
+def _base(dice: Dice, strange: bool) -> Parts:
+    source, target = between(dice, 2, 16), between(dice, 3, 12)
+    target = -target if strange else target + (target == source)
+    letters = "the letters A, B, C and so on are the digits for 10, 11, 12 and so on"
+    task = [f"Numbers are written in base {source}{f'; {letters}' if source > 10 else ''}."]
+    if strange:
+        task.append(
+            f"Base {target} is like other bases, with the digits 0 to {-target - 1}, but the places count, from the "
+            f"right, 1, {target}, {target**2}, {target**3} and so on; there are no signs and no leading zeros."
+        )
+    elif target > 10 >= source:
+        task.append(f"In base {target} {letters}.")
+    names: dict[str, object] = {"digits": DIGITS, "source": source, "target": target}
+    wrong = ("n, digit = n + 1, digit", "n, digit = n, digit") if strange else ("divmod(n, ", "divmod(n, 1 + ")
+
+    def spell(n: int) -> str:
+        return (spell(n // source) if n >= source else "") + DIGITS[n % source]
+
+    return names, task, (("DIGITS[digit] + out", "out + DIGITS[digit]"), wrong), spell
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    roman, strange, terms = knobs["kind"] == "roman", knobs["strange"], knobs["terms"]
+    most = {3: 999, 9: 1999, 18: 3999}[knobs["digits"]] if roman else 10 ** knobs["digits"]
+    names, texts, slips, spell = (_roman if roman else _base)(dice, strange)
+    reference, brute = (fill(part + RUN, **names) for part in ((ROMAN, ROMAN_BRUTE) if roman else (BASE, BASE_BRUTE)))
+    mutants = [swap(reference, "input().split()", "input().split()[:2]"), *(swap(reference, *slip) for slip in slips)]
+    target = "in the same notation" if roman else f"in base {names['target']}"
+    task = (*texts, f"Print the sum of the numbers of each line {target}.")
+
+    def draw(dice: Dice, lines: int, most: int) -> str:
+        rows = []
+        for _ in range(count(dice, lines)):
+            top = dice.pick((min(9, most // terms), most // terms))
+            rows.append(line(spell(between(dice, 1, top)) for _ in range(between(dice, 1, terms))))
+        return page(len(rows), *rows)
+
+    return Problem(
+        title="Roman numerals" if roman else "Other bases",
+        statement=statement(
+            task,
+            (f"The first line: t. Then t lines with 1 to {terms} numbers each.",),
+            "t lines, a number each.",
+            (f"1 <= t <= 20; the numbers are positive, the sums of the lines at most {most} (in usual notation)",),
+        ),
+        reference=reference,
+        brute=brute,
+        mutants=tuple(mutants),
+        small=lambda dice: draw(dice, 4, min(most, 3999 if roman else 99)),
+        full=lambda dice: draw(dice, 20, most),
+        edges=(page(1, spell(1)), page(1, line(map(spell, (4, 4, 1)[:terms])))),
+    )
+
+
+FAMILY = Family(
+    "conversions",
+    "Add Roman numerals or numbers in other bases.",
+    (Knob("kind", ("roman", "base")), Knob("strange", OFF_ON), Knob("terms", (3, 5)), Knob("digits", (3, 9, 18))),
+    _make,
+)

@@ -1,0 +1,138 @@
+"""Family: evaluate expressions with operators of made-up precedence and direction."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, statement, swap, when
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+# Per operator: text, and the Python of the reference and of the brute force.
+OPERATORS = {
+    "+": ("the sum of a and b", "a + b", "b + a"),
+    "-": ("a minus b", "a - b", "-(b - a)"),
+    "*": ("the product of a and b", "a * b", "b * a"),
+    "#": ("the distance of a and b, that is |a - b|", "abs(a - b)", "max(a, b) - min(a, b)"),
+    "&": ("the larger one of a and b", "max(a, b)", "a if a > b else b"),
+    "?": ("twice a plus b", "2 * a + b", "a + a + b"),
+    "!": ("three times a minus b", "3 * a - b", "a - b + 2 * a"),
+}
+
+REFERENCE = """
+RANK = @rank@
+RIGHT = @right@
+def apply(op, a, b):
+    @rules@
+def parse(tokens, lowest):
+    token = tokens.pop()
+    if token == "(":
+        value = parse(tokens, 0)
+        tokens.pop()
+    else:
+        value = int(token)
+    while tokens and tokens[-1] != ")" and RANK[tokens[-1]] >= lowest:
+        op = tokens.pop()
+        value = apply(op, value, parse(tokens, RANK[op] + (RANK[op] != RIGHT)))
+    return value
+for _ in range(int(input())):
+    text = "".join(c if c.isdigit() else f" {c} " for c in input())
+    print(parse(text.split()[::-1], 0))
+"""
+
+BRUTE = """
+RULES = {@rules@}
+RANK = @rank@
+def value(text):
+    depth, cut = 0, None
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if c in RANK and depth == 0:
+            if cut is None or RANK[c] < RANK[text[cut]] or RANK[c] == RANK[text[cut]] != @right@:
+                cut = i
+    if cut is not None:
+        return RULES[text[cut]](value(text[:cut]), value(text[cut + 1 :])) % @modulus@
+    return value(text[1:-1]) if text[0] == "(" else int(text)
+for _ in range(int(input())):
+    print(value(input().strip()))
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    others = choose(dice, [op for op in OPERATORS if op != "-"], knobs["operators"] - 1)
+    ops = [op for op in OPERATORS if op in ("-", *others)]
+    modulus, levels = dice.pick((100, 997, 10007)), knobs["levels"]
+    rank = {op: 1 + i % levels for op, i in zip(ops, dice.shuffled(len(ops)), strict=True)}
+    right = rank["-"] if knobs["right"] else 0
+    rules = "\n".join(f'if op == "{op}":\n    return ({OPERATORS[op][1]}) % {modulus}' for op in ops)
+    reference = fill(REFERENCE, rank=rank, right=right, rules=rules)
+    other_rank = {op: 1 if levels > 1 else 1 + i for i, op in enumerate(ops)}
+    classes = [[op for op in ops if rank[op] == r] for r in range(levels, 0, -1)]
+    ways = [
+        f"{' '.join(group)} (from {'right to left' if rank[group[0]] == right else 'left to right'})"
+        for group in classes
+    ]
+    brackets = knobs["brackets"]
+    task = (
+        "Expressions are made of integers and these operators, between a left value a and a right value b:",
+        *(f"a {op} b is {OPERATORS[op][0]}" for op in ops),
+        f"The result of every operation is replaced by its remainder modulo {modulus}, from 0 to {modulus - 1}.",
+        f"Operators that bind tightest come first: {', then '.join(ways)}." if levels > 1 else
+        f"All operators bind alike and are evaluated {ways[0].split('(')[1][:-1]}.",
+        when(levels > 1, "The brackets say in which direction operators that bind alike are evaluated."),
+        when(brackets, "Parts in round brackets are evaluated first."),
+        "Evaluate every expression.",
+    )  # fmt: skip
+
+    def expression(dice: Dice, n: int, depth: int) -> str:
+        if n == 1 or (brackets and depth < 20 and n < 4 and dice.chance(0.1)):
+            inner = str(dice.below(100 if dice.chance(0.5) else 10)) if n == 1 else expression(dice, n, depth + 1)
+            return f"({inner})" if brackets and depth < 20 and dice.chance(0.1) else inner
+        cut = between(dice, 1, n - 1)
+        text = expression(dice, cut, depth + 1) + dice.pick(ops) + expression(dice, n - cut, depth + 1)
+        return f"({text})" if brackets and 0 < depth < 20 and dice.chance(0.4) else text
+
+    def draw(dice: Dice, lines: int, n: int) -> str:
+        lines = count(dice, lines)
+        return page(lines, *(expression(dice, count(dice, n), 0) for _ in range(lines)))
+
+    return Problem(
+        title="A strange calculator",
+        statement=statement(
+            task,
+            ("The first line: t. Then t lines with an expression without blanks each.",),
+            "t lines, the values.",
+            (f"1 <= t <= 10; at most {knobs['size']} numbers in an expression", "numbers from 0 to 99, no signs"),
+        ),
+        reference=reference,
+        brute=fill(
+            BRUTE,
+            rank=rank,
+            right=right,
+            modulus=modulus,
+            rules=", ".join(f'"{op}": lambda a, b: {OPERATORS[op][2]}' for op in ops),
+        ),
+        mutants=(
+            swap(reference, f"RIGHT = {right}", f"RIGHT = {0 if right else rank['-']}"),
+            swap(reference, str(rank), str(other_rank)),
+            swap(reference, "(a - b) % ", "(b - a) % "),
+            swap(reference, "(a - b) % ", "abs(a - b) % "),
+        ),
+        small=lambda dice: draw(dice, 4, 5),
+        full=lambda dice: draw(dice, 10, knobs["size"]),
+        edges=(page(2, "7", "0-1"), page(1, "9-4-3")),
+    )
+
+
+FAMILY = Family(
+    "expressions",
+    "Evaluate expressions with made-up precedence.",
+    (
+        Knob("size", (5, 20, 100)),
+        Knob("operators", (3, 4, 6)),
+        Knob("levels", (1, 2, 3)),
+        Knob("brackets", OFF_ON),
+        Knob("right", OFF_ON),
+    ),
+    _make,
+)

@@ -1,0 +1,186 @@
+"""Family: polygons and points with integer coordinates; area, lattice points, hull, inside or outside."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import between, count, line, page, statement, swap, when
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+READ = """
+import math
+import sys
+data = list(map(int, sys.stdin.read().split()))
+n, q = data[:2]
+points = list(zip(data[2::2], data[3::2]))
+shape, asked = points[:n], points[n:]
+def turn(a, b, c):
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+def twice(shape):
+    return @square@ * abs(sum(turn(shape[0], a, b) for a, b in zip(shape, shape[1:])))
+"""
+# The brute force finds where a point is from the border's lattice points and the angle under which it sees the edges.
+SEEN = """
+rim, total = set(), []
+for a, b in zip(shape, shape[1:] + shape[:1]):
+    k = max(abs(a[0] - b[0]), abs(a[1] - b[1]))
+    for i in range(k + 1):
+        if (b[0] - a[0]) * i % k == 0 == (b[1] - a[1]) * i % k:
+            rim.add((a[0] + (b[0] - a[0]) * i // k, a[1] + (b[1] - a[1]) * i // k))
+def where(p):
+    if p in rim:
+        return "@on@"
+    angle = 0
+    for a, b in zip(shape, shape[1:] + shape[:1]):
+        dot = (a[0] - p[0]) * (b[0] - p[0]) + (a[1] - p[1]) * (b[1] - p[1])
+        angle += math.atan2(turn(p, a, b), dot)
+    return "@in@" if abs(angle) > 3 else "@out@"
+places = [where((x, y)) for x in range(-1, 10) for y in range(-1, 10)]
+inner = places.count("@in@")
+"""
+# What is asked: text, format, the reference's and the brute force's way, and slips in the reference.
+QUESTIONS = {
+    "area": (
+        "Find twice the area of the polygon in square metres, an integer.",
+        "One integer.",
+        "print(twice(shape))",
+        SEEN + "print(@square@ * (2 * inner + len(rim) - 2))",
+        (
+            ("shape[1:])))", "shape[1:-1])))"),
+            ("abs(sum(turn", "(sum(turn"),
+            ("twice(shape))", "twice(sorted(shape)))"),
+        ),
+    ),
+    "where": (
+        "For each of q points print @in@ if it is inside of the polygon, @on@ if it is on its border, else @out@.",
+        "q lines, one for each asked point in the same order.",
+        """
+        for p in asked:
+            inside = edge = False
+            for a, b in zip(shape, shape[1:] + shape[:1]):
+                apart = max((p[0] - a[0]) * (p[0] - b[0]), (p[1] - a[1]) * (p[1] - b[1]))
+                edge = edge or turn(a, b, p) == 0 and apart <= 0
+                if (a[1] > p[1]) != (b[1] > p[1]) and (turn(a, b, p) > 0) == (b[1] > a[1]):
+                    inside = not inside
+            print("@on@" if edge else "@in@" if inside else "@out@")
+        """,
+        SEEN + 'print(*[where(p) for p in asked], sep="\\n")',
+        (("(a[1] > p[1])", "(a[1] >= p[1])"), (" and (turn(a, b, p) > 0) == (b[1] > a[1])", ""),
+         (" and apart <= 0", "")),
+    ),
+    "hull": (
+        "Find the smallest convex polygon around n different points: the number of its corners, where the border turns "
+        "(2 if all points are on a line, 1 if there is one point), and twice its area in square metres.",
+        "Two integers.",
+        """
+        def half(points):
+            chain = []
+            for p in points:
+                while len(chain) > 1 and turn(chain[-2], chain[-1], p) <= 0:
+                    chain.pop()
+                chain.append(p)
+            return chain[:-1]
+        shape.sort()
+        hull = half(shape) + half(shape[::-1]) if n > 1 else shape
+        print(len(hull), twice(hull))
+        """,
+        """
+        corners, area = set(), 0
+        for a in shape:
+            for b in shape:
+                side = [turn(a, b, c) for c in shape]
+                if a != b and min(side) >= 0:
+                    line = sorted(c for c, s in zip(shape, side) if s == 0)
+                    corners |= {line[0], line[-1]}
+                    if {a, b} == {line[0], line[-1]}:
+                        area += a[0] * b[1] - a[1] * b[0]
+        print(len(corners) or 1, @square@ * area)
+        """,
+        (("p) <= 0", "p) < 0"), ("shape.sort()", "pass"), ("len(hull), ", "len(shape), ")),
+    ),
+}  # fmt: skip
+
+
+def _polygon(dice: Dice, n: int, far: int) -> list[tuple[int, int]]:
+    """A simple polygon of n or fewer corners: a lower chain and an upper one between the same left and right."""
+    middle, left = between(dice, 1, far - 1), dice.below(far)
+    right = between(dice, left + 1, far)
+    if n == 3:
+        return [(left, dice.below(middle)), (right, dice.below(middle)), (between(dice, left, right), middle)]
+    first = between(dice, 2, n - 2)
+    chains = []
+    for size, low, high in ((first, 0, middle - 1), (n - first, middle, far)):
+        inner = sorted({between(dice, left, right) for _ in range(size - 2)} - {left, right})
+        chains.append([(x, between(dice, low, high)) for x in (left, *inner, right)])
+    return chains[0] + chains[1][::-1]
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    ask, size, far = knobs["question"], knobs["size"], knobs["far"]
+    text, form, solve, brute, slips = QUESTIONS[ask]
+    scale, words = (
+        between(dice, 1, 20),
+        dice.pick(("INSIDE OUTSIDE BORDER", "IN OUT ON", "YES NO EDGE", "I O B")).split(),
+    )
+    names: dict[str, object] = {"square": scale**2} | dict(zip(("in", "out", "on"), words, strict=True))
+    reference, brute = (fill(READ + fill(part), **names) for part in (solve, brute))
+    text = fill(text, **names).strip()
+
+    def draw(dice: Dice, size: int, far: int) -> str:
+        n = count(dice, size, 3)
+        if ask == "hull":
+            wide = min(far, dice.pick((4, far)))
+            points = sorted({(between(dice, 0, wide), between(dice, 0, far)) for _ in range(dice.pick((1, n, n)))})
+            shape = [points[i] for i in dice.shuffled(len(points))]
+            return page(f"{len(shape)} 0", *map(line, shape))
+        shape = _polygon(dice, n, far)
+        start = dice.below(len(shape))
+        shape = (shape[start:] + shape[:start])[:: dice.pick((1, -1))]
+        asked = []
+        for _ in range(between(dice, 1, size) if ask == "where" else 0):
+            a, b = dice.pick(shape), dice.pick(shape)
+            ways = [
+                ((a[0] + b[0]) // 2, (a[1] + b[1]) // 2),
+                (a[0], b[1]),
+                (between(dice, 0, far), between(dice, 0, far)),
+            ]
+            asked.append(dice.pick(ways))
+        if dice.chance(0.5):
+            shape, asked = [(y, x) for x, y in shape], [(y, x) for x, y in asked]
+        return page(f"{len(shape)} {len(asked)}", *map(line, shape + asked))
+
+    task = (
+        "There are n corners of a polygon in order along its border, which does not touch or cross itself.",
+        "The direction may be either one, and the border may go straight on at a corner.",
+        f"One unit of the coordinates is {scale} metre{when(scale > 1, 's')}.",
+        text,
+    )
+    where, hull = ask == "where", ask == "hull"
+    edge = page(f"4 {2 * where}", "0 0", "2 0", "4 0", "0 4", *["1 1", "2 2"] * where)
+    return Problem(
+        title={"area": "Area", "where": "Inside or outside", "hull": "Hull"}[ask],
+        statement=statement(
+            task[2:] if hull else task,
+            (
+                f"The first line: n and q{when(not where, ' (q is 0)')}. Then n lines with x and y of a point each.",
+                when(where, "Then q lines with x and y of an asked point each."),
+            ),
+            form,
+            (f"{1 if hull else 3} <= n <= {size}; 0 <= x, y <= {far}", when(where, f"1 <= q <= {size}")),
+        ),
+        reference=reference,
+        brute=brute,
+        mutants=tuple(swap(reference, *slip) for slip in slips),
+        small=lambda dice: draw(dice, min(size, 8), 8),
+        full=lambda dice: draw(dice, size, far),
+        edges=(edge,),
+    )
+
+
+FAMILY = Family(
+    "geometry",
+    "Polygons and points with integer coordinates.",
+    (Knob("size", (5, 30, 300)), Knob("question", tuple(QUESTIONS)), Knob("far", (8, 1000, 10**9))),
+    _make,
+)

@@ -1,0 +1,154 @@
+"""Family: updates and queries on ranges of a long list that starts with zeros."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import between, choose, dispatch, line, page, retell, statement, swap
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+# Per operation: arguments after l and r, text, and the code on segments (reference) and on single places (brute force).
+UPDATES = {
+    "add": (" v", "add v to the values at the places from l to r", "value[s] += v[0]", "a[i] += v[0]"),
+    "set": (" v", "replace the values at the places from l to r by v", "value[s] = v[0]", "a[i] = v[0]"),
+    "flip": ("", "change the sign of the values at the places from l to r", "value[s] = -value[s]", "a[i] *= -1"),
+    "cap": (" v", "replace each value above v at the places from l to r by v", "value[s] = min(value[s], v[0])",
+            "a[i] = v[0] if a[i] > v[0] else a[i]"),
+}  # fmt: skip
+QUERIES = {
+    "sum": (
+        "",
+        "print the sum of the values at the places from l to r",
+        "sum(value[s] * width[s] for s in part)",
+        "sum(a[l : r + 1])",
+    ),
+    "max": (
+        "",
+        "print the largest value at the places from l to r",
+        "max(value[s] for s in part)",
+        "sorted(a[l : r + 1])[-1]",
+    ),
+    "many": (
+        " v",
+        "print how many places from l to r have a value of v or more",
+        "sum(width[s] for s in part if value[s] >= v[0])",
+        "len([x for x in a[l : r + 1] if x >= v[0]])",
+    ),
+    "runs": (
+        "",
+        "print how many places i with l < i <= r have another value than place i - 1",
+        "sum(value[s] != value[s - 1] for s in part[1:])",
+        "sum(a[i] != a[i - 1] for i in range(l + 1, r + 1))",
+    ),
+}
+
+REFERENCE = """
+import bisect
+import sys
+n, q, *_ = map(int, sys.stdin.readline().split())
+tasks = []
+for row in sys.stdin.read().splitlines()[:q]:
+    op, l, r, *v = row.split()
+    tasks.append((op, int(l), int(r) + 1, [int(x) for x in v]))
+cuts = sorted({cut for op, l, r, v in tasks for cut in (l, r)})
+width = [right - left for left, right in zip(cuts, cuts[1:])]
+value = [0] * len(width)
+for op, l, r, v in tasks:
+    part = range(bisect.bisect_left(cuts, l), bisect.bisect_left(cuts, r))
+    @updates@
+    @queries@
+"""
+
+BRUTE = """
+n, q = map(int, input().split())
+a = [0] * (n + 1)
+for _ in range(q):
+    op, l, r, *v = input().split()
+    l, r, v = int(l), int(r), [int(x) for x in v]
+    for i in range(l, r + 1):
+        @updates@
+    @queries@
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    first = dice.pick(("add", "set"))
+    rest = choose(dice, [op for op in UPDATES if op != first], knobs["updates"] - 1)
+    updates = [op for op in UPDATES if op in (first, *rest)]
+    queries = choose(dice, list(QUERIES), knobs["queries"])
+    most, size, length = dice.pick((9, 100, 10**6)), knobs["size"], knobs["length"]
+
+    def program(template: str, column: int, loop: str) -> str:
+        changes = dispatch({op: loop + UPDATES[op][column] for op in updates})
+        return fill(
+            template, updates=changes, queries=dispatch({op: f"print({QUERIES[op][column]})" for op in queries})
+        )
+
+    reference = program(REFERENCE, 2, "for s in part:\n    ")
+    last = QUERIES[queries[-1]][2]
+    wrong = {
+        "sum": last.replace(" * width[s]", ""),
+        "max": "max(0, *(value[s] for s in part))",
+        "many": last.replace(">=", ">"),
+        "runs": last.replace("part[1:]", "part"),
+    }[queries[-1]]
+    change = UPDATES[updates[-1]][2]
+    slip = {"add": ("+=", "="), "set": ("=", "+="), "flip": ("-value[s]", "-abs(value[s])"), "cap": ("min", "max")}
+    mutants = (
+        swap(reference, "int(r) + 1", "max(int(l) + 1, int(r))"),
+        swap(reference, last, wrong),
+        swap(reference, change, swap(change, *slip[updates[-1]])),
+    )
+    names = [*updates, *queries]
+    table = UPDATES | QUERIES
+    task = (
+        "A list has n places, numbered from 1. All values are 0 at the start. There are q operations:",
+        *(f"{name} l r{table[name][0]}: {table[name][1]}" for name in names),
+    )
+
+    def draw(dice: Dice, n: int, q: int) -> str:
+        rows = []
+        spots = [between(dice, 1, n) for _ in range(6)]
+        for i in range(q):
+            op = dice.pick(queries if dice.chance(0.5) or i == q - 1 else updates)
+            ends = [dice.pick(spots) if dice.chance(0.5) else between(dice, 1, n) for _ in "lr"]
+            left, right = min(ends), max(ends)
+            if dice.chance(0.15):
+                right = left
+            small = dice.chance(0.5)
+            v = [between(dice, -min(3, most) if small else -most, min(3, most) if small else most)]
+            rows.append(line([op, left, right] + v * bool(table[op][0])))
+        return page(f"{n} {q}", *rows)
+
+    text = statement(
+        task,
+        ("The first line: n and q. Then q lines with an operation each; one of them at least prints something.",),
+        "One line for each operation that prints something.",
+        (f"1 <= n <= {length}; 1 <= q <= {size}; 1 <= l <= r <= n", f"-{most} <= v <= {most}"),
+    )
+    return Problem(
+        title="Operations on ranges",
+        statement=retell(
+            dice, text, "list place value", "street house debt", "river bridge height", "shelf box balance"
+        ),
+        reference=reference,
+        brute=program(BRUTE, 3, ""),
+        mutants=mutants,
+        small=lambda dice: draw(dice, between(dice, 1, 10), 8),
+        full=lambda dice: draw(dice, between(dice, max(1, length // 2), length), between(dice, size // 2, size)),
+        edges=(page("1 1", line([queries[0], 1, 1] + [0] * bool(table[queries[0]][0]))),),
+    )
+
+
+FAMILY = Family(
+    "range_queries",
+    "Updates and queries on ranges of a list.",
+    (
+        Knob("size", (12, 80, 800)),
+        Knob("length", (10, 1000, 100_000, 1_000_000_000)),
+        Knob("updates", (1, 2, 3)),
+        Knob("queries", (1, 2, 3)),
+    ),
+    _make,
+)

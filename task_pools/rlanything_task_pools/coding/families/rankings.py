@@ -1,0 +1,160 @@
+"""Family for beginners: select and sort the results of a contest by several keys."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, statement, swap
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+# Keys that sort: text, the reference's part of a sort key, and the brute force's test that p comes before r (below 0).
+KEYS = (
+    ("more points come first", "-r.points", "r.points - p.points"),
+    ("fewer points come first", "r.points", "p.points - r.points"),
+    ("a shorter time comes first", "r.time", "p.time - r.time"),
+    ("a longer time comes first", "-r.time", "r.time - p.time"),
+    ("teams come in alphabetical order", "r.team", "(p.team > r.team) - (p.team < r.team)"),
+    ("shorter names come first", "len(r.name)", "len(p.name) - len(r.name)"),
+)
+FILTERS = (
+    ("at least @k@ points", "r.points >= @k@", (">=", ">")),
+    ("less than @k@ points", "r.points < @k@", ("<", "<=")),
+    ("a time of at most @k@", "r.time <= @k@", ("<=", "<")),
+    ("a name with the letter @c@", "'@c@' in r.name", ("in r.name", "in r.name[:1]")),
+)
+# What is printed: text, format, the reference's and the brute force's way, a slip in the reference.
+QUESTIONS = {
+    "order": (
+        "Print the names in this order, or NOBODY.",
+        "One line with the names, blanks between them.",
+        'print(*([r.name for r in rows] or ["NOBODY"]))',
+        'print(" ".join(r.name for r in rows) or "NOBODY")',
+        ("[r.name for r in rows]", "[r.name for r in rows[::-1]]"),
+    ),
+    "first": (
+        "Print the names of the first @n@ in this order (of all if there are fewer), or NOBODY.",
+        "One line with the names, blanks between them.",
+        'print(*([r.name for r in rows[:@n@]] or ["NOBODY"]))',
+        'print(" ".join(r.name for i, r in enumerate(rows) if i < @n@) or "NOBODY")',
+        ("rows[:@n@]", "rows[-@n@:]"),
+    ),
+    "place": (
+        "Print the place and the name of each, in this order. The place is one more than the number of results that "
+        "come before by the rules without the one for names, so that several may have the same place.",
+        "One line for each: the place and the name.",
+        """
+        places = {}
+        for i, r in enumerate(rows, 1):
+            places.setdefault(key(r)[:-1], i)
+        for r in rows:
+            print(places[key(r)[:-1]], r.name)
+        """,
+        """
+        for r in rows:
+            print(1 + sum(before(p, r, False) < 0 for p in rows), r.name)
+        """,
+        ("key(r)[:-1], i)", "key(r)[:-1], len(places) + 1)"),
+    ),
+}
+
+READ = """
+import collections
+Row = collections.namedtuple("Row", "name team points time")
+rows = []
+for _ in range(int(input())):
+    name, team, points, time = input().split()
+    rows.append(Row(name, team, int(points), int(time)))
+"""
+REFERENCE = """
+def key(r):
+    return (@keys@)
+rows = sorted((r for r in rows if @test@), key=key)
+"""
+BRUTE = """
+def before(p, r, named=True):
+    for difference in (@keys@, named * ((p.name > r.name) - (p.name < r.name))):
+        if difference:
+            return difference
+    return 0
+rest, rows = [r for r in rows if @test@], []
+while rest:
+    first = rest[0]
+    for r in rest:
+        if before(r, first) < 0:
+            first = r
+    rest.remove(first)
+    rows.append(first)
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    size, ask, selects = knobs["size"], knobs["question"], knobs["selects"]
+    values = {"k": between(dice, 3, 6), "c": dice.pick("aeiou"), "n": between(dice, 2, 4)}
+    pool = [KEYS[2 * i + dice.below(2)] for i in dice.shuffled(3)]
+    keys = pool[: knobs["keys"]]
+    what, test, slip = dice.pick(FILTERS)
+    text, form, show, brute, wrong = QUESTIONS[ask]
+    sort = ", ".join((*(code for _, code, _ in keys), "r.name"))
+    fewer = ", ".join((*(code for _, code, _ in keys[:-1]), "r.name"))
+    names: dict[str, object] = values | {"keys": sort, "test": fill(test, **values).strip() if selects else "True"}
+    reference = fill(READ + REFERENCE + fill(show), **names)
+    mutants = [
+        swap(reference, *(fill(part, **values).strip() for part in wrong)),
+        swap(reference, f"({sort})", f"({sort[:-6]}rows.index(r),)"),
+        swap(reference, f"({sort})", f"({fewer},)"),
+    ]
+    if selects:
+        mutants.append(swap(reference, *(fill(part, **values).strip() for part in slip)))
+    task = (
+        "The n results of a contest have a name, a team, points and a time.",
+        f"Take the results with {fill(what, **values).strip()}." if selects else "Take all results.",
+        f"Sort them: {'; if that is equal, '.join(text for text, _, _ in keys)}; "
+        "if everything so far is equal, names come in alphabetical order.",
+        fill(text, **values).strip(),
+    )
+
+    def draw(dice: Dice, size: int) -> str:
+        n, people = count(dice, size, 2), dict[str, None]()
+        while len(people) < n:
+            people["".join(dice.pick("bdklmnrst") + dice.pick("aeiou") for _ in range(between(dice, 1, 3)))] = None
+        teams, lines, points, time = ("red", "blue", "green"), [], 5, 5
+        for name in people:
+            if dice.chance(0.6):
+                points = dice.below(10)
+            if dice.chance(0.6):
+                time = between(dice, 1, 9)
+            lines.append(line((name, dice.pick(teams), points, time)))
+        return page(n, *lines)
+
+    return Problem(
+        title="Results of a contest",
+        statement=statement(
+            task,
+            ("The first line: n. Then n lines with the name, the team, the points and the time of a result each.",),
+            form,
+            (
+                f"1 <= n <= {size}; names differ and have 2 to 6 lower case letters; the teams are red, blue and green",
+                "0 <= points <= 9; 1 <= time <= 9",
+            ),
+        ),
+        reference=reference,
+        brute=fill(READ + BRUTE + fill(brute), **names | {"keys": ", ".join(code for _, _, code in keys)}),
+        mutants=tuple(mutants),
+        small=lambda dice: draw(dice, 6),
+        full=lambda dice: draw(dice, size),
+        edges=(page(1, "ana red 5 5"), page(2, "ben red 4 4", "ada red 4 4")),
+    )
+
+
+FAMILY = Family(
+    "rankings",
+    "Select and sort the results of a contest.",
+    (
+        Knob("size", (8, 40, 200)),
+        Knob("keys", (1, 2, 3)),
+        Knob("question", ("order", "first", "place")),
+        Knob("selects", OFF_ON),
+    ),
+    _make,
+)

@@ -1,0 +1,187 @@
+"""Family: shortest trips in a network of roads with one-way streets, tolls and coupons."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import (
+    OFF_ON,
+    between,
+    count,
+    integers,
+    line,
+    page,
+    retell,
+    statement,
+    swap,
+    when,
+)
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+READ = """
+import heapq
+import sys
+tokens = iter(sys.stdin.read().split())
+def take():
+    return int(next(tokens))
+TOLLS, COUPONS, WEIGHTS, ONE_WAY, WITHIN = @flags@
+n, m = take(), take()
+K = take() if COUPONS else 0
+L = take() if WITHIN else 0
+toll = [0] + [take() if TOLLS else 0 for _ in range(n)]
+roads = [[] for _ in range(n + 1)]
+for _ in range(m):
+    u, v = take(), take()
+    w = take() if WEIGHTS else 1
+    roads[u].append((v, w))
+    if not ONE_WAY:
+        roads[v].append((u, w))
+"""
+
+REFERENCE = """
+best = {}
+heap = [(toll[1], 1, 0)]
+while heap:
+    d, u, used = heapq.heappop(heap)
+    if (u, used) not in best:
+        best[u, used] = d
+        for v, w in roads[u]:
+            heapq.heappush(heap, (d + w + toll[v], v, used))
+            if used < K:
+                heapq.heappush(heap, (d + w // 2 + toll[v], v, used + 1))
+cost = {}
+for (u, _), d in best.items():
+    cost[u] = min(d, cost.get(u, d))
+print(@answer@)
+"""
+
+BRUTE = """
+cost = {}
+def travel(path, lengths):
+    saved = sorted((w - w // 2 for w in lengths), reverse=True)[:K]
+    price = sum(lengths) - sum(saved) + sum(toll[u] for u in path)
+    cost[path[-1]] = min(price, cost.get(path[-1], price))
+    for v, w in roads[path[-1]]:
+        if v not in path:
+            travel(path + [v], lengths + [w])
+travel([1], [])
+print(@answer@)
+"""
+
+# What is asked: text, format of the answer, expression, and a wrong expression.
+QUESTIONS = {
+    "target": (
+        "Find the cost of the cheapest trip from town 1 to town n, or -1 if there is none.",
+        "One integer.",
+        "cost.get(n, -1)",
+        "cost.get(n - 1, -1)",
+    ),
+    "farthest": (
+        "Of all towns that can be reached from town 1 (town 1 included) find the one whose cheapest trip from town 1 "
+        "costs most; of several such towns take the one with the smallest number.",
+        "Two integers: the number of the town and the cost of its cheapest trip.",
+        "*min((-d, u, d) for u, d in cost.items())[1:]",
+        "*max((d, u) for u, d in cost.items())[::-1]",
+    ),
+    "within": (
+        "Find the number of towns (town 1 included) that can be reached from town 1 by a trip of cost L or less.",
+        "One integer.",
+        "sum(d <= L for d in cost.values())",
+        "sum(d < L for d in cost.values())",
+    ),
+}
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    ask, longest = dice.pick(list(QUESTIONS)), dice.pick((9, 100, 1000))
+    weights, one_way, twist = knobs["weights"], knobs["one_way"], knobs["twist"]
+    tolls, coupons, within = twist == "tolls", twist == "coupons", ask == "within"
+    text, form, answer, wrong = QUESTIONS[ask]
+    flags = (tolls, coupons, weights, one_way, within)
+    reference = fill(READ + REFERENCE, flags=flags, answer=answer)
+    mutants = [
+        swap(reference, str(flags), str((*flags[:3], not one_way, within))),
+        swap(reference, "heapq.heappop(heap)", "heap.pop()"),
+        swap(reference, *(("(d + w +", "(d + 1 +") if weights else (answer, wrong))),
+    ]
+    if tolls:
+        mutants.append(swap(reference, "heap = [(toll[1], 1, 0)]", "heap = [(0, 1, 0)]"))
+    if coupons:
+        mutants.append(swap(reference, "used < K", "used <= K"))
+    task = (
+        "There are n towns, numbered from 1, and m roads. Two towns may be joined by several roads.",
+        "A road may be used only from u to v." if one_way else "A road joins u and v and may be used both ways.",
+        f"The length of a road is {'given' if weights else 'always 1'}.",
+        f"The cost of a trip is the sum of the lengths of its roads{when(tolls, ' and the tolls of its towns')}.",
+        when(tolls, "The toll of a town is paid whenever the trip is in it, in the first and in the last town too."),
+        when(coupons, "You have K coupons. A coupon halves the length of one road of the trip, rounded down."),
+        when(coupons, "A road may take only one coupon each time it is used."),
+        when(ask != "target", "The trip from town 1 to itself has no road."),
+        text,
+    )
+
+    def draw(dice: Dice, n: int) -> str:
+        n = count(dice, n, 2)
+        reach = dice.pick((2, 5, n))
+        names = [1, *(2 + i for i in dice.shuffled(n - 2)), n]
+        pairs = [(between(dice, max(0, i - reach), i - 1), i) for i in range(1, n) if not dice.chance(0.5 / n)]
+        for _ in range(dice.below(n + 1)):
+            u = dice.below(n)
+            pairs.append((u, (u + between(dice, 1, min(reach * 3, n - 1))) % n))
+        rows = []
+        for u, v in (pairs[i] for i in dice.shuffled(len(pairs))):
+            ends = [names[u], names[v]] if dice.chance(0.9) else [names[v], names[u]]
+            rows.append(line(ends + [between(dice, 1, longest)] * weights))
+        head = [n, len(rows)] + [between(dice, 1, 3)] * coupons
+        if within:
+            unit = (longest // 3 if weights else 1) + (longest // 4 if tolls else 0)
+            head.append(between(dice, 1, max(2, unit * dice.pick((3, 6, 12)))))
+        return page(line(head), *[line(integers(dice, n, 0, longest // 2))] * tolls, *rows)
+
+    text = statement(
+        task,
+        (
+            f"The first line: n and m{when(coupons, ' and K')}{when(within, ' and L')}.",
+            when(tolls, "Then a line with the tolls of towns 1 to n."),
+            f"Then m lines, one per road: u and v{when(weights, ' and the length')}.",
+        ),
+        form,
+        (
+            f"2 <= n <= {knobs['size']}; 0 <= m <= {2 * knobs['size']}; u and v differ",
+            when(weights, f"lengths from 1 to {longest}"),
+            when(tolls, f"tolls from 0 to {longest // 2}"),
+            when(coupons, "1 <= K <= 3"),
+            when(within, f"1 <= L <= {10 * longest}"),
+        ),
+    )
+    return Problem(
+        title={"target": "The cheapest trip", "farthest": "Far away", "within": "Within reach"}[ask],
+        statement=retell(
+            dice,
+            text,
+            "town road trip toll",
+            "planet lane flight tax",
+            "village path hike fee",
+            "port route voyage duty",
+        ),
+        reference=reference,
+        brute=fill(READ + BRUTE, flags=flags, answer=answer),
+        mutants=tuple(mutants),
+        small=lambda dice: draw(dice, 6),
+        full=lambda dice: draw(dice, knobs["size"]),
+        edges=(page(line([2, 0] + [1] * coupons + [3] * within), *["1 3"] * tolls),),
+    )
+
+
+FAMILY = Family(
+    "shortest_paths",
+    "Cheapest trips in a road network, with one-way roads, tolls or coupons.",
+    (
+        Knob("size", (6, 40, 300, 1200)),
+        Knob("weights", OFF_ON),
+        Knob("one_way", OFF_ON),
+        Knob("twist", ("none", "tolls", "coupons")),
+    ),
+    _make,
+)

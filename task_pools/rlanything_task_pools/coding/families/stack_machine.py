@@ -1,0 +1,172 @@
+"""Family: run programs of a small stack machine."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import between, count, page, statement, swap, when
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+# Per instruction: what it takes and puts back (bottom to top), and the same as Python of the reference, which has the
+# taken values in t, and of the brute force, which has the stack top first.
+INSTRUCTIONS = {
+    "sub": (2, 1, "takes b, then a, and puts back a - b", "[t[0] - t[1]]", "b, a", "[a - b]"),
+    "add": (2, 1, "takes b, then a, and puts back a + b", "[sum(t)]", "b, a", "[a + b]"),
+    "mul": (2, 1, "takes b, then a, and puts back a * b", "[t[0] * t[1]]", "b, a", "[a * b]"),
+    "max": (2, 1, "takes b, then a, and puts back the larger one", "[max(t)]", "b, a", "[a if a > b else b]"),
+    "less": (2, 1, "takes b, then a, and puts back 1 if a < b, else 0", "[int(t[0] < t[1])]", "b, a", "[+(b > a)]"),
+    "square": (1, 1, "takes a and puts back a * a", "[t[0] ** 2]", "a", "[a * a]"),
+    "dup": (1, 2, "takes a and puts back a, then a again", "t * 2", "a", "[a, a]"),
+    "drop": (1, 0, "takes a and puts nothing back", "[]", "_", "[]"),
+    "over": (2, 3, "takes b, then a, and puts back a, then b, then a", "[*t, t[0]]", "b, a", "[a, b, a]"),
+    "swap": (2, 2, "takes b, then a, and puts back b, then a", "t[::-1]", "b, a", "[a, b]"),
+    "rot": (3, 3, "takes c, then b, then a, and puts back b, c, a", "[*t[1:], t[0]]", "c, b, a", "[a, c, b]"),
+}
+# Per instruction that moves in the program: how it is written and what it does.
+CONTROL = {
+    "skip": ("skip", "takes a; if a is 0, the machine passes over the next instruction without executing it"),
+    "jump": ("jump k", "takes a; if a is not 0, the machine goes on with the k-th instruction of the program"),
+}
+CONTROL_CODE = {
+    "skip": ("[]\n    at += t[0] == 0", "[]\n    at += 0 if a else 1"),
+    "jump": ("[]\n    at = int(args[0]) - 1 if t[0] else at", "[]\n    if a:\n        at = int(k) - 1"),
+}
+UNDERFLOW = {
+    "skip": ("has no effect, but counts as executed", "continue", "new, r, missing = [], stack, False"),
+    "halt": ("ends the program; it counts as executed", "break", "at, new, r, missing = N, [], stack, False"),
+    "zero": (
+        "takes 0 for each missing value, as if zeros lay below the stack",
+        "stack[:0] = [0] * (need - len(stack))",
+        "stack = [*stack, 0]",
+    ),
+}
+ASKS = {
+    "top": (
+        "the number of executed instructions and the top of the stack or EMPTY",
+        'steps, *(stack or ["EMPTY"])[-1:]',
+    ),
+    "sum": ("the number of values on the stack and their sum", "len(stack), sum(stack)"),
+    "peak": ("the largest number of values ever on the stack and the final sum of the stack", "peak, sum(stack)"),
+    "list": ("the stack from bottom to top, or EMPTY", '*(stack or ["EMPTY"])'),
+}
+
+REFERENCE = """
+N = int(input())
+program = [input().split() for _ in range(N)]
+NEEDS = @needs@
+stack, at, steps, peak = [], 0, 0, 0
+while at < N and steps < @most@:
+    op, *args = program[at]
+    at, steps, need = at + 1, steps + 1, NEEDS[op]
+    if len(stack) < need:
+        @underflow@
+    t = stack[len(stack) - need:]
+    del stack[len(stack) - need:]
+    if op == "push":
+        new = [int(args[0])]
+    @cases@
+    stack += [@wrap@ for x in new]
+    peak = max(peak, len(stack))
+print(@answer@)
+"""
+
+BRUTE = """
+N = int(input())
+code = [(input() + " 0").split()[:2] for _ in range(N)]
+stack, at, steps, sizes = [], 0, 0, [0]
+while at < N and steps < @most@:
+    (op, k), missing = code[at], True
+    at, steps = at + 1, steps + 1
+    while missing:
+        missing = False
+        match [op, *stack]:
+            case ["push", *r]:
+                new = [int(k)]
+            @cases@
+            case _:
+                missing = True
+                @underflow@
+    stack = [@wrap@ for x in new] + r
+    sizes.append(len(stack))
+stack, peak = stack[::-1], max(sizes)
+print(@answer@)
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    pool = list(INSTRUCTIONS)[1:]
+    names = ["sub", *(pool[i] for i in dice.shuffled(len(pool))[: knobs["instructions"] - 1])]
+    names = [name for name in INSTRUCTIONS if name in names]
+    ask, under, modulus, most = dice.pick(list(ASKS)), dice.pick(list(UNDERFLOW)), dice.pick((10, 64, 97, 1000)), 500
+    wrapped, control = dice.chance(0.5), knobs["control"]
+    wrap = f"x % {modulus}" if wrapped else f"max(-{modulus}, min({modulus}, x))"
+    rows = {name: (name, *INSTRUCTIONS[name]) for name in INSTRUCTIONS if name in names}
+    if control in CONTROL:
+        (form, text), (code, brute_code) = CONTROL[control], CONTROL_CODE[control]
+        rows[control] = (form, 1, 0, text, code, "a", brute_code)
+    cases = [f'elif op == "{name}":\n    new = {row[4]}' for name, row in rows.items()]
+    brute_cases = [f'case ["{name}", {row[5]}, *r]:\n    new = {row[6]}' for name, row in rows.items()]
+    needs = {"push": 0} | {name: row[1] for name, row in rows.items()}
+    shared: dict[str, object] = {"most": most, "wrap": wrap, "answer": ASKS[ask][1]}
+    reference = fill(REFERENCE, **shared, needs=needs, cases="\n".join(cases), underflow=UNDERFLOW[under][1])
+    mutants = [
+        swap(reference, "t[0] - t[1]", "t[1] - t[0]"),
+        swap(reference, wrap, f"abs(x) % {modulus} * (1 if x > 0 else -1)" if wrapped else f"min({modulus}, x)"),
+        swap(reference, UNDERFLOW[under][1], "continue" if under != "skip" else "break"),
+    ]
+    if control == "skip":
+        mutants.append(swap(reference, "at += t[0] == 0", "at += t[0] != 0"))
+    elif control == "jump":
+        mutants.append(swap(reference, "int(args[0]) - 1", "int(args[0])"))
+    modular = f"Every value x is replaced by its remainder modulo {modulus} (0 to {modulus - 1}, for negative x too)"
+    clamped = f"Values above {modulus} become {modulus} and values below -{modulus} become -{modulus}"
+    task = (
+        "A machine has a stack of integers, empty at the start, and executes the instructions of a program in order.",
+        "push v: puts v on the stack",
+        *(f"{row[0]}: {row[3]}" for row in rows.values()),
+        f"{modular if wrapped else clamped} when it is put on the stack.",
+        f"An instruction that takes more values than the stack has {UNDERFLOW[under][0]}.",
+        f"The program ends after its last instruction{when(control == 'jump', f', or after {most} executed ones')}.",
+        f"Print {ASKS[ask][0]}.",
+    )
+
+    def draw(dice: Dice, size: int) -> str:
+        weights = {"push": 0.8 + 0.4 * len(rows)} | dict.fromkeys(rows, 1.0)
+        n, depth, lines = count(dice, size, 2), 0, []
+        for _ in range(n):
+            op = dice.weighted(weights)
+            if needs[op] > depth and dice.chance(0.9):
+                op = "push"
+            depth = max(0, depth + 1 if op == "push" else depth + rows[op][2] - rows[op][1])
+            limit = dice.pick((2, modulus, 3 * modulus))
+            number = {"push": f" {between(dice, -limit, limit)}", "jump": f" {between(dice, 1, n)}"}
+            lines.append(op + number.get(op, ""))
+        return page(n, *lines)
+
+    return Problem(
+        title="A stack machine",
+        statement=statement(
+            task,
+            ("The first line: n, the number of instructions. Then n lines with an instruction each.",),
+            "One line, the values separated by blanks.",
+            (
+                f"1 <= n <= {knobs['size']}; {-3 * modulus} <= v <= {3 * modulus}",
+                when(control == "jump", "1 <= k <= n"),
+            ),
+        ),
+        reference=reference,
+        brute=fill(BRUTE, **shared, cases="\n".join(brute_cases), underflow=UNDERFLOW[under][2]),
+        mutants=tuple(mutants),
+        small=lambda dice: draw(dice, 10),
+        full=lambda dice: draw(dice, knobs["size"]),
+        edges=(page(1, "push -5"), page(3, "push 4", "sub", "push 7"), page(3, "push 9", "push 5", "sub")),
+    )
+
+
+FAMILY = Family(
+    "stack_machine",
+    "Interpret programs of a small stack machine.",
+    (Knob("size", (10, 30, 100)), Knob("instructions", (3, 5, 8)), Knob("control", ("none", "skip", "jump"))),
+    _make,
+)

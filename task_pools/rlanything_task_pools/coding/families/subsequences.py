@@ -1,0 +1,118 @@
+"""Family: the best subsequence of one sequence, or of two, under rules for neighbours in it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import between, count, integers, line, page, statement, swap, when
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+# Rules for a number y at place j chosen next after a number x at place i: text, code, wrong code.
+ORDERS = (
+    ("y is larger than x", "x < y", "x <= y"),
+    ("y is smaller than x", "x > y", "x >= y"),
+    ("y is not smaller than x", "x <= y", "x < y"),
+    ("y is not larger than x", "x >= y", "x > y"),
+)
+RULES = (
+    ("x and y differ by at most @k@", "abs(x - y) <= @k@", "abs(x - y) < @k@"),
+    ("exactly one of x and y is even", "(x + y) % 2 == 1", "(x + y) % 2 == 0"),
+    ("between x and y at most @gap@ numbers@of@ are left out", "j - i <= @gap@ + 1", "j - i <= @gap@"),
+    ("between x and y at least one number@of@ is left out", "j - i > 1", "j - i > 2"),
+    ("x + y is not divisible by @m@", "(x + y) % @m@ != 0", "(x + y) % @m@ < 2"),
+)
+
+REFERENCE = """
+input()
+a = list(map(int, input().split()))
+b = @second@
+best = [0] * len(b)
+for p, y in enumerate(a):
+    for j in reversed(range(len(b))):
+        if b[j] == y and @same@:
+            top = 0
+            for i in range(j):
+                x = b[i]
+                if best[i] > top and @rule@:
+                    top = best[i]
+            best[j] = max(best[j], top + @gain@)
+print(max(best))
+"""
+BRUTE = """
+import itertools
+input()
+a = list(map(int, input().split()))
+b = @second@
+top = 0
+for n in range(1, len(b) + 1):
+    for places in itertools.combinations(range(len(b)), n):
+        chosen, rest = [b[i] for i in places], iter(a)
+        if all(x in rest for x in chosen):
+            if all(@rule@ for i, j in zip(places, places[1:]) for x, y in [(b[i], b[j])]):
+                top = max(top, @goal@)
+print(top)
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    two, size, sums, top = (
+        knobs["sequences"] == 2,
+        knobs["size"],
+        dice.chance(0.5),
+        knobs["size"] // (8 if knobs["sequences"] == 2 else 2) + between(dice, 3, 5),
+    )
+    gap, names = between(dice, 1, 3), {"k": dice.pick((3, 5)), "m": between(dice, 3, 5)}
+    picked = [dice.pick(ORDERS), *(RULES[i] for i in dice.shuffled(len(RULES))[: knobs["rules"] - 1])]
+    rules = [[fill(part, **names, gap=gap, of=" of b" * two).strip() for part in rule] for rule in picked]
+    rule = " and ".join(code for _, code, _ in rules)
+    second = "list(map(int, input().split()))" if two else "a"
+    reference = fill(REFERENCE, second=second, same="True" if two else "p == j", rule=rule, gain="y" if sums else "1")
+    if RULES[1] in picked:  # no equal neighbours, so that ties in the order make no difference
+        rules[0][2] = "True"
+    mutants = [
+        *(swap(reference, rule, rule.replace(code, wrong)) for _, code, wrong in rules),
+        swap(reference, "print(max(best))", "print(best[-1])"),
+        *([swap(reference, "best[i] > top and ", "")] if len(rules) == 1 else []),
+    ]
+    task = (
+        f"Given {'two sequences a and b' if two else 'a sequence a'} of integers, choose some of the numbers of "
+        f"{'b' if two else 'a'} and keep them in their order.",
+        when(two, "The chosen numbers must also be a subsequence of a: the same numbers in the same order, not "
+             "necessarily next to each other."),
+        "If y is the chosen number that comes next after the chosen number x, then this must hold:",
+        *(f"{text};" for text, _, _ in rules[:-1]),
+        f"{rules[-1][0]}.",
+        f"Find the largest possible {'sum' if sums else 'number'} of chosen numbers{when(two, ' (0 if none)')}.",
+    )  # fmt: skip
+
+    def draw(dice: Dice, size: int) -> str:
+        sizes = [count(dice, size) for _ in range(1 + two)]
+        return page(line(sizes), *(line(integers(dice, n, 1, top)) for n in sizes))
+
+    return Problem(
+        title="Common choice" if two else "Best choice in order",
+        statement=statement(
+            task,
+            (
+                f"The first line: the length{'s' * two} of a{' and of b' * two}.",
+                f"Then {'a line with a and a line with b' if two else 'a line with a'}.",
+            ),
+            "One integer.",
+            (f"lengths from 1 to {size}; numbers from 1 to {top}",),
+        ),
+        reference=reference,
+        brute=fill(BRUTE, second=second, rule=rule, goal="sum(chosen)" if sums else "n"),
+        mutants=tuple(mutants),
+        small=lambda dice: draw(dice, 8),
+        full=lambda dice: draw(dice, size),
+        edges=(page(*(["1 1", 3, 3] if two else [1, 3])), page(*(["2 3", "4 4", "4 5 4"] if two else [3, "4 4 5"]))),
+    )
+
+
+FAMILY = Family(
+    "subsequences",
+    "The best subsequence of one or two sequences under rules.",
+    (Knob("size", (8, 40, 150)), Knob("sequences", (1, 2)), Knob("rules", (1, 2, 3))),
+    _make,
+)

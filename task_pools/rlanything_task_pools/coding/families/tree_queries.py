@@ -1,0 +1,196 @@
+"""Family: questions about the people below and above each other in a firm, a rooted tree."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.coding.families.base import Family, Knob, Problem
+from rlanything_task_pools.coding.parts import (
+    OFF_ON,
+    between,
+    choose,
+    dispatch,
+    integers,
+    line,
+    page,
+    retell,
+    statement,
+    swap,
+    when,
+)
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+# Per question: arguments, text, the reference's expression and the brute force's.
+QUESTIONS = {
+    "size": ("a", "the number of people in the team of a", "size[a]", "len(team(a))"),
+    "sum": ("a", "the sum of the pay of the team of a", "total(a)", "sum(pay[v] for v in team(a))"),
+    "up": ("a k", "the k-th boss above a, or 0 if there are fewer", "up(a, b)", "(bosses(a) + [0] * n)[b]"),
+    "common": (
+        "a b",
+        "the lowest person with both a and b in the team",
+        "common(a, b)",
+        "next(v for v in bosses(a) if v in bosses(b))",
+    ),
+    "steps": (
+        "a b",
+        "how many steps to or from a boss lead from a to b at least",
+        "depth[a] + depth[b] - 2 * depth[common(a, b)]",
+        "len(set(bosses(a)) ^ set(bosses(b)))",
+    ),
+}
+GROWN = ("size[boss[v]] += size[v]", "size[boss[v]] += 1")
+LEVEL = ("    while depth[b] > depth[a]:\n        b = boss[b]\n", "")
+SLIPS = {
+    "size": (GROWN, ("(size[a])", "(size[a] - 1)")),
+    "sum": (GROWN, ("- below(at[a])", "- below(at[a] + 1)")),
+    "up": (("range(k)", "range(k - 1)"), ("        a = boss[a]\n    return", "        a = boss[a] or a\n    return")),
+    "common": (LEVEL, ("    return a\nfor", "    return boss[a] or 1\nfor")),
+    "steps": (LEVEL, ("2 * depth[common(a, b)]", "depth[common(a, b)]")),
+}
+
+READ = """
+import sys
+numbers = iter(sys.stdin.read().split())
+n, q = int(next(numbers)), int(next(numbers))
+pay = [0] + [int(next(numbers)) for _ in range(n)]
+near = [[] for _ in range(n + 1)]
+for v in range(2, n + 1):
+    u = int(next(numbers))
+    w = @second@
+    near[u].append(w)
+    near[w].append(u)
+boss = [0] * (n + 1)
+order = [1]
+for v in order:
+    for w in near[v]:
+        if w != boss[v]:
+            boss[w] = v
+            order.append(w)
+"""
+REFERENCE = """
+size, depth, at, tree = [1] * (n + 1), [0] * (n + 1), [0] * (n + 1), [0] * (n + 1)
+for v in reversed(order[1:]):
+    size[boss[v]] += size[v]
+for v in order:
+    spot = at[v] + 1
+    for w in near[v]:
+        if w != boss[v]:
+            depth[w], at[w] = depth[v] + 1, spot
+            spot += size[w]
+def below(i):
+    return tree[i] + below(i & (i - 1)) if i else 0
+def total(a):
+    return below(at[a] + size[a]) - below(at[a])
+def add(a, x):
+    i = at[a] + 1
+    while i <= n:
+        tree[i] += x
+        i += i & -i
+def up(a, k):
+    for _ in range(k):
+        a = boss[a]
+    return a
+def common(a, b):
+    if depth[a] > depth[b]:
+        a, b = b, a
+    while depth[b] > depth[a]:
+        b = boss[b]
+    while a != b:
+        a, b = boss[a], boss[b]
+    return a
+for v in order:
+    add(v, pay[v])
+"""
+BRUTE = """
+def bosses(a):
+    return [a] + bosses(boss[a]) if a else []
+def team(a):
+    return [v for v in range(1, n + 1) if a in bosses(v)]
+def add(a, x):
+    pay[a] += x
+"""
+SERVE = """
+for _ in range(q):
+    op, a = next(numbers), int(next(numbers))
+    b = int(next(numbers)) if op in ("add", "up", "common", "steps") else 0
+    if op == "add":
+        add(a, b)
+    @answers@
+"""
+
+
+def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+    raises, pairs, most, size = knobs["raises"], knobs["pairs"], dice.pick((10, 1000)), knobs["size"]
+    questions = choose(dice, list(QUESTIONS), knobs["questions"])
+    if raises and "sum" not in questions:
+        questions[0] = "sum"
+
+    def program(body: str, column: int) -> str:
+        answers = dispatch({op: f"print({QUESTIONS[op][column]})" for op in questions})
+        return fill(READ + body + fill(SERVE, answers=answers), second="int(next(numbers))" if pairs else "v")
+
+    reference = program(REFERENCE, 2)
+    mutants = [swap(reference, *slip) for op in questions for slip in SLIPS[op]]
+    task = (
+        "A firm has n people, numbered from 1. Person 1 is the head; every other person has one boss.",
+        "The team of a person consists of the person and of the teams of all people whose boss the person is.",
+        "There are q tasks:",
+        when(raises, "add a x: the pay of person a rises by x; nothing is printed"),
+        *(f"{op} {QUESTIONS[op][0]}: print {QUESTIONS[op][1]}" for op in questions),
+    )
+
+    def draw(dice: Dice, n: int) -> str:
+        n, q = between(dice, max(2, n // 2), n), between(dice, max(2, n // 2), n)
+        reach = dice.pick((1, 3, n))
+        names = [1, *(2 + i for i in dice.shuffled(n - 1))] if pairs else list(range(1, n + 1))
+        rows = []
+        for i in range(1, n):
+            ends = [names[between(dice, max(0, i - reach), i - 1)], names[i]]
+            rows.append(line(ends if dice.chance(0.5) else ends[::-1]) if pairs else str(ends[0]))
+        if pairs:
+            rows = [rows[i] for i in dice.shuffled(n - 1)]
+        for i in range(q):
+            op, a = dice.pick(questions), between(dice, 1, n)
+            if raises and i < q - 1 and dice.chance(0.4):
+                rows.append(f"add {a} {between(dice, 1, most)}")
+            else:
+                far = between(dice, 1, dice.pick((2, min(n, 2 * reach))))
+                second = {"a": "", "a b": between(dice, 1, n), "a k": far}
+                rows.append(f"{op} {a} {second[QUESTIONS[op][0]]}".strip())
+        return page(f"{n} {q}", line(integers(dice, n, 1, most)), *rows)
+
+    text = statement(
+        task,
+        (
+            "The first line: n and q. The second line: the pay of the people 1 to n.",
+            "Then n - 1 lines with two people each, of whom one is the boss of the other, in any order."
+            if pairs
+            else "Then n - 1 lines: the boss of each of the people 2 to n, who has a smaller number.",
+            "Then q lines with a task each; one of them at least prints something.",
+        ),
+        "One line for each task that prints something.",
+        (f"2 <= n <= {size}; 1 <= q <= {size}; 1 <= k <= {size}", f"pay and x from 1 to {most}"),
+    )
+    return Problem(
+        title="Bosses and teams",
+        statement=retell(
+            dice,
+            text,
+            "firm people person boss head team pay",
+            "guild merchants merchant patron dean branch gold",
+            "army soldiers soldier chief general unit salary",
+        ),
+        reference=reference,
+        brute=program(BRUTE, 3),
+        mutants=tuple(mutants),
+        small=lambda dice: draw(dice, 8),
+        full=lambda dice: draw(dice, size),
+    )
+
+
+FAMILY = Family(
+    "tree_queries",
+    "Questions about a rooted tree.",
+    (Knob("size", (8, 60, 300, 1000)), Knob("questions", (2, 3, 5)), Knob("pairs", OFF_ON), Knob("raises", OFF_ON)),
+    _make,
+)

@@ -1,0 +1,79 @@
+"""Pieces the families share: task texts, wrong programs made from right ones, random numbers and lines."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.dice import Dice
+
+T = TypeVar("T")
+
+OFF_ON = (False, True)
+"""The levels of a knob that adds something."""
+
+
+def swap(program: str, *changes: str) -> str:
+    """A wrong program: the right one with texts replaced, given as old, new, old, new and so on.
+
+    Raises:
+        ValueError: An old text is not in the program, so that the mutant would be a copy.
+    """
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        if old not in program:
+            raise ValueError(f"No mutant: {old!r} does not occur in the program; correct the family's swap()")
+        program = program.replace(old, new)
+    return program
+
+
+def dispatch(codes: Mapping[str, str]) -> str:
+    """Statements that run the code of the operation called ``op``."""
+    return "\n".join(fill("if op == '@op@':\n    @code@", op=op, code=code).rstrip() for op, code in codes.items())
+
+
+def retell(dice: Dice, text: str, *stories: str) -> str:
+    """The text in the words of one of some stories; it is written in the words of the first one."""
+    words = dict(zip(stories[0].split(), dice.pick(stories).split(), strict=True))
+    words |= {old.capitalize(): new.capitalize() for old, new in words.items()}
+    return re.sub(rf"\b({'|'.join(words)})(?=s?\b)", lambda match: words[match[1]], text)
+
+
+def when(given: bool, text: str) -> str:
+    """The text, or nothing."""
+    return text if given else ""
+
+
+def statement(task: Sequence[str], reads: Sequence[str], prints: str, limits: Sequence[str]) -> str:
+    """A complete task text: what to compute, the format of input and output, the constraints; empty lines left out."""
+    parts = (task, ("Input", *reads), ("Output", prints), ("Constraints", *(text and f"- {text}" for text in limits)))
+    return "\n\n".join("\n".join(filter(None, lines)) for lines in parts)
+
+
+def between(dice: Dice, low: int, high: int) -> int:
+    """An integer from low to high, both included."""
+    return low + dice.below(high - low + 1)
+
+
+def integers(dice: Dice, n: int, low: int, high: int) -> list[int]:
+    """Integers from low to high, both included, one after the other."""
+    return [between(dice, low, high) for _ in range(n)]
+
+
+def count(dice: Dice, most: int, least: int = 1) -> int:
+    """How many there are of something: half of the time within a tenth of the most, else any number."""
+    return between(dice, max(least, most - most // 10) if dice.chance(0.5) else least, most)
+
+
+def choose(dice: Dice, items: Sequence[T], k: int) -> list[T]:
+    """Different items in their own order; all of them when there are fewer."""
+    return [items[i] for i in sorted(dice.shuffled(len(items))[:k])]
+
+
+def line(values: Iterable[object]) -> str:
+    """Values with blanks between them."""
+    return " ".join(map(str, values))
+
+
+def page(*lines: object) -> str:
+    """Lines of input, each ended by a newline."""
+    return "".join(f"{row}\n" for row in lines)

@@ -1,0 +1,294 @@
+"""Rewrites: a knob moved by a level, or a statement with tests and programs by a language model.
+
+Proposals are untrusted, whoever makes them. A knob is moved by drawing the problem again from the same seed; a new
+statement is taken at its word only as far as programs prove it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rlanything_task_pools.coding.families import FAMILIES, Family, Level
+from rlanything_task_pools.coding.gate import Refused
+from rlanything_task_pools.coding.generate import KnobError, check_levels, draw, level_index
+from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
+from rlanything_task_pools.coding.screen import screen
+from rlanything_task_pools.domain import UnknownOperator
+from rlanything_task_pools.frozen import freeze
+from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
+from rlanything_verifiers.coding import JudgeError
+
+__all__ = ["OPERATORS", "check_operators", "movable", "proposal_schema", "propose", "root_statement", "validate"]
+
+OPERATORS = ("knob", "statement")
+"""``knob``: one knob of a generated task, to another level. ``statement``: everything, by a language model."""
+
+MAX_STATEMENT = 10_000
+MAX_TEXT = 64_000
+"""Longest input or output of a proposed test: tests that make every program slow are a cheap attack on a judge."""
+MAX_PROGRAM = 20_000
+MAX_VALUE = 80
+"""Most characters of a strange value that are quoted."""
+
+
+class _ProposedTest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    stdin: str = Field(max_length=MAX_TEXT)
+    stdout: str = Field(max_length=MAX_TEXT)
+
+
+_Source = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
+
+
+class _Proposal(BaseModel):
+    """A rewritten problem."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    statement: str = Field(min_length=40, max_length=MAX_STATEMENT)
+    public: tuple[_ProposedTest, ...] = Field(min_length=1, max_length=8)
+    hidden: tuple[_ProposedTest, ...] = Field(min_length=3, max_length=32)
+    solution: _Source
+    wrong_programs: tuple[_Source, ...] = Field(min_length=1, max_length=8)
+
+
+def check_operators(names: object) -> tuple[str, ...]:
+    """Names of operators, checked.
+
+    Raises:
+        UnknownOperator: There is no operator of a name, or none is named.
+    """
+    wanted = tuple(dict.fromkeys(names)) if isinstance(names, list | tuple | set | frozenset) else (names,)
+    if not wanted or any(name not in OPERATORS for name in wanted):
+        raise UnknownOperator(f"operators = {names!r:.80}: choose one or more of {', '.join(OPERATORS)}")
+    return tuple(name for name in OPERATORS if name in wanted)
+
+
+def propose(
+    task: Task, direction: Direction, rng: np.random.Generator, operators: Sequence[str] = OPERATORS
+) -> list[dict[str, Any]]:
+    """Each knob that can move a level in a direction, in random order; nothing for a task without knobs."""
+    found = movable(task)
+    if found is None or "knob" not in operators:
+        return []
+    family, levels = found
+    step = 1 if direction == "harder" else -1
+    moves: list[dict[str, Any]] = []
+    for knob in family.knobs:
+        place = knob.levels.index(levels[knob.name]) + step
+        if 0 <= place < len(knob.levels):
+            moves.append({"knob": knob.name, "level": knob.levels[place]})
+    return [moves[i] for i in rng.permutation(len(moves))]
+
+
+def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
+    """JSON schema of the proposals that `validate` reads for a task."""
+    schemas: list[dict[str, Any]] = []
+    found = movable(task)
+    if "knob" in operators and found is not None:
+        choices = [
+            {
+                "type": "object",
+                "properties": {
+                    "knob": {"const": knob.name},
+                    "level": {"enum": list(knob.levels), "description": "from easy to hard"},
+                },
+                "required": ["knob", "level"],
+                "additionalProperties": False,
+            }
+            for knob in found[0].knobs
+        ]
+        schemas.extend(choices)
+    if "statement" in operators:
+        schemas.append(_statement_schema())
+    return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
+
+
+def validate(
+    task: Task,
+    proposal: Mapping[str, Any],
+    *,
+    direction: Direction,
+    author: str,
+    critique: str = "",
+    operators: Sequence[str] = OPERATORS,
+    allow_unsafe: bool = False,
+) -> Task | Rejection:
+    """A proposal as a proved task, or the reason why it is none.
+
+    ``{"knob": ..., "level": ...}`` moves a knob; ``{"statement", "public", "hidden", "solution",
+    "wrong_programs"}`` is another problem. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``,
+    ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``wrong_direction``, ``no_sound_problem``; for a
+    statement ``few_tests``, ``degenerate``, ``unsolved`` (no correct program passes all tests), ``undiscerning``
+    (no wrong program fails one).
+
+    Raises:
+        SandboxError: The programs could not be run, which says nothing of the proposal.
+    """
+    try:
+        parent = read_payload(task.payload)
+        change = freeze(proposal, "proposal") if isinstance(proposal, Mapping) else proposal
+    except CodingTaskError as error:
+        return Rejection(reason="bad_parent", detail=str(error)[:400])
+    except (ValueError, RecursionError) as error:
+        return Rejection(reason="malformed", detail=str(error)[:400])
+    try:
+        if not isinstance(change, Mapping) or not change:
+            raise Refused("malformed", "expected a JSON object: a knob with its level, or a statement with tests")
+        kind = "knob" if "knob" in change else "statement"
+        if kind not in operators:
+            raise Refused("operator_off", f"rewrites by {kind} are not enabled")
+        if kind == "knob":
+            return _move(task, change, direction, author, critique, allow_unsafe)
+        return _restate(task, parent, change, direction, author, critique, allow_unsafe)
+    except Refused as refused:
+        return Rejection(reason=refused.reason, detail=refused.detail[:1000])
+
+
+def movable(task: Task) -> tuple[Family, dict[str, Level]] | None:
+    """The family of a generated task with its levels; None if the task has no knobs."""
+    name, levels = task.payload.get("family"), task.payload.get("knobs")
+    family = FAMILIES.get(name) if isinstance(name, str) else None
+    if family is None or not isinstance(levels, Mapping) or set(levels) != {knob.name for knob in family.knobs}:
+        return None
+    try:
+        check_levels(family, levels)
+    except KnobError:
+        return None
+    return family, dict(levels)
+
+
+def root_statement(task: Task) -> str:
+    """The statement a line of rewrites began with; that of the task itself if it is no rewrite."""
+    kept = None if task.rewrite is None else task.rewrite.change.get("root_statement")
+    return kept if isinstance(kept, str) else str(task.payload.get("statement", task.goal))
+
+
+def _move(
+    task: Task, change: Mapping[str, Any], direction: Direction, author: str, critique: str, allow_unsafe: bool
+) -> Task:
+    found = movable(task)
+    if found is None:
+        raise Refused("no_knobs", "this task was not generated from knobs; propose a statement")
+    family, levels = found
+    if set(change) != {"knob", "level"}:
+        raise Refused("malformed", "a move of a knob has the two fields knob and level")
+    name, level = change["knob"], change["level"]
+    knob = next((knob for knob in family.knobs if knob.name == name), None)
+    if knob is None:
+        raise Refused("unknown_knob", f"no knob {name!r:.{MAX_VALUE}}; use {', '.join(k.name for k in family.knobs)}")
+    new, old = level_index(knob.levels, level), knob.levels.index(levels[knob.name])
+    if new is None:
+        raise Refused("unknown_knob", f"{name} has no level {level!r:.{MAX_VALUE}}, only {knob.levels}")
+    if new == old:
+        raise Refused("unchanged", f"{name} is {level!r} already")
+    if (new > old) != (direction == "harder"):
+        raise Refused("wrong_direction", f"{name} from {levels[knob.name]!r} to {level!r} is not {direction}")
+    seed, number, split = (task.traits.get(trait) for trait in ("seed", "draw", "split"))
+    record = {"knob": knob.name, "from": levels[knob.name], "to": level, "root_statement": root_statement(task)}
+    try:
+        made = draw(
+            family,
+            {**levels, knob.name: knob.levels[new]},
+            # A task that lost its traits still has one stream of draws: that of its content.
+            seed=seed if isinstance(seed, int) else int(task.id.rpartition("-")[2], 16),
+            first=number if isinstance(number, int) and 0 <= number < 1000 else 0,
+            split=split if isinstance(split, str) else "train",
+            allow_unsafe=allow_unsafe,
+            parent=task.id,
+            root=task.root or task.id,
+            rewrite=Rewrite(direction=direction, author=author, change=record, critique=critique),
+        )
+    except KnobError as error:
+        raise Refused("no_sound_problem", str(error)) from None
+    if made.id == task.id:
+        raise Refused("unchanged", "the same problem was drawn again")
+    return made
+
+
+def _restate(
+    task: Task,
+    parent: Payload,
+    change: Mapping[str, Any],
+    direction: Direction,
+    author: str,
+    critique: str,
+    allow_unsafe: bool,
+) -> Task:
+    try:
+        proposed = _Proposal.model_validate(change)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:MAX_VALUE]
+        raise Refused("malformed", f"{place}: {first['msg']}") from None
+    statement = proposed.statement.strip()
+    if statement.split() == parent.statement.split():
+        raise Refused("unchanged", "the statement is that of the task")
+    public = [Example(stdin=test.stdin, stdout=test.stdout) for test in proposed.public]
+    # What the statement or a public test shows is not hidden.
+    known = {test.stdin for test in public}
+    hidden = []
+    for test in proposed.hidden:
+        if test.stdin not in known and not (len(test.stdin.strip()) >= 10 and test.stdin.strip() in statement):
+            known.add(test.stdin)
+            hidden.append(Example(stdin=test.stdin, stdout=test.stdout))
+    if len(hidden) < 3:
+        raise Refused("few_tests", f"only {len(hidden)} hidden tests are new inputs that are not shown; give 3")
+    if len({" ".join(test.stdout.split()) for test in hidden}) < 2:
+        raise Refused("degenerate", "all hidden tests expect the same output")
+    fields = {
+        "statement": statement,
+        "public": tuple(test.model_dump() for test in public),
+        "hidden": tuple(test.model_dump() for test in hidden),
+        "checker": parent.checker,
+        "limits": parent.limits.model_dump(),
+        "entry_point": parent.entry_point,
+    }
+    try:
+        payload = read_payload(fields)
+        wrong = (*proposed.wrong_programs, *parent.wrong)
+        found = screen(payload, (proposed.solution, *task.proof[:1]), wrong, allow_unsafe=allow_unsafe)
+        if not found.good:
+            raise Refused("unsolved", f"the solution fails {found.complaint}")
+        if not found.wrong:
+            raise Refused("undiscerning", "every wrong program passes all tests; add tests that they fail")
+        payload = read_payload({**fields, "wrong": found.wrong[:8]})
+    except (CodingTaskError, JudgeError) as error:
+        raise Refused("malformed", str(error)) from None
+    record = {"statement": statement, "root_statement": root_statement(task)}
+    return make_task(
+        payload,
+        found.good[:1],
+        {"split": task.traits.get("split", "train"), "source": "rewritten"},
+        parent=task.id,
+        root=task.root or task.id,
+        rewrite=Rewrite(direction=direction, author=author, change=record, critique=critique),
+    )
+
+
+def _statement_schema() -> dict[str, Any]:
+    program = {"type": "string", "description": "a Python program that reads stdin and writes stdout"}
+    tests = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"stdin": {"type": "string"}, "stdout": {"type": "string"}},
+            "required": ["stdin", "stdout"],
+            "additionalProperties": False,
+        },
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "statement": {"type": "string", "description": "the whole problem, near the root problem, same I/O style"},
+            "public": {**tests, "minItems": 1, "maxItems": 8, "description": "tests the solver may see"},
+            "hidden": {**tests, "minItems": 3, "maxItems": 32, "description": "other tests, never shown"},
+            "solution": program,
+            "wrong_programs": {"type": "array", "items": program, "minItems": 1, "maxItems": 8},
+        },
+        "required": ["statement", "public", "hidden", "solution", "wrong_programs"],
+        "additionalProperties": False,
+    }

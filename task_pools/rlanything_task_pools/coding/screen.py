@@ -1,0 +1,94 @@
+"""Programs that are said to be right or wrong are run on a task's tests: what is kept is what proved to be so."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rlanything_task_pools.coding.payload import CodingTaskError, Payload, read_payload
+from rlanything_task_pools.task import Task
+from rlanything_verifiers.coding import Job, JudgeError, Judgement, SandboxError, judge_many
+
+__all__ = ["Screened", "flaw", "screen"]
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """What running the programs on all tests of a payload showed."""
+
+    good: tuple[str, ...]
+    """Programs that pass all tests."""
+    wrong: tuple[str, ...]
+    """Programs that fail at least one."""
+    complaint: str
+    """Why the first program said to be right is not, empty if it is."""
+
+
+def screen(
+    payload: Payload, good: Iterable[str] = (), wrong: Iterable[str] = (), *, allow_unsafe: bool = False
+) -> Screened:
+    """Run programs on all tests of a payload.
+
+    Args:
+        payload: The tests, with their checker and limits.
+        good: Programs that are said to solve the task.
+        wrong: Programs that are said not to.
+        allow_unsafe: See `rlanything_verifiers.coding.judge`.
+
+    Raises:
+        JudgeError: Tests or checker cannot be judged.
+        SandboxError: The programs could not be run, which says nothing of them.
+    """
+    right, bad = list(good), list(wrong)
+    found = _judge(payload, right + bad, allow_unsafe)
+    first, second = found[: len(right)], found[len(right) :]
+    return Screened(
+        good=tuple(program for program, judgement in zip(right, first, strict=True) if judgement.passed),
+        wrong=tuple(program for program, judgement in zip(bad, second, strict=True) if not judgement.passed),
+        complaint="" if not first or first[0].passed else first_failure(payload, first[0]),
+    )
+
+
+def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
+    """What is wrong with a task of unknown origin, in a sentence; None when its program solves it.
+
+    The program of `Task.proof` passes all tests, and each of the wrong programs fails one.
+
+    Raises:
+        SandboxError: The programs could not be run, which says nothing of the task.
+    """
+    if task.domain != "coding":
+        return f"it is a task of the domain {task.domain!r:.80}, not of 'coding'"
+    try:
+        payload = read_payload(task.payload)
+    except CodingTaskError as error:
+        return str(error)
+    if len(task.proof) != 1:
+        return f"the proof must be one correct program, and there are {len(task.proof)}"
+    try:
+        found = screen(payload, task.proof, payload.wrong, allow_unsafe=allow_unsafe)
+    except JudgeError as error:
+        return str(error)
+    if found.complaint:
+        return f"the program of the proof fails: {found.complaint}"
+    if len(found.wrong) < len(payload.wrong):
+        number = next(i for i, program in enumerate(payload.wrong) if program not in found.wrong)
+        return f"wrong program {number} passes all tests"
+    return None
+
+
+def first_failure(payload: Payload, judgement: Judgement) -> str:
+    """The first test a program fails, in words."""
+    place = next(i for i, verdict in enumerate(judgement.verdicts) if verdict != "AC")
+    shown = len(payload.public)
+    where = f"public test {place + 1}" if place < shown else f"hidden test {place - shown + 1}"
+    return f"{where}: {judgement.verdicts[place]} {judgement.details[place]}".rstrip()
+
+
+def _judge(payload: Payload, programs: Sequence[str], allow_unsafe: bool) -> list[Judgement]:
+    tests, limits = payload.judge_tests(), payload.judge_limits()
+    # One test over the time limit settles the matter.
+    jobs = [Job(program, tests, payload.checker, limits, 1, payload.entry_point) for program in programs]
+    judgements = judge_many(jobs, allow_unsafe=allow_unsafe)
+    for judgement in judgements:
+        if judgement.error is not None:
+            raise SandboxError(f"a program could not be judged: {judgement.error}")
+    return judgements

@@ -1,0 +1,313 @@
+"""The options beyond the paper's formulas, each with numbers worked out by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from rlanything_agents.feedback import (
+    PRESETS,
+    FeedbackConfig,
+    FeedbackError,
+    batch_feedback,
+    feedback_stats,
+    group_feedback,
+    judged_steps,
+    reliability,
+    step_credit,
+    votes_count,
+)
+
+
+def config(**changes):
+    return FeedbackConfig(**{"policy_band": None, "judge_band": None, **changes})
+
+
+def single(*scores):
+    """Votes of a trajectory with one vote a step."""
+    return np.array(scores, dtype=float)[:, None]
+
+
+# Won in two steps, lost in three; m = 2 votes (one unparsable). Mean votes: 1, 0 and 0, -1, -.5.
+OUTCOMES = [1, -1]
+VOTES = [[[1, 1], [1, -1]], [[1, -1], [-1, -1], [0, -1]]]
+
+
+def test_outcome_weight():
+    half = group_feedback(OUTCOMES, VOTES, config(outcome_weight=0.5))
+    assert [r.tolist() for r in half.rewards] == [[1.5, 0.5], [-0.5, -1.5, -1]]
+    steps_only = group_feedback(OUTCOMES, VOTES, config(outcome_weight=0.0))
+    assert [r.tolist() for r in steps_only.rewards] == [[1, 0], [0, -1, -0.5]]
+    # the reward model is held to the outcome all the same
+    paper = group_feedback(OUTCOMES, VOTES, config())
+    assert [a.tolist() for a in steps_only.judge] == [a.tolist() for a in paper.judge]
+
+
+def test_standardising_over_the_task():
+    """Rewards 2, 1 and -1, -2, -1.5: mean -.3, population variance 2.36 - ... = E[x^2] - .09."""
+    group = group_feedback(OUTCOMES, VOTES, config(std="task"))
+    rewards = [2, 1, -1, -2, -1.5]
+    variance = sum(r * r for r in rewards) / 5 - 0.09
+    assert variance == pytest.approx(2.36)
+    assert np.concatenate(group.policy) == pytest.approx((np.array(rewards) + 0.3) / math.sqrt(2.36))
+    # the last step of the longer trajectory has a share in it, and neither value of `lone` changes that
+    raw = group_feedback(OUTCOMES, VOTES, config(std="task", lone="raw"))
+    assert [a.tolist() for a in raw.policy] == [a.tolist() for a in group.policy]
+    floored = group_feedback(OUTCOMES, VOTES, config(std="task", std_floor=4.0))
+    assert np.concatenate(floored.policy) == pytest.approx((np.array(rewards) + 0.3) / 4)
+
+
+def test_going_to_and_fro_earns_a_vote_and_no_record():
+    """A step forth, back, forth, back, forth, forth: progress C = 1, 0, 1, 0, 1, 2; the best moves twice."""
+    votes = single(1, -1, 1, -1, 1, 1)
+    assert step_credit(votes).tolist() == [1, -1, 1, -1, 1, 1]
+    assert step_credit(votes, credit="record").tolist() == [1, 0, 0, 0, 0, 1]
+    # at gamma 1 the return is the progress still to come: C_end - C_before
+    assert step_credit(votes, credit="return", gamma=1.0).tolist() == [2, 1, 2, 1, 2, 1]
+    assert step_credit(votes, credit="record_return", gamma=1.0).tolist() == [2, 1, 1, 1, 1, 1]
+    assert step_credit(votes, credit="record_return", gamma=0.5).tolist() == [
+        1 + 1 / 32,
+        1 / 16,
+        1 / 8,
+        1 / 4,
+        1 / 2,
+        1,
+    ]
+
+
+def test_average_credit_does_not_grow_with_the_length_of_an_episode() -> None:
+    votes = np.array([[1.0], [-1.0], [1.0], [1.0]])
+    assert step_credit(votes, credit="average", gamma=1.0).tolist() == pytest.approx([1 / 2, 1 / 3, 1, 1])
+    assert step_credit(votes, credit="average", gamma=0.5).tolist() == pytest.approx(
+        [(1 - 1 / 2 + 1 / 4 + 1 / 8) / (15 / 8), (-1 + 1 / 2 + 1 / 4) / (7 / 4), 1, 1]
+    )
+    long, short = np.ones((30, 1)), np.ones((3, 1))
+    assert step_credit(long, credit="average", gamma=0.95)[0] == pytest.approx(1.0)
+    assert step_credit(short, credit="average", gamma=0.95)[0] == pytest.approx(1.0)
+
+
+def test_a_record_starts_from_zero():
+    """Falling back first must be made up for: C = -1, -.5, .5, .25, 1.25."""
+    votes = np.array([[-1, -1, -1, -1], [1, 1, 1, -1], [1, 1, 1, 1], [-1, -1, 1, 0], [1, 1, 1, 1]], dtype=float)
+    assert step_credit(votes).tolist() == [-1, 0.5, 1, -0.25, 1]
+    assert step_credit(votes, credit="record").tolist() == [0, 0, 0.5, 0, 0.75]
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), max_size=12))
+def test_records_by_their_definition(means):
+    votes = np.array([{1.0: (1, 1), 0.5: (1, 0), 0.0: (1, -1), -0.5: (0, -1), -1.0: (-1, -1)}[v] for v in means])
+    credit = step_credit(votes.reshape(-1, 2).astype(float), credit="record")
+    progress = list(itertools.accumulate(means))
+    for i, value in enumerate(credit):
+        assert value == max(0, progress[i] - max([0, *progress[:i]]))
+    assert credit.sum() == max([0, *progress])  # nothing is paid twice
+
+
+def test_credit_in_the_rewards():
+    votes = [single(1, -1, 1), single(-1, 1)]
+    group = group_feedback([1, -1], votes, config(credit="record", lam=0.5))
+    assert [r.tolist() for r in group.rewards] == [[1.5, 1, 1], [-1, -1]]
+    group = group_feedback([1, -1], votes, config(credit="record_return", gamma=0.5, lam=2.0))
+    assert [r.tolist() for r in group.rewards] == [[3, 1, 1], [-1, -1]]
+
+
+def test_agreement():
+    """Of three votes the mean is 1/3 or 1: a threshold of 1/2 takes the divided step out, one of 1/3 does not."""
+    votes = [[[1, 1, 1], [1, 1, -1]], [[-1, -1, -1], [1, -1, -1]]]
+    divided = group_feedback([1, -1], votes, config(agreement=0.5))
+    assert [r.tolist() for r in divided.rewards] == [[2, 1], [-2, -1]]
+    kept = group_feedback([1, -1], votes, config(agreement=1 / 3))
+    assert kept.rewards[0] == pytest.approx([2, 4 / 3])
+    assert [a.tolist() for a in divided.judge] == [a.tolist() for a in kept.judge]
+
+
+LOST = [single(1, -1, 1, -1), single(-1, -1), single(1, 1)]
+
+
+def test_groups_that_all_failed():
+    """Records 1 0 0 0 / 0 0 / 1 1. Step 0: mean 2/3, std sqrt(2)/3. Step 1: 0, 0, 1. Then one trajectory is left."""
+    options = {"policy_band": (1 / 8, 7 / 8), "credit": "record", "lam": 0.2}
+    dropped = group_feedback([-1] * 3, LOST, config(**options))
+    assert not dropped.policy_kept
+    assert not np.concatenate(dropped.policy).any()
+    kept = group_feedback([-1] * 3, LOST, config(**options, silent="return", silent_weight=0.5, shared_weight=0.0))
+    assert kept.silent_kept
+    assert not kept.policy_kept
+    r = math.sqrt(0.5)
+    assert kept.policy[0] == pytest.approx(0.5 * np.array([r, -r, 0, 0]))
+    assert kept.policy[1] == pytest.approx(0.5 * np.array([-2 * r, -r]))
+    assert kept.policy[2] == pytest.approx(0.5 * np.array([r, 2 * r]))
+    assert feedback_stats([kept, dropped]).silent_kept == 0.5
+    # nothing of the outcome is left in it, not even where the reward itself is the advantage
+    raw = group_feedback([-1] * 3, LOST, config(**options, silent="return", lone="raw"))
+    assert raw.policy[0][2:].tolist() == [0, 0]
+    # without a reward model there is nothing to learn
+    mute = group_feedback([-1] * 3, LOST, config(**options | {"lam": 0.0}, silent="return"))
+    assert not np.concatenate(mute.policy).any()
+
+
+def test_silence_is_only_that_of_valid_failures():
+    options = config(policy_band=(1 / 8, 7 / 8), credit="return", silent="return")
+    assert group_feedback([-1, -1, None], LOST, options).silent_kept
+    for outcomes in ([1, 1, 1], [-1, -1, 1], [None, None, None]):
+        assert not group_feedback(outcomes, LOST, options).silent_kept
+
+
+def test_silent_groups_are_never_judged_myopically():
+    with pytest.raises(ValidationError, match="farmed by going to and fro; choose credit 'return'"):
+        FeedbackConfig(silent="return")
+    for credit in ("return", "record", "record_return"):
+        FeedbackConfig(silent="return", credit=credit)
+
+
+# Won: votes 1, 1, 1, -1 (p+ = 3/4). Lost: -1, -1, 1, 1, 0 (p- = 2/5) and -1 three times (p- = 5/8 in all).
+BATCH = [([1, -1], [single(1, 1, 1, -1), single(-1, -1, 1, 1, 0)]), ([-1, None], [single(-1, -1, -1), single(1)])]
+
+
+def test_lambda_by_reliability():
+    """mu = 3/4 + 5/8: the votes get 3/8 of lambda."""
+    batch = batch_feedback(BATCH, config(reliability="batch", lam=0.8))
+    assert [group.lam for group in batch] == pytest.approx([0.3, 0.3])
+    assert batch[0].rewards[0] == pytest.approx([1.3, 1.3, 1.3, 0.7])
+    stats = feedback_stats(batch)
+    assert (stats.mu, stats.lam) == pytest.approx((1.375, 0.3))
+    assert feedback_stats(batch_feedback(BATCH, config(lam=0.8))).lam == pytest.approx(0.8)
+    # the reward model's own reward keeps its lambda
+    plain = batch_feedback(BATCH, config(lam=0.8))
+    assert [a.tolist() for g in batch for a in g.judge] == [a.tolist() for g in plain for a in g.judge]
+
+
+def test_votes_that_mislead_weigh_nothing():
+    """mu = 1/4 + 1/4: below 1 the weight is 0, not negative."""
+    batch = [([1, -1], [single(1, -1, -1, -1), single(-1, 1, 1, 1)])]
+    (group,) = batch_feedback(batch, config(reliability="batch"))
+    assert group.lam == 0
+    assert group.rewards[0].tolist() == [1, 1, 1, 1]
+    assert group.policy[1].tolist() == [-1] * 4
+
+
+def test_unknown_reliability():
+    """Nothing won: the batch cannot tell, and goes by what it is told, else by nothing."""
+    lost = [([-1, -1], [single(1, 1), single(-1, 1)])]
+    options = config(reliability="batch", lam=0.8, credit="record", silent="return")
+    assert batch_feedback(lost, options)[0].lam == 0
+    (group,) = batch_feedback(lost, options, mu=1.25)
+    assert group.lam == pytest.approx(0.2)
+    # standardising cancels lambda in such a group, so the trust is put on the advantages
+    assert group.policy[0].tolist() == [0.25, 0.25]
+    assert batch_feedback(BATCH, config(reliability="batch"), mu=9.0)[0].lam == pytest.approx(0.375)  # measured
+
+
+def test_reliability_by_hand():
+    pairs = [pair for group in BATCH for pair in zip(*group, strict=True) if pair[0] is not None]
+    measured = reliability(pairs)
+    assert (measured.p_plus, measured.p_minus, measured.mu) == (0.75, 0.625, 1.375)
+    assert reliability([]).mu is None
+
+
+def test_judge_baseline_of_the_batch():
+    """Won, R = 1 + 1/3, votes 1 1 -1; lost, R = -1 - 1/3 and votes -1 -1 1: raw 4/3 4/3 -4/3 twice.
+
+    One more lost step with votes -1 -1 -1 has R = -2, raw 2 2 2. Mean of the nine: (4/3 * 2 + 6) / 9.
+    """
+    groups = [([1], [[[1, 1, -1]]]), ([-1], [[[-1, -1, 1], [-1, -1, -1]]])]
+    raw = np.array([4 / 3, 4 / 3, -4 / 3, 4 / 3, 4 / 3, -4 / 3, 2, 2, 2])
+    expected = (raw - raw.mean()) / raw.std()
+    batch = batch_feedback(groups, config(judge_baseline="batch"))
+    found = np.concatenate([a.ravel() for group in batch for a in group.judge])
+    assert found == pytest.approx(expected)
+    # a unanimous step teaches now, and how sure the votes were counts
+    assert found[6] > found[0] > 0
+    step = batch_feedback(groups, config())
+    assert not step[1].judge[0][1].any()
+    assert len(judged_steps(batch, np.random.default_rng(0), balance=False)) == 3
+    assert len(judged_steps(step, np.random.default_rng(0), balance=False)) == 2
+    # a group of its own is a batch of its own
+    alone = group_feedback(*groups[1], config(judge_baseline="batch"))
+    assert alone.judge[0].ravel() == pytest.approx((raw[3:] - raw[3:].mean()) / raw[3:].std())
+
+
+def test_judge_baseline_by_kind():
+    """Steps: go 1 -1 and take 1 1 when won, go -1 -1 when lost. Raw: go 1 -1 2 2, take 2 2."""
+    groups = [([1, -1], [[[1, -1], [1, 1]], [[-1, -1]]])]
+    kinds = [[["go", "take"], ["go"]]]
+    (group,) = batch_feedback(groups, config(judge_baseline="kind"), kinds=kinds)
+    go = np.array([1, -1, 2, 2.0])
+    expected = (go - 1) / math.sqrt(((go - 1) ** 2).mean())
+    assert group.judge[0][0] == pytest.approx(expected[:2])
+    assert group.judge[0][1].tolist() == [0, 0]
+    assert group.judge[1][0] == pytest.approx(expected[2:])
+    assert group_feedback(*groups[0], config(judge_baseline="kind"), kinds=kinds[0]).judge[1].tolist() == [
+        group.judge[1][0].tolist()
+    ]
+
+
+def test_the_filter_keeps_a_group_out_of_the_mean():
+    """The second group has no success: its votes are 0 and change nothing for the first."""
+    groups = [([1, -1], [single(1, -1), single(-1, 1)]), ([-1, -1], [single(-1, -1), single(-1, -1)])]
+    options = config(judge_baseline="batch", judge_band=(0.2, 0.8))
+    both = batch_feedback(groups, options)
+    (alone,) = batch_feedback(groups[:1], options)
+    assert [a.tolist() for a in both[0].judge] == [a.tolist() for a in alone.judge]
+    assert not np.concatenate(both[1].judge).any()
+    masked = [([*groups[0][0], None], [*groups[0][1], single(1, 1, 1)]), groups[1]]
+    assert [a.tolist() for a in batch_feedback(masked, options)[0].judge[:2]] == [a.tolist() for a in alone.judge]
+
+
+@pytest.mark.parametrize("lam", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("m", [3, 5])
+def test_where_the_consistency_term_comes_to_life(lam, m):
+    """Over the step, sign(R) = O hides it at these lambdas; over the batch it shows wherever two steps differ in it."""
+    changed = {"step": 0, "batch": 0}
+    shapes = [[1.0] * k + [-1.0] * (m - k) for k in range(1, m)]
+    for first, second in itertools.product(shapes, shapes):
+        for baseline in changed:
+            integrated, labels = (
+                group_feedback([1, -1], [[first], [second]], config(lam=weight, judge_baseline=baseline)).judge
+                for weight in (lam, 0.0)
+            )
+            changed[baseline] += not np.allclose(integrated, labels)
+    assert changed["step"] == 0
+    # 1 + lam * s and -(1 - lam * s') are of one size where the votes mirror each other, s = -s'
+    assert changed["batch"] == len(shapes) * (len(shapes) - 1)
+
+
+def test_kinds_must_fit():
+    groups = [([1, -1], [single(1, -1), single(-1)])]
+    with pytest.raises(FeedbackError, match="pass kinds="):
+        batch_feedback(groups, config(judge_baseline="kind"))
+    with pytest.raises(FeedbackError, match=r"kinds of group 0, trajectory 1: 2 for 1 steps"):
+        batch_feedback(groups, config(judge_baseline="kind"), kinds=[[["go", "go"], ["go", "go"]]])
+    with pytest.raises(FeedbackError, match=r"kinds of group 0, trajectory 1: 0 for 1 steps"):
+        batch_feedback(groups, config(judge_baseline="kind"), kinds=[[["go", "go"]]])
+
+
+@pytest.mark.parametrize("base", sorted(PRESETS))
+def test_a_batch_is_its_groups(base):
+    """With a baseline per step and a constant lambda, groups have nothing to do with one another."""
+    batch = batch_feedback(BATCH, PRESETS[base])
+    for (outcomes, votes), group in zip(BATCH, batch, strict=True):
+        alone = group_feedback(outcomes, votes, PRESETS[base])
+        for a, b in zip((*alone.policy, *alone.judge), (*group.policy, *group.judge), strict=True):
+            assert a.tolist() == b.tolist()
+    assert batch_feedback([], PRESETS[base]) == []
+
+
+def test_no_trajectory_without_steps_or_votes_is_in_the_way():
+    options = config(credit="record_return", std="task", judge_baseline="batch", reliability="batch")
+    batch = batch_feedback([([1, -1], [np.zeros((0, 3)), np.zeros((2, 0))]), ([], [])], options)
+    assert [a.shape for a in batch[0].judge] == [(0, 3), (2, 0)]
+    assert batch[1].policy == ()
+    assert feedback_stats(batch).mu is None
+
+
+def test_votes_count_where_they_can_teach_somebody() -> None:
+    lost, mixed, won = [-1, -1, None], [-1, 1, 1, -1], [1, 1]
+    paper = FeedbackConfig()
+    assert [votes_count(outcomes, paper) for outcomes in (lost, mixed, won, [None])] == [False, True, False, False]
+    assert votes_count(lost, FeedbackConfig(silent="return", credit="average"))
+    assert votes_count(won, FeedbackConfig(policy_band=None))

@@ -1,0 +1,301 @@
+"""Rewrites: knobs move in the direction asked for; what a language model proposes is proved or refused."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from coding_problems import RIGHT, WRONG, sum_payload, sum_task
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlanything_task_pools import Rejection, Task
+from rlanything_task_pools.coding import DOMAIN, generate, make_task, pass_rates, read_payload
+from rlanything_task_pools.coding.rewrite import root_statement
+
+TASK = sum_task()
+
+
+@pytest.fixture(scope="module")
+def generated() -> Task:
+    return generate(3, families="window_sums", difficulty=0)
+
+
+def validate(task: Task, proposal: Any, direction: Any = "harder") -> Task | Rejection:
+    return DOMAIN.validate(task, proposal, direction=direction, author="tester", critique="too easy")
+
+
+def rejected(task: Task, proposal: Any, direction: Any = "harder") -> Rejection:
+    result = validate(task, proposal, direction)
+    assert isinstance(result, Rejection), result
+    return result
+
+
+def product(**fields: Any) -> dict[str, Any]:
+    """A sound rewrite of the sum of two numbers."""
+    return {
+        "statement": "Product\n\nThe input holds two integers a and b on a line. Print their product.",
+        "public": [{"stdin": "2 3\n", "stdout": "6\n"}],
+        "hidden": [
+            {"stdin": "1 1\n", "stdout": "1\n"},
+            {"stdin": "0 7\n", "stdout": "0"},
+            {"stdin": "-4 6\n", "stdout": "-24\n"},
+        ],
+        "solution": "a, b = map(int, input().split())\nprint(a * b)\n",
+        "wrong_programs": [RIGHT],
+    } | fields
+
+
+def test_every_knob_can_get_harder_from_the_easiest_level(generated: Task) -> None:
+    proposals = DOMAIN.propose(generated, "harder", np.random.default_rng(0))
+    assert sorted(str(proposal["knob"]) for proposal in proposals) == ["ask", "circle", "rule", "size"]
+    assert {proposal["knob"]: proposal["level"] for proposal in proposals}["size"] == 200
+    assert DOMAIN.propose(generated, "easier", np.random.default_rng(0)) == []
+
+
+def test_a_moved_knob_and_back(generated: Task) -> None:
+    harder = validate(generated, {"knob": "size", "level": 200})
+    assert isinstance(harder, Task)
+    assert (harder.parent, harder.root) == (generated.id, generated.id)
+    assert dict(read_payload(harder.payload).knobs) == {**generated.payload["knobs"], "size": 200}
+    assert harder.traits["difficulty"] > generated.traits["difficulty"]
+    assert harder.rewrite is not None
+    assert (harder.rewrite.direction, harder.rewrite.author, harder.rewrite.critique) == (
+        "harder",
+        "tester",
+        "too easy",
+    )
+    assert {name: harder.rewrite.change[name] for name in ("knob", "from", "to")} == {
+        "knob": "size",
+        "from": 20,
+        "to": 200,
+    }
+    assert DOMAIN.verify(harder) is None
+    back = validate(harder, {"knob": "size", "level": 20}, "easier")
+    assert isinstance(back, Task)
+    assert back.id == generated.id, "the same seed draws the same problem again"
+    assert back.root == generated.id
+    assert root_statement(back) == generated.payload["statement"]
+
+
+@pytest.mark.parametrize(
+    ("proposal", "direction", "reason"),
+    [
+        ({"knob": "size", "level": 20}, "harder", "unchanged"),
+        ({"knob": "size", "level": 200}, "easier", "wrong_direction"),
+        ({"knob": "size", "level": 21}, "harder", "unknown_knob"),
+        ({"knob": "circle", "level": 1}, "harder", "unknown_knob"),
+        ({"knob": "colour", "level": 1}, "harder", "unknown_knob"),
+        ({"knob": ["size"], "level": 200}, "harder", "unknown_knob"),
+        ({"knob": "size"}, "harder", "malformed"),
+        ({"knob": "size", "level": 200, "statement": "x"}, "harder", "malformed"),
+        ({}, "harder", "malformed"),
+        ([], "harder", "malformed"),
+        ({"knob": float("nan")}, "harder", "malformed"),
+    ],
+)
+def test_bad_moves(generated: Task, proposal: Any, direction: str, reason: str) -> None:
+    assert rejected(generated, proposal, direction).reason == reason
+
+
+def test_a_task_without_knobs_has_none_to_move() -> None:
+    assert DOMAIN.propose(TASK, "harder", np.random.default_rng(0)) == []
+    assert rejected(TASK, {"knob": "size", "level": 200}).reason == "no_knobs"
+
+
+def test_operators_that_are_off(generated: Task) -> None:
+    knob, statement = DOMAIN.with_operators(["knob"]), DOMAIN.with_operators(["statement"])
+    assert statement.propose(generated, "harder", np.random.default_rng(0)) == []
+    off = statement.validate(generated, {"knob": "size", "level": 200}, direction="harder", author="x")
+    assert isinstance(off, Rejection)
+    assert off.reason == "operator_off"
+    off = knob.validate(TASK, product(), direction="harder", author="x")
+    assert isinstance(off, Rejection)
+    assert off.reason == "operator_off"
+
+
+def test_a_statement_proved_by_its_programs() -> None:
+    made = validate(TASK, product(wrong_programs=[RIGHT, product()["solution"] + "#"]))
+    assert isinstance(made, Task)
+    payload = read_payload(made.payload)
+    assert made.proof == (product()["solution"],)
+    assert payload.wrong == (RIGHT, WRONG), "a program said to be wrong that passes is not kept; the parent's is tried"
+    assert (made.parent, made.root, payload.family) == (TASK.id, TASK.id, None)
+    assert root_statement(made) == TASK.payload["statement"]
+    assert DOMAIN.verify(made) is None
+
+
+def test_the_parents_program_may_prove_a_rewrite() -> None:
+    same = product(hidden=[{"stdin": f"{i} 1\n", "stdout": f"{i + 1}\n"} for i in range(3)], solution="print(0)")
+    same["public"] = [{"stdin": "2 3\n", "stdout": "5\n"}]
+    made = validate(TASK, same | {"wrong_programs": [WRONG]}, "easier")
+    assert isinstance(made, Task)
+    assert made.proof == (RIGHT,)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "detail"),
+    [
+        ({"solution": WRONG}, "unsolved", "public test 1: WA"),
+        ({"solution": "while True: pass"}, "unsolved", "TLE"),
+        ({"solution": "print(\x00"}, "unsolved", "CE"),
+        ({"solution": "import os\nos.fork()\nprint(6)"}, "unsolved", "public test 1"),
+        ({"wrong_programs": ["a, b = map(int, input().split())\nprint(a * b + 0)"]}, "undiscerning", ""),
+        ({"hidden": [{"stdin": "2 3\n", "stdout": "6\n"}] * 3}, "few_tests", "only 0"),
+        ({"hidden": [{"stdin": f"{i} 0", "stdout": "0"} for i in range(4)]}, "degenerate", "same output"),
+        ({"hidden": []}, "malformed", "hidden"),
+        ({"public": "1 2"}, "malformed", "public"),
+        ({"statement": "too short"}, "malformed", "statement"),
+        ({"statement": "x" * 10_001}, "malformed", "statement"),
+        ({"statement": TASK.payload["statement"] + "\n\n"}, "unchanged", ""),
+        ({"solution": "x" * 20_001}, "malformed", "solution"),
+        ({"public": [{"stdin": "1" * 64_001, "stdout": ""}]}, "malformed", "stdin"),
+        ({"checker": {"kind": "tokens"}}, "malformed", "checker"),
+        ({"public": [{"stdin": "5 1\n", "stdout": "5"}, {"stdin": "5 1\n", "stdout": "6"}]}, "malformed", "different"),
+        ({"statement": "lone \ud800 surrogate " * 3}, "malformed", ""),
+    ],
+)
+def test_bad_statements(fields: dict[str, Any], reason: str, detail: str) -> None:
+    parent = sum_task(wrong=[], limits={"cpu": 0.5})
+    result = rejected(parent, product(**fields))
+    assert result.reason == reason, result
+    assert detail in result.detail
+
+
+def test_a_hidden_test_that_the_statement_shows_does_not_count() -> None:
+    shown = "1000000007 3"
+    told = product(hidden=[*product()["hidden"][:2], {"stdin": shown, "stdout": "3000000021"}])
+    told["statement"] += f" For example, {shown} gives 3000000021."
+    assert rejected(TASK, told).reason == "few_tests"
+
+
+def test_functions_stay_functions() -> None:
+    task = make_task(
+        read_payload(
+            sum_payload(
+                entry_point="add",
+                public=[{"stdin": "[1, 2]", "stdout": "3"}],
+                hidden=[{"stdin": "[5, 2]", "stdout": "7"}],
+                wrong=["def add(a, b):\n    return a - b\n"],
+            )
+        ),
+        ("def add(a, b):\n    return a + b\n",),
+    )
+    assert DOMAIN.verify(task) is None
+    calls = [{"stdin": f"[{i}, 4]", "stdout": str(4 * i)} for i in range(4)]
+    proposal = product(
+        public=calls[:1],
+        hidden=calls[1:],
+        solution="def add(a, b):\n    return a * b\n",
+        wrong_programs=["def add(a, b):\n    return b\n"],
+    )
+    made = validate(task, proposal)
+    assert isinstance(made, Task)
+    assert made.payload["entry_point"] == "add"
+    assert rejected(task, product()).reason == "malformed", "tests that are no calls"
+
+
+def test_a_bad_parent_is_no_crash() -> None:
+    broken = Task(domain="coding", goal="x", payload={"statement": "x"})
+    assert rejected(broken, product()).reason == "bad_parent"
+    assert DOMAIN.propose(broken, "harder", np.random.default_rng(0)) == []
+    assert "hidden" in str(DOMAIN.verify(broken)) or "public" in str(DOMAIN.verify(broken))
+
+
+def test_what_verify_finds() -> None:
+    assert DOMAIN.verify(TASK) is None
+    payload = read_payload(sum_payload())
+    assert "there are 0" in str(DOMAIN.verify(make_task(payload)))
+    assert DOMAIN.verify(make_task(payload, (WRONG,))) == (
+        "the program of the proof fails: public test 1: WA token 1: expected '3', got '-1'"
+    )
+    assert DOMAIN.verify(sum_task(wrong=[WRONG, RIGHT + "#"])) == "wrong program 1 passes all tests"
+    assert "alfworld" in str(DOMAIN.verify(Task(domain="alfworld", goal="x", payload={})))
+
+
+def test_the_description_has_what_a_rewriter_needs(generated: Task) -> None:
+    text = DOMAIN.describe(generated)
+    payload = read_payload(generated.payload)
+    for part in (
+        payload.statement.strip(),
+        payload.public[0].stdin.strip(),
+        generated.proof[0].strip(),
+        "- size: 20 of",
+    ):
+        assert part in text
+    made = validate(TASK, product())
+    assert isinstance(made, Task)
+    text = DOMAIN.describe(made)
+    assert text.index(TASK.payload["statement"].strip()) < text.index(product()["statement"])
+    assert "-4 6" not in text, "hidden tests are not told"
+    assert len(text) < 20_000
+
+
+def test_pass_rates_in_words() -> None:
+    assert pass_rates(TASK, [1, 0.5, 0]).splitlines() == [
+        "public test 1 (4 characters of input): passed by 100 %",
+        "hidden test 1 (4 characters of input): passed by 50 %",
+        "hidden test 2 (5 characters of input): passed by 0 %",
+    ]
+    with pytest.raises(ValueError, match="give 3 rates"):
+        pass_rates(TASK, [1.0])
+
+
+def test_the_schema_tells_what_validate_reads(generated: Task) -> None:
+    schema = json.loads(json.dumps(DOMAIN.proposal_schema(generated)))
+    assert [one["properties"].get("knob", {}).get("const") for one in schema["oneOf"]] == [
+        "rule",
+        "ask",
+        "circle",
+        "size",
+        None,
+    ]
+    assert set(DOMAIN.proposal_schema(TASK)["required"]) == set(product())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.sampled_from([*product(), "knob", "level", "x"]), JSON, min_size=1, max_size=3))
+def test_any_json_is_a_task_or_a_rejection(fields: dict[str, Any]) -> None:
+    result = validate(TASK, product(**fields))
+    assert isinstance(result, Rejection | Task)
+    if isinstance(result, Rejection):
+        assert result.reason
+        assert result.detail
+
+
+def test_a_language_model_is_told_why_and_may_try_again() -> None:
+    """The whole way: prompt, answer, rejection with its reason in the next prompt, proved task."""
+    from rlanything_envs.curriculum import LLMRewriter, Request
+    from rlanything_envs.llm import ScriptedGenerator
+
+    answers = ["No.", *(f"```json\n{json.dumps(product(**fields))}\n```" for fields in ({"solution": WRONG}, {}))]
+    prompts: list[str] = []
+
+    def answer(prompt: Any, sample: int) -> str:
+        prompts.append(prompt[-1]["content"])
+        return answers[len(prompts) - 1]
+
+    rewriter = LLMRewriter(ScriptedGenerator(answer), "a-model", domain_of=lambda name: DOMAIN)
+    request = Request(TASK, "harder", 0.95, critique=pass_rates(TASK, [1, 1, 0.9]))
+    result = rewriter.rewrite(request, np.random.default_rng(0))
+    assert [rejection.reason for rejection in result.rejections] == ["no_json", "unsolved"]
+    assert result.candidate is not None
+    assert result.candidate.proof == (product()["solution"],)
+    for part in (TASK.payload["statement"].strip(), RIGHT.strip(), "passed by 90 %", "wrong_programs"):
+        assert part in prompts[0]
+    assert "unsolved: the solution fails public test 1: WA" in prompts[2]
+
+
+def test_the_scripted_rewriter_needs_no_language_model(generated: Task) -> None:
+    from rlanything_envs.curriculum import Request, ScriptedRewriter
+
+    result = ScriptedRewriter().rewrite(Request(generated, "harder", 1.0), np.random.default_rng(1))
+    assert result.candidate is not None
+    assert result.candidate.traits["difficulty"] > generated.traits["difficulty"]

@@ -1,0 +1,6 @@
+# expect: RE
+"""Reads address 0."""
+
+import ctypes
+
+ctypes.string_at(0)

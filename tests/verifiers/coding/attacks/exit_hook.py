@@ -1,0 +1,10 @@
+# expect: TLE
+"""An exit function without end."""
+
+import atexit
+
+
+@atexit.register
+def forever():
+    while True:
+        pass

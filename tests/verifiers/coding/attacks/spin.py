@@ -1,0 +1,5 @@
+# expect: TLE
+"""No end."""
+
+while True:
+    pass

@@ -1,0 +1,14 @@
+# expect: TLE
+"""Catches everything, for ever."""
+
+
+def again():
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            continue
+
+
+again()

@@ -1,0 +1,81 @@
+"""Runs that need not be made twice."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from .sandbox import Limits, Run
+
+MAX_BYTES = 64 * 1024 * 1024
+_OVERHEAD = 1024  # bytes an entry takes besides its outputs, roughly
+
+_REPEATABLE = ("OK", "RE", "CE", "TLE", "MLE", "OLE")
+"""The ends that would be the same again: not those that come from the machine's load or from a failure of ours."""
+
+Key = tuple[bytes, bytes, Limits, str]
+
+
+def digest(data: bytes) -> bytes:
+    """A short fingerprint of a program or an input."""
+    return blake2b(data, digest_size=16).digest()
+
+
+class RunCache:
+    """The latest runs by program, input, limits and tier, in bounded memory; threads may share it.
+
+    Args:
+        max_bytes: how much memory the runs may take together, about.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self.hits = 0
+        self._runs: OrderedDict[Key, Run] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> Run | None:
+        """The run of a key, if it is still there."""
+        with self._lock:
+            run = self._runs.get(key)
+            if run is not None:
+                self._runs.move_to_end(key)
+                self.hits += 1
+            return run
+
+    def put(self, entries: Iterable[tuple[Key, Run]]) -> None:
+        """Keep runs, as far as running again would give the same; the longest unused ones make room."""
+        with self._lock:
+            for key, run in entries:
+                if run.status not in _REPEATABLE or key in self._runs or _size(run) > self.max_bytes:
+                    continue
+                self._runs[key] = run
+                self._bytes += _size(run)
+                while self._bytes > self.max_bytes:
+                    self._bytes -= _size(self._runs.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._runs.clear()
+            self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def renew_lock(self) -> None:
+        """For a process just forked: another thread may have held the lock, and is not there to free it."""
+        self._lock = threading.Lock()
+
+
+def _size(run: Run) -> int:
+    return len(run.stdout) + len(run.stderr) + _OVERHEAD
+
+
+RUNS = RunCache()
+"""The cache of this process."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=RUNS.renew_lock)

@@ -1,0 +1,57 @@
+"""Checkers: what makes an output right. On a task a checker is data, ``{"kind": "tokens"}``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_verifiers.coding.errors import CheckerError
+
+from .base import Checker, TextChecker
+from .lines import Lines, Unordered
+from .numbers import Float
+from .python import Python
+from .tokens import Tokens, YesNo
+
+__all__ = [
+    "Checker",
+    "Float",
+    "Lines",
+    "Python",
+    "TextChecker",
+    "Tokens",
+    "Unordered",
+    "YesNo",
+    "parse_checker",
+]
+
+_KINDS: dict[str, tuple[type[Checker], frozenset[str]]] = {
+    "tokens": (Tokens, frozenset()),
+    "lines": (Lines, frozenset()),
+    "float": (Float, frozenset({"abs", "rel"})),
+    "yesno": (YesNo, frozenset()),
+    "unordered": (Unordered, frozenset()),
+    "python": (Python, frozenset({"source"})),
+}
+
+
+def parse_checker(data: Checker | Mapping[str, Any] | None) -> Checker:
+    """The checker of untrusted data; None means tokens.
+
+    Raises:
+        CheckerError: the kind or a field is unknown, missing or malformed.
+    """
+    if data is None:
+        return Tokens()
+    if isinstance(data, Checker):
+        return data
+    if not isinstance(data, Mapping):
+        raise CheckerError(f"checker: expected a JSON object, got {type(data).__name__}")
+    kind = data.get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise CheckerError(f"checker kind {kind!r:.80} is unknown; choose from {', '.join(_KINDS)}")
+    make, fields = _KINDS[kind]
+    arguments = {key: value for key, value in data.items() if key != "kind"}
+    if unknown := sorted(str(key)[:40] for key in arguments if key not in fields):
+        raise CheckerError(f"checker {kind}: unknown field {unknown[0]!r}")
+    if kind == "python" and "source" not in arguments:
+        raise CheckerError("checker python: lacks its source")
+    return make(**arguments)

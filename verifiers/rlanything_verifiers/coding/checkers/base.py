@@ -1,0 +1,50 @@
+"""What every checker can do."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from rlanything_verifiers.coding.errors import CheckerError
+
+_QUOTED = 60  # characters of a token or line that a complaint quotes
+
+
+class Checker(ABC):
+    """Decides whether an output is right. A checker is data: `to_dict` and `parse_checker` are inverse."""
+
+    kind: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The checker as a JSON object."""
+        return {"kind": self.kind}
+
+
+class TextChecker(Checker):
+    """A checker that needs the expected and the actual output only."""
+
+    @abstractmethod
+    def complaint(self, expected: bytes, actual: bytes) -> str | None:
+        """What is wrong with an output; None when it is right."""
+
+    def same_value(self, expected: Any, actual: Any) -> bool:
+        """Whether two decoded JSON values are the same: the counterpart for functions.
+
+        Raises:
+            CheckerError: this checker is for texts only.
+        """
+        raise CheckerError(f"checker {self.kind!r} compares texts; for a function choose tokens, float or unordered")
+
+
+def quote(text: bytes) -> str:
+    """A piece of output for a complaint: decoded, shortened, in quotation marks."""
+    shown = text[: _QUOTED * 4].decode(errors="replace")
+    return repr(shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "...")
+
+
+def differ(what: str, number: int, expected: bytes, actual: bytes) -> str:
+    """The complaint about the first difference."""
+    return f"{what} {number}: expected {quote(expected)}, got {quote(actual)}"
+
+
+def miscounted(what: str, expected: int, actual: int) -> str:
+    """The complaint about output that is too short or too long."""
+    return f"expected {expected} {what}, got {actual}"

@@ -1,0 +1,81 @@
+"""Token by token: the default, and its variant for yes and no."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .base import TextChecker, differ, miscounted
+
+_INTEGER = re.compile(rb"(?:0|-?[1-9][0-9]*)\Z")  # as one writes it: no zeros in front, no plus
+_LOOSE_INTEGER = re.compile(rb"([+-]?)0*([0-9]+)\Z")
+
+
+def is_integer(token: bytes) -> bool:
+    """Whether a token is an integer in its usual form, of any size."""
+    return _INTEGER.match(token) is not None
+
+
+def same_token(expected: bytes, actual: bytes) -> bool:
+    """Whether two tokens are equal as texts, or as integers where an integer is expected.
+
+    Integers are compared as digits, so exactly at any size. Only the expected token decides what is an
+    integer: ``7`` accepts ``+7`` and ``007``, but ``007``, which may be a code and no number, accepts itself only.
+    """
+    if expected == actual:
+        return True
+    if not is_integer(expected):
+        return False
+    match = _LOOSE_INTEGER.match(actual)
+    if match is None:
+        return False
+    negative, digits = match[1] == b"-" and match[2] != b"0", match[2]
+    return expected == (b"-" + digits if negative else digits)
+
+
+def compare_tokens(expected: bytes, actual: bytes, same: Callable[[bytes, bytes], bool]) -> str | None:
+    """The complaint about the first token that is not the same, or about their number."""
+    if expected == actual:
+        return None
+    wanted, got = expected.split(), actual.split()
+    if wanted == got:
+        return None
+    for number, (one, other) in enumerate(zip(wanted, got, strict=False), 1):
+        if not same(one, other):
+            return differ("token", number, one, other)
+    return None if len(wanted) == len(got) else miscounted("tokens", len(wanted), len(got))
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens(TextChecker):
+    """Equal tokens, whatever ASCII white space is between them; case matters.
+
+    Tokens are compared as texts, integers as integers (see `same_token`). ``1.0`` is not ``1`` and
+    ``0.50`` is not ``0.5``: whoever expects decimals says ``float``.
+    """
+
+    kind: ClassVar[str] = "tokens"
+
+    def complaint(self, expected: bytes, actual: bytes) -> str | None:
+        """The first token that differs."""
+        return compare_tokens(expected, actual, same_token)
+
+    def same_value(self, expected: Any, actual: Any) -> bool:
+        """Equality, as Python has it between plain values."""
+        return bool(expected == actual)
+
+
+@dataclass(frozen=True, slots=True)
+class YesNo(TextChecker):
+    """As `Tokens`, but the answers yes and no may be written in any case."""
+
+    kind: ClassVar[str] = "yesno"
+
+    def complaint(self, expected: bytes, actual: bytes) -> str | None:
+        """The first token that differs."""
+        return compare_tokens(expected, actual, _same_answer)
+
+
+def _same_answer(expected: bytes, actual: bytes) -> bool:
+    answer = expected.lower()
+    return actual.lower() == answer if answer in (b"yes", b"no") else same_token(expected, actual)

@@ -1,0 +1,126 @@
+"""Tests of a function: a driver calls it in the sandbox, and its result comes back as JSON.
+
+The result is compared in the judge's process as plain data, so an object of the submission whose ``__eq__``
+always says True has no say.
+"""
+
+import json
+import keyword
+import re
+from typing import Any
+
+from .checkers import Checker, TextChecker
+from .errors import ProgramFormatError, TestFormatError
+from .test import Test
+
+_MARK = b"\x1d result "  # a control character, so that no output of the submission looks like it by accident
+_LONGEST_INT = 4000  # digits; Python refuses to read longer ones by default, and they would take long
+
+# The module is not called __main__: what a program does when it is started is not wanted of a function.
+_DRIVER = """\
+import json, os, sys, types
+{imports}
+
+def _say(kind, value):
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+    data = b"\\n" + {mark!r} + (kind + " " + value + "\\n").encode(errors="replace")
+    while data:
+        data = data[os.write(1, data):]
+
+def _main():
+    arguments = json.loads(sys.stdin.buffer.read())
+    module = types.ModuleType("submission")
+    sys.modules["submission"] = module
+    try:
+        code = compile({source!r}, "<submission>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
+        return _say("CE", " ".join((type(error).__name__ + ": " + str(error)).split()))
+    exec(code, module.__dict__)
+    function = module.__dict__.get({entry!r})
+    if not callable(function):
+        raise NameError("the program defines no function " + {entry!r})
+    result = function(*arguments) if isinstance(arguments, list) else function(**arguments)
+    _say("OK", json.dumps(result))
+
+_main()
+"""
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
+_MOST_IMPORTS = 50
+
+
+class NoResult(ValueError):
+    """A run that ended well did not leave a result."""
+
+
+class DidNotCompile(ValueError):
+    """The submission is no Python."""
+
+
+def driver(program: bytes, entry_point: str) -> bytes:
+    """The program that calls the function ``entry_point`` of a submission.
+
+    Raises:
+        ProgramFormatError: the entry point is no name of a function.
+    """
+    if not (isinstance(entry_point, str) and entry_point.isidentifier() and not keyword.iskeyword(entry_point)):
+        raise ProgramFormatError(f"entry_point {entry_point!r:.80} is not the name of a function")
+    # Named where the sandbox looks for modules to load once for all tests; wrong names do no harm.
+    names = sorted({name.decode() for name in _IMPORT.findall(program)} - set(keyword.kwlist))[:_MOST_IMPORTS]
+    imports = "".join(f"try:\n    import {name}\nexcept Exception:\n    pass\n" for name in names)
+    return _DRIVER.format(imports=imports, mark=_MARK, source=program, entry=entry_point).encode()
+
+
+def check_tests(tests: tuple[Test, ...], checker: Checker) -> None:
+    """Refuse tests and checkers that cannot be of a function.
+
+    Raises:
+        TestFormatError: arguments or result are not JSON; the message has the number of the test.
+        CheckerError: the checker compares texts only.
+    """
+    if isinstance(checker, TextChecker):
+        checker.same_value(0, 0)
+    for number, test in enumerate(tests):
+        try:
+            arguments, _ = _decode(test.stdin), _decode(test.stdout)
+        except (ValueError, RecursionError) as error:
+            raise TestFormatError(f"test {number}: arguments and result of a function must be JSON: {error}") from None
+        if not isinstance(arguments, list | dict):
+            raise TestFormatError(f"test {number}: arguments must be a JSON list, or an object of keywords")
+
+
+def result(stdout: bytes) -> bytes:
+    """The JSON text of the result in what a driver printed.
+
+    Raises:
+        DidNotCompile: the submission is no Python; the message says where.
+        NoResult: there is none: the program ended before the function returned.
+    """
+    _, found, rest = stdout.rpartition(b"\n" + _MARK)
+    kind, _, value = rest.partition(b"\n")[0].partition(b" ")
+    if not found or kind not in (b"OK", b"CE"):
+        raise NoResult("the program ended before the function returned")
+    if kind == b"CE":
+        raise DidNotCompile(value.decode(errors="replace"))
+    return value
+
+
+def complaint(checker: TextChecker, expected: str, actual: bytes) -> str | None:
+    """What is wrong with a result, given as JSON; None when it is right."""
+    try:
+        same = checker.same_value(_decode(expected), _decode(actual))
+    except (ValueError, RecursionError):
+        return "the result cannot be read"
+    return None if same else f"expected {expected:.60}, got {actual[:240].decode(errors='replace'):.60}"
+
+
+def _decode(text: str | bytes) -> Any:
+    return json.loads(text, parse_int=_integer)
+
+
+def _integer(digits: str) -> object:
+    # A long one is compared by its digits, which JSON writes in one way only.
+    return int(digits) if len(digits) <= _LONGEST_INT else ("integer", digits)

@@ -1,0 +1,193 @@
+"""The judge: runs programs on tests and says what they are worth; one, many, or without waiting."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, Literal
+
+from .cache import RUNS, digest
+from .checkers import Checker
+from .sandbox import Limits, Run, Sandbox, UnsafeSandbox, default_sandbox
+from .test import Test
+from .trial import DEFAULT_LIMITS, Job, Trial, as_bytes, as_source
+from .verdict import Judgement
+
+Backend = Literal["process", "docker"]
+Progress = Callable[[int, int], None]
+
+
+def judge(
+    program: str | bytes,
+    tests: Sequence[Test | tuple[str, str]],
+    *,
+    checker: Checker | Mapping[str, Any] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    stop_after_tle: int | None = 2,
+    sandbox: Sandbox | None = None,
+    allow_unsafe: bool = False,
+    backend: Backend = "process",
+    entry_point: str | None = None,
+    cache: bool = True,
+) -> Judgement:
+    """Judge one program.
+
+    ```python
+    judge("print(sum(map(int, input().split())))", [("1 2\\n", "3\\n")]).passed  # True
+    ```
+
+    Args:
+        program: Python source; bytes need not even be text.
+        tests: pairs of input and expected output, at least one.
+        checker: what makes an output right; None compares tokens.
+        limits: of processor time, memory, output and source, for each test.
+        stop_after_tle: after so many tests over the time limit the rest is not run and counts as over it;
+            None runs everything.
+        sandbox: where to run; default is one of this process, shared by all callers.
+        allow_unsafe: accept a sandbox below the tier ``landlock`` where this machine offers no better.
+        backend: ``"process"``, or ``"docker"`` (needs docker and its Python package).
+        entry_point: name of a function; the tests then hold its arguments and result as JSON.
+        cache: take and keep runs of the same program on the same input.
+
+    Raises:
+        JudgeError: program, tests or checker cannot be judged; see `rlanything_verifiers.coding.errors`.
+        UnsafeSandbox: there is no safe sandbox here.
+    """
+    job = Job(program, tests, checker, limits, stop_after_tle, entry_point)
+    return judge_many([job], sandbox=sandbox, allow_unsafe=allow_unsafe, backend=backend, cache=cache)[0]
+
+
+def judge_many(
+    jobs: Iterable[Job],
+    *,
+    sandbox: Sandbox | None = None,
+    allow_unsafe: bool = False,
+    backend: Backend = "process",
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> list[Judgement]:
+    """Judge many programs on all workers of the sandbox; the judgements come in the order of the jobs.
+
+    Args:
+        jobs: what to judge.
+        sandbox: see `judge`.
+        allow_unsafe: see `judge`.
+        backend: see `judge`.
+        cache: see `judge`.
+        progress: called with the number of judged programs and of all, after each, by the calling thread.
+
+    Raises:
+        JudgeError: a job cannot be judged; nothing has run then. The message has its number.
+        UnsafeSandbox: there is no safe sandbox here.
+    """
+    given = list(jobs)
+    trials = [Trial.of(job, number if len(given) > 1 else None) for number, job in enumerate(given)]
+    if not trials:
+        return []
+    box = sandbox if sandbox is not None else shared_sandbox(backend, allow_unsafe)
+    for trial in trials:
+        trial.prepare(box, cache)
+    parts = [part for trial in trials for part in trial.parts(box.workers, len(trials))]
+    if len(parts) == 1 or box.workers == 1:
+        return _in_turn(trials, parts, progress)
+    return _at_once(trials, parts, progress, box.workers)
+
+
+def check_job(job: Job) -> None:
+    """See whether a job can be judged, without running anything.
+
+    Raises:
+        JudgeError: it cannot.
+    """
+    Trial(job)
+
+
+async def ajudge(program: str | bytes, tests: Sequence[Test | tuple[str, str]], **options: Any) -> Judgement:
+    """`judge`, without blocking the event loop; takes the same arguments."""
+    return await asyncio.to_thread(judge, program, tests, **options)
+
+
+async def ajudge_many(jobs: Iterable[Job], **options: Any) -> list[Judgement]:
+    """`judge_many`, without blocking the event loop; `progress` is called by another thread."""
+    return await asyncio.to_thread(judge_many, jobs, **options)
+
+
+def run_program(
+    program: str | bytes,
+    stdin: str | bytes = "",
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    sandbox: Sandbox | None = None,
+    allow_unsafe: bool = False,
+    backend: Backend = "process",
+    cache: bool = True,
+) -> Run:
+    """Run a program on one input.
+
+    Raises:
+        ProgramFormatError: the program is neither text nor bytes.
+        SandboxError: the sandbox failed.
+        UnsafeSandbox: there is no safe sandbox here.
+    """
+    box = sandbox if sandbox is not None else shared_sandbox(backend, allow_unsafe)
+    source, data = as_source(program), as_bytes(stdin)
+    key = (digest(source), digest(data), limits, box.tier)
+    if cache and (known := RUNS.get(key)) is not None:
+        return known
+    run = box.run(source, [data], limits)[0]
+    if cache:
+        RUNS.put([(key, run)])
+    return run
+
+
+def shared_sandbox(backend: Backend = "process", allow_unsafe: bool = False) -> Sandbox:
+    """The sandbox of this process for a choice of backend; an unsafe one only where there is no safe one.
+
+    Raises:
+        SandboxError: there is none here.
+        UnsafeSandbox: there is no safe one here.
+    """
+    if backend != "process":
+        return _other(backend)
+    try:
+        return default_sandbox()
+    except UnsafeSandbox:
+        if not allow_unsafe:
+            raise
+        return _other("process")
+
+
+@functools.cache
+def _other(backend: Backend) -> Sandbox:
+    return Sandbox(backend=backend, allow_unsafe=True)
+
+
+def _in_turn(trials: list[Trial], parts: list[tuple[Trial, list[int]]], progress: Progress | None) -> list[Judgement]:
+    done = 0
+    for trial, part in parts:
+        trial.run(part)
+        if trial.judgement is not None:
+            done += 1
+            if progress is not None:
+                progress(done, len(trials))
+    return [trial.judgement for trial in trials if trial.judgement is not None]
+
+
+def _at_once(
+    trials: list[Trial], parts: list[tuple[Trial, list[int]]], progress: Progress | None, workers: int
+) -> list[Judgement]:
+    done: set[int] = set()
+    with ThreadPoolExecutor(workers, "judge") as pool:
+        futures = {pool.submit(trial.run, part): trial for trial, part in parts}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                trial = futures[future]
+                if trial.judgement is not None and id(trial) not in done:
+                    done.add(id(trial))
+                    if progress is not None:
+                        progress(len(done), len(trials))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [trial.judgement for trial in trials if trial.judgement is not None]

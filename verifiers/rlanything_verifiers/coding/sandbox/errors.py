@@ -1,0 +1,13 @@
+"""What may go wrong with the sandbox itself, as opposed to a program in it."""
+
+
+class SandboxError(RuntimeError):
+    """The sandbox cannot do its work here; the message says why and what to do."""
+
+
+class UnsafeSandbox(SandboxError):
+    """The best protection this machine offers leaves the machine's files open to a program."""
+
+
+class WorkerLost(Exception):
+    """A worker died or broke the protocol; what it was doing says nothing of the program."""

@@ -1,0 +1,52 @@
+"""How much of the machine one test of a program may use."""
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+
+class LimitsError(ValueError):
+    """A limit out of range; the message names the limit and its range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Resources of one test.
+
+    Attributes:
+        cpu: Processor time in seconds, of all threads together. Waiting for a busy machine does not count.
+        wall: Time on the clock in seconds, a backstop against programs that sleep; ``None``: ``5 * cpu + 2``.
+        memory: Address space in bytes, interpreter and stacks included.
+        output: Largest standard output, and largest standard error, in bytes.
+        source: Largest program text in bytes.
+
+    Raises:
+        LimitsError: A value is out of range.
+    """
+
+    cpu: float = 4.0
+    wall: float | None = None
+    memory: int = 512 * MIB
+    output: int = MIB
+    source: int = MIB
+
+    def __post_init__(self) -> None:
+        _check("cpu", self.cpu, 0.01, 3600.0, "seconds")
+        if self.wall is not None:
+            _check("wall", self.wall, 0.01, 6 * 3600.0, "seconds")
+        _check("memory", self.memory, 32 * MIB, 1 << 40, "bytes")
+        _check("output", self.output, 0, 1 << 30, "bytes")
+        _check("source", self.source, 0, 64 * MIB, "bytes")
+
+    @property
+    def deadline(self) -> float:
+        """Seconds on the clock after which a test is ended."""
+        return 5.0 * self.cpu + 2.0 if self.wall is None else float(self.wall)
+
+
+def _check(name: str, value: float, low: float, high: float, unit: str) -> None:
+    kind = (int, float) if unit == "seconds" else (int,)
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise LimitsError(f"limit {name!r} is {value!r:.40}; expected a number of {unit}")
+    if not low <= value <= high:  # NaN is not
+        raise LimitsError(f"limit {name!r} is {value!r} {unit}; expected {low:g} to {high:g}")

@@ -1,0 +1,55 @@
+"""What judge and worker say to each other: one short message at a time, everything large as a file descriptor.
+
+The judge says in `START` what to show and what to give up. It sends a program as `SUBMIT`, then its inputs one by one
+as `TEST`, then `END`. The worker answers `HELLO` or `FAILED` once, `READY` or `BROKEN` to a program and `DONE` to an
+input; `DEAD` says that the program's server died.
+"""
+
+import array
+import struct
+from _socket import CMSG_SPACE, SCM_RIGHTS, SOL_SOCKET  # `socket` would bring `selectors` into every fork
+from _socket import socket as Socket
+
+__all__ = ["Socket", "receive", "send"]
+
+START, SUBMIT, TEST, END = b"B", b"S", b"T", b"E"
+HELLO, FAILED, READY, BROKEN, DONE, DEAD = b"H", b"F", b"R", b"C", b"D", b"X"
+
+#: SUBMIT carries the source and memory and output limits in bytes.
+SUBMISSION = struct.Struct("=QQ")
+#: TEST carries stdin, stdout and stderr, and the limits of processor time and clock in seconds.
+LIMITS = struct.Struct("=dd")
+#: DONE: which limit was passed, the wait status, processor time and time on the clock in seconds.
+OUTCOME = struct.Struct("=Bidd")
+WITHIN, CPU_LIMIT, WALL_LIMIT = 0, 1, 2
+#: DEAD: the server's wait status.
+STATUS = struct.Struct("=i")
+
+#: Largest text in a message, in bytes.
+MAX_TEXT = 4000
+_MAX_FDS = 3
+
+
+def send(sock: Socket, kind: bytes, body: bytes = b"", fds: tuple[int, ...] = ()) -> None:
+    """Send one message with its file descriptors.
+
+    Raises:
+        OSError: Nobody is there.
+    """
+    rights = [(SOL_SOCKET, SCM_RIGHTS, array.array("i", fds))] if fds else []
+    sock.sendmsg([kind, body], rights)
+
+
+def receive(sock: Socket) -> tuple[bytes, bytes, list[int]]:
+    """Receive one message: kind, body and file descriptors; an empty kind when nobody is there.
+
+    Raises:
+        OSError: The connection is broken.
+        TimeoutError: Nothing came in time.
+    """
+    message, rights, _, _ = sock.recvmsg(1 << 17, CMSG_SPACE(4 * _MAX_FDS))
+    fds = array.array("i")
+    for level, kind, data in rights:
+        if (level, kind) == (SOL_SOCKET, SCM_RIGHTS):
+            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    return message[:1], message[1:], fds.tolist()

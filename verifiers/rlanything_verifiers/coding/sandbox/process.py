@@ -1,0 +1,211 @@
+"""The judge's end of one worker process."""
+
+import fcntl
+import marshal
+import os
+import signal
+import socket
+import subprocess
+
+from . import messages, runtime
+from .errors import SandboxError, WorkerLost
+from .limits import Limits
+from .run import Run, Status
+
+#: Seconds a worker may take to start, and to compile, on a machine that is very busy.
+_START, _COMPILE = 60.0, 120.0
+#: Seconds after a test's own deadline until the worker is taken for dead.
+_GRACE = 30.0
+#: Bytes kept of standard error: its end.
+_STDERR = 8192
+
+
+class Process:
+    """A worker process of one tier. Not thread-safe; `Sandbox` lends it to one submission at a time.
+
+    Args:
+        tier: How much it gives up before it runs anything.
+
+    Raises:
+        SandboxError: It did not start; the message holds its reason.
+    """
+
+    def __init__(self, tier: str) -> None:
+        found = runtime.runtime()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # The worker's streams are a file in memory, so that Python opens them as it opens those of a test.
+        log = os.memfd_create("worker")
+        command = [runtime.interpreter(), *runtime.FLAGS, "-c", runtime.BOOT.format(module="worker")]
+        command += [runtime.package(), str(theirs.fileno()), "0"]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=log,
+                stdout=log,
+                stderr=log,
+                env=runtime.ENVIRONMENT,
+                cwd="/",
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            os.close(log)
+            raise SandboxError(f"the interpreter {command[0]} does not start: {error}") from error
+        finally:
+            theirs.close()
+        self._control = ours
+        self._log = log
+        try:
+            body = marshal.dumps((tier, found.library, found.members, found.hidden, found.shared, found.links))
+            messages.send(ours, messages.START, body)
+            kind, said, _ = self._receive(_START)
+            if kind != messages.HELLO:
+                raise WorkerLost(said.decode(errors="replace") or "it sent nonsense")
+        except (WorkerLost, OSError) as error:
+            tail = os.pread(log, 2000, max(0, os.fstat(log).st_size - 2000)).decode(errors="replace").strip()
+            self.kill()
+            raise SandboxError(f"a worker of tier {tier!r} does not start: {error}{tail and '; ' + tail}") from error
+        #: What the worker says is in force, for a reader.
+        self.facts = said.decode(errors="replace")
+
+    def begin(self, program: bytes, limits: Limits) -> str | None:
+        """Compile a program.
+
+        Returns:
+            The compiler's message, or ``None`` if inputs can be run; then `end` must follow.
+
+        Raises:
+            WorkerLost: The worker died of something else than the program's text.
+        """
+        source = _memfd(program)
+        try:
+            body = messages.SUBMISSION.pack(limits.memory, limits.output)
+            self._send(messages.SUBMIT, body, (source,))
+        finally:
+            os.close(source)
+        kind, said, _ = self._receive(_COMPILE)
+        if kind == messages.READY:
+            return None
+        if kind == messages.BROKEN:
+            return said.decode(errors="replace")
+        if kind == messages.DEAD:
+            code = os.waitstatus_to_exitcode(messages.STATUS.unpack(said)[0])
+            if code == -signal.SIGPROF:
+                return "compiling takes too long"
+            if code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+                return f"the compiler crashed ({_signal_name(-code)})"
+        raise WorkerLost(f"the answer to a program was {kind!r} {said[:100]!r}")
+
+    def test(self, data: bytes, limits: Limits) -> Run:
+        """Run the program on one input.
+
+        Raises:
+            WorkerLost: The worker died or broke the protocol.
+        """
+        stdin = _memfd(data)
+        stdout, stderr = os.memfd_create("stdout"), os.memfd_create("stderr")
+        try:
+            body = messages.LIMITS.pack(limits.cpu, limits.deadline)
+            self._send(messages.TEST, body, (stdin, stdout, stderr))
+            kind, said, _ = self._receive(limits.deadline + _GRACE)
+            if kind != messages.DONE:
+                raise WorkerLost(f"the answer to an input was {kind!r} {said[:100]!r}")
+            passed, status, cpu, wall = messages.OUTCOME.unpack(said)
+            written, complained = os.fstat(stdout).st_size, os.fstat(stderr).st_size
+            out = os.pread(stdout, min(written, limits.output), 0)
+            err = os.pread(stderr, _STDERR, max(0, complained - _STDERR))
+        finally:
+            for fd in (stdin, stdout, stderr):
+                os.close(fd)
+        code = os.waitstatus_to_exitcode(status)
+        exit_code, number = (code, None) if code >= 0 else (None, -code)
+        verdict, detail = _judge(passed, exit_code, number, err, max(written, complained) > limits.output, limits, cpu)
+        return Run(verdict, out, err, cpu, wall, exit_code, number, detail)
+
+    def end(self) -> None:
+        """End a submission; the worker is free for the next.
+
+        Raises:
+            WorkerLost: The worker is gone.
+        """
+        self._send(messages.END)
+
+    def kill(self) -> None:
+        """End the worker and everything in it."""
+        self._close()
+        self._process.kill()
+        self._process.wait()
+
+    def interrupt(self) -> None:
+        """End the worker while another thread waits for it; that thread hears `WorkerLost`, and must `kill` it."""
+        self._process.kill()
+
+    def forget(self) -> None:
+        """Let go of a worker that another process owns (after a fork)."""
+        self._close()
+        self._process.returncode = 0  # or its destructor would look for a child that is none of ours
+
+    def _close(self) -> None:
+        self._control.close()
+        if self._log >= 0:
+            os.close(self._log)
+            self._log = -1
+
+    def _send(self, kind: bytes, body: bytes = b"", fds: tuple[int, ...] = ()) -> None:
+        try:
+            messages.send(self._control, kind, body, fds)
+        except OSError as error:
+            raise WorkerLost(f"the worker is gone: {error}") from error
+
+    def _receive(self, seconds: float) -> tuple[bytes, bytes, list[int]]:
+        self._control.settimeout(seconds)
+        try:
+            answer = messages.receive(self._control)
+        except OSError as error:
+            raise WorkerLost(f"no answer in {seconds:g} s: {error}") from error
+        if not answer[0]:
+            raise WorkerLost("the worker ended")
+        return answer
+
+
+def _memfd(data: bytes) -> int:
+    """A file in memory that nobody can change, its position at the start."""
+    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        done = 0
+        while done < len(data):
+            done += os.pwrite(fd, memoryview(data)[done:], done)
+        fcntl.fcntl(
+            fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+        )
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _judge(
+    passed: int, exit_code: int | None, number: int | None, stderr: bytes, overflow: bool, limits: Limits, cpu: float
+) -> tuple[Status, str]:
+    if passed == messages.CPU_LIMIT or number == signal.SIGXCPU:
+        return "TLE", f"{cpu:.2f} s of processor time; the limit is {limits.cpu:g} s"
+    if passed == messages.WALL_LIMIT:
+        return "TLE_WALL", f"no end after {limits.deadline:g} s on the clock, with {cpu:.2f} s of processor time"
+    if overflow:
+        return "OLE", f"more than {limits.output} bytes of output"
+    if exit_code == 0:
+        return "OK", ""
+    last = stderr.rstrip(b"\n").rpartition(b"\n")[2]
+    if number == signal.SIGKILL or (exit_code == 1 and last.startswith(b"MemoryError")):
+        return "MLE", f"out of memory; the limit is {limits.memory >> 20} MiB"
+    if number is not None:
+        return "RE", f"ended by {_signal_name(number)}"
+    return "RE", last[:200].decode(errors="replace") if exit_code == 1 and last else f"exit code {exit_code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,144 @@
+"""The server of one submission: compiles it, then forks a process for each input and watches it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import select
+import signal
+import time
+from contextlib import suppress
+
+from . import libc, messages, program
+from .messages import CPU_LIMIT, WALL_LIMIT, WITHIN, Socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+    from types import CodeType
+    from typing import NoReturn
+
+#: Processor time and memory for compiling: a text of a mebibyte of nested brackets needs both.
+_COMPILE_CPU = 10.0
+_COMPILE_MEMORY = 1 << 30
+
+#: Modules worth importing once for all tests of a submission. None of them does anything on import.
+_MODULES = """
+abc array bisect calendar cmath collections copy dataclasses datetime decimal enum fractions functools hashlib heapq io
+itertools json math numbers operator queue random re statistics string struct textwrap threading time types typing zlib
+"""
+_WARM = frozenset(_MODULES.split())
+
+
+def serve(control: Socket, source: int, memory: int, output: int, filters: ctypes.Structure | None) -> NoReturn:
+    """Compile a program and run the inputs that come; returns never, the process ends with the submission."""
+    code = 1
+    try:
+        libc.prctl(libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        text = os.pread(source, os.fstat(source).st_size, 0)
+        os.close(source)
+        compiled = _compile(control, text, max(memory, _COMPILE_MEMORY))
+        if compiled is not None:
+            _warm(text)
+            stand_ins = b"/dev/std" in text
+            del text
+            _bound(memory, output)
+            gc.freeze()  # a collection in a test would touch, and so copy, every object of the server
+            messages.send(control, messages.READY)
+            _run(control, compiled, memory, filters, stand_ins)
+        code = 0
+    except OSError:  # the judge is gone
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _compile(control: Socket, text: bytes, memory: int) -> CodeType | None:
+    resource.setrlimit(resource.RLIMIT_AS, (memory, resource.RLIM_INFINITY))
+    signal.setitimer(signal.ITIMER_PROF, _COMPILE_CPU)  # without a handler its signal ends the process
+    try:
+        compiled: CodeType = compile(text, "main.py", "exec", dont_inherit=True)
+    except Exception as error:
+        del text
+        messages.send(control, messages.BROKEN, _said(error))
+        return None
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return compiled
+
+
+def _said(error: Exception) -> bytes:
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError) and error.msg:
+        said = f"{type(error).__name__}: {error.msg}"
+        if error.lineno:
+            line = (error.text or "").strip()
+            said = f'File "main.py", line {error.lineno}\n    {line[:400]}\n{said}'
+    return said.encode("utf-8", "replace")[: messages.MAX_TEXT]
+
+
+def _warm(text: bytes) -> None:
+    names: set[str] = set()
+    for line in text.splitlines():
+        words = line[:400].replace(b",", b" ").split()
+        if words and words[0] in (b"import", b"from"):
+            names.update(word.partition(b".")[0].decode("latin-1") for word in words[1:])
+    for name in sorted(names & _WARM):
+        with suppress(Exception):
+            __import__(name)
+
+
+def _bound(memory: int, output: int) -> None:
+    # One byte more than the limit, so that a full file can be told from one cut off.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (output + 1, output + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _run(control: Socket, code: CodeType, memory: int, filters: ctypes.Structure | None, stand_ins: bool) -> None:
+    server = os.getpid()
+    while True:
+        kind, body, fds = messages.receive(control)
+        if kind != messages.TEST:
+            return
+        cpu, wall = messages.LIMITS.unpack(body)
+        started = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            program.run(code, fds, cpu, memory, server, filters, stand_ins)
+        for fd in fds:
+            os.close(fd)
+        passed = _watch(control, child, cpu, started + wall)
+        _, status, usage = os.wait4(child, 0)
+        if filters is None:  # only then may it have left children
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+        used = usage.ru_utime + usage.ru_stime
+        if passed == WITHIN and used > cpu:
+            passed = CPU_LIMIT
+        outcome = messages.OUTCOME.pack(passed, status, used, time.monotonic() - started)
+        messages.send(control, messages.DONE, outcome)
+
+
+def _watch(control: Socket, child: int, cpu: float, deadline: float) -> int:
+    """Wait for a child, and end it when it passes a limit or when the judge is gone."""
+    clock = (~child << 3) | 2  # CPUCLOCK_SCHED of a process, see clock_getcpuclockid(3)
+    ended = os.pidfd_open(child)
+    try:
+        poller = select.poll()
+        poller.register(ended, select.POLLIN)
+        poller.register(control.fileno(), select.POLLRDHUP)
+        left = min(cpu, deadline - time.monotonic())
+        while True:
+            events = poller.poll(max(1.0, 1000.0 * left))
+            if events:
+                if any(fd == ended for fd, _ in events):
+                    return WITHIN
+                os.kill(child, signal.SIGKILL)
+                os._exit(0)
+            used, late = time.clock_gettime(clock), time.monotonic() >= deadline
+            if used >= cpu or late:
+                os.kill(child, signal.SIGKILL)
+                return CPU_LIMIT if used >= cpu else WALL_LIMIT
+            left = min(cpu - used, deadline - time.monotonic())
+    finally:
+        os.close(ended)

@@ -1,0 +1,158 @@
+"""The program in a worker: it locks itself in, then hands each submission to a fresh server process.
+
+It imports little and no `typing`, `re`, `dataclasses` or `pathlib`: every module here is paid for at each fork.
+"""
+
+# ruff: noqa: PTH116, PTH120
+
+from __future__ import annotations
+
+import _thread
+import gc
+import marshal
+import os
+import resource
+import signal
+import sys
+from contextlib import suppress
+
+from . import landlock, libc, messages, namespaces, seccomp, submission, syscalls
+from .messages import Socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+    from typing import NoReturn
+
+#: Default stack of a thread in bytes, as Linux has it. Without it the main thread's limit would be taken.
+_THREAD_STACK = 8 << 20
+#: Room for the main thread's stack in bytes, as judges of contests give it.
+_MAIN_STACK = 256 << 20
+_ADDR_NO_RANDOMIZE = 0x0040000
+#: Processes and threads of one worker in its own user namespace: a thread bomb ends here.
+_THREADS = 72
+_FILES = 64
+#: First of the user ids that workers take when root starts them without namespaces.
+_STRANGERS = 0x60000000
+
+
+def main() -> None:
+    """Start: ``argv`` is the package's directory, the control socket's number, and the stage."""
+    if sys.argv[3] == "0":
+        _start_again()
+    control = Socket(fileno=int(sys.argv[2]))
+    os.set_inheritable(control.fileno(), False)
+    _, body, _ = messages.receive(control)
+    tier, library, members, hidden, shared, links = marshal.loads(body)
+    sys.path[:] = library
+    _thread.stack_size(_THREAD_STACK)
+    try:
+        if tier == "full":
+            namespaces.enter()
+            _wait_for_inner(control)
+            namespaces.minimal_root([*library, *shared], links, hidden)
+        facts = _lock(tier, library, [*members, *shared])
+        if tier == "full":  # to be said last: a change of user makes the kernel forget it
+            libc.call("prctl", libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    except OSError as error:
+        messages.send(control, messages.FAILED, str(error.strerror or error).encode()[: messages.MAX_TEXT])
+        os._exit(1)
+    messages.send(control, messages.HELLO, facts.encode())
+    filters = None if tier == "none" else seccomp.prepared(seccomp.program(syscalls.machine()))
+    _serve(control, filters, own_processes=tier == "full")
+
+
+def _start_again() -> NoReturn:
+    """Start once more with a large main stack and, where allowed, addresses that repeat from run to run."""
+    libc.prctl  # noqa: B018 - libc is loaded before the addresses are fixed
+    with suppress(OSError):
+        libc.call("personality", _ADDR_NO_RANDOMIZE)
+    with suppress(ValueError, OSError):
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        resource.setrlimit(resource.RLIMIT_STACK, (_MAIN_STACK, hard))
+    os.execv(sys.executable, [*sys.orig_argv[:-1], "1"])
+
+
+def _wait_for_inner(control: Socket) -> None:
+    """Fork process 1 of the namespaces; the caller goes on in it, the outer process waits for its end."""
+    inner = os.fork()
+    if inner == 0:
+        return
+    control.close()
+    _, status = os.waitpid(inner, 0)
+    os._exit(1 if status else 0)
+
+
+def _lock(tier: str, library: list[str], readable: list[str]) -> str:
+    """Give up all that the tier takes away; a line that says what is in force."""
+    os.chdir("/")
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _FILES, resource.RLIMIT_MEMLOCK: 0}
+    alone = tier == "full"
+    if tier != "none" and os.getuid() == 0 and (alone or _world_readable(library)):
+        with suppress(OSError):
+            # Outside of namespaces a number nobody has, so that workers are strangers to each other and to the rest.
+            namespaces.become(namespaces.NOBODY if alone else _STRANGERS + int.from_bytes(os.urandom(3), "little"))
+            alone = True
+    if alone:  # the limit counts all that a user runs
+        limits[resource.RLIMIT_NPROC] = _THREADS
+    for limit, value in limits.items():
+        resource.setrlimit(limit, (value, value))
+    if tier == "none":
+        return "no protection"
+    namespaces.drop_capabilities()
+    libc.call("prctl", libc.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    facts = [f"uid {os.getuid()}", "seccomp"]
+    if tier in ("full", "landlock"):
+        try:
+            version = landlock.restrict(readable, library, ("/dev/null",))
+            facts.append(f"landlock ABI {version}")
+        except OSError:
+            if tier == "landlock":
+                raise  # at "full" the empty root already hides every file
+    if tier == "full":
+        facts.append("namespaces")
+    return ", ".join(facts)
+
+
+def _world_readable(directories: list[str]) -> bool:
+    """Whether a user without rights reaches the standard library."""
+    for directory in directories:
+        path = directory
+        while path != "/":
+            if not os.stat(path).st_mode & 0o001:
+                return False
+            path = os.path.dirname(path)
+    return True
+
+
+def _serve(control: Socket, filters: ctypes.Structure | None, *, own_processes: bool) -> NoReturn:
+    gc.collect()
+    gc.freeze()
+    while True:
+        try:
+            kind, body, fds = messages.receive(control)
+        except OSError:
+            os._exit(0)
+        if kind != messages.SUBMIT:
+            os._exit(0 if not kind else 1)
+        server = os.fork()
+        if server == 0:
+            memory, output = messages.SUBMISSION.unpack(body)
+            submission.serve(control, fds[0], memory, output, filters)
+        for fd in fds:
+            os.close(fd)
+        _, status = os.waitpid(server, 0)
+        if own_processes:
+            _clean()
+        if status:
+            with suppress(OSError):
+                messages.send(control, messages.DEAD, messages.STATUS.pack(status))
+
+
+def _clean() -> None:
+    """Kill and reap whatever is left; as process 1 of its namespace the worker can name them all."""
+    with suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)

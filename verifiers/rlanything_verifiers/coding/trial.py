@@ -1,0 +1,222 @@
+"""One program on its way to a judgement.
+
+Programs run in the sandbox and see inputs only; expected outputs stay in this process. Verdicts do not
+depend on how the work is shared out: after the k-th time limit, in the order of the tests, the rest counts as
+over the limit too, whether some of it was run or not.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import function
+from .cache import RUNS, Key, digest
+from .checkers import Checker, Python, TextChecker, parse_checker
+from .checkers.python import CHECKER_LIMITS
+from .errors import JudgeError, ProgramFormatError
+from .sandbox import Limits, Run, Sandbox, SandboxError, UnsafeSandbox
+from .test import Test, as_tests
+from .verdict import Judgement, Verdict
+
+DEFAULT_LIMITS = Limits()
+
+_DETAIL = 500  # characters
+_SLOW = ("TLE", "TLE_WALL")
+_TESTS_A_PART = 4  # a program is not shared out among workers in parts smaller than this
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A program to judge; the fields are the arguments of `judge`."""
+
+    program: str | bytes
+    tests: Sequence[Test | tuple[str, str]]
+    checker: Checker | Mapping[str, Any] | None = None
+    limits: Limits = DEFAULT_LIMITS
+    stop_after_tle: int | None = 2
+    entry_point: str | None = None
+
+
+class Trial:
+    """One job on its way: which tests are still to run, what is known of the others."""
+
+    def __init__(self, job: Job) -> None:
+        self.tests = as_tests(job.tests)
+        self.checker = parse_checker(job.checker)
+        self.limits = job.limits
+        if not isinstance(self.limits, Limits):
+            raise JudgeError(f"limits: expected Limits, got {type(self.limits).__name__}")
+        self.most_tle = job.stop_after_tle
+        if self.most_tle is not None and (not isinstance(self.most_tle, int) or self.most_tle < 1):
+            raise JudgeError(f"stop_after_tle must be a positive integer or None, got {job.stop_after_tle!r:.80}")
+        self.program = as_source(job.program)
+        self.calls = job.entry_point is not None
+        if job.entry_point is not None:
+            function.check_tests(self.tests, self.checker)
+            wrapped = function.driver(self.program, job.entry_point)
+            if len(self.program) <= self.limits.source:  # else it is refused as it is
+                self.program, self.limits = wrapped, replace(self.limits, source=max(len(wrapped), self.limits.source))
+        self.runs: dict[int, Run] = {}
+        self.failure: str | None = None
+        self.judgement: Judgement | None = None
+        self._cut = len(self.tests)  # from this test on nothing needs to be run
+        self._pending = 0
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, job: Job, number: int | None) -> "Trial":
+        """The trial of a job; errors name its number."""
+        try:
+            return cls(job)
+        except JudgeError as error:
+            if number is None:
+                raise
+            raise type(error)(f"job {number}: {error}") from None
+
+    def prepare(self, box: Sandbox, cache: bool) -> None:
+        """Look up what has been run before."""
+        self.box = box
+        self.cache = cache
+        self.inputs = [test.stdin.encode() for test in self.tests]
+        self.keys: list[Key] = []
+        if cache:
+            name = digest(self.program)
+            self.keys = [(name, digest(data), self.limits, box.tier) for data in self.inputs]
+            self.runs = {i: run for i, key in enumerate(self.keys) if (run := RUNS.get(key)) is not None}
+        self._note_cut()
+
+    def parts(self, workers: int, trials: int) -> list[tuple["Trial", list[int]]]:
+        """The tests that are to run, in parts for as many workers as there are too few programs for."""
+        missing = [i for i in range(self._cut) if i not in self.runs]
+        number = max(1, min(-(-workers // trials), -(-len(missing) // _TESTS_A_PART)))
+        parts = [(self, missing[first::number]) for first in range(number)]
+        self._pending = len(parts)
+        return parts
+
+    def run(self, part: list[int]) -> None:
+        """Run a part; whoever finishes the last part speaks the verdicts."""
+
+        def stop(position: int, run: Run) -> bool:
+            with self._lock:
+                self.runs[part[position]] = run
+                if run.status == "IE":
+                    self._fail(run.detail or "the sandbox failed")
+                elif run.status in _SLOW:
+                    self._note_cut()
+                return self.failure is not None or part[position + 1 :][:1] >= [self._cut]
+
+        if part and part[0] < self._cut and self.failure is None:
+            try:
+                runs = self.box.run(self.program, [self.inputs[i] for i in part], self.limits, stop)
+            except UnsafeSandbox:
+                raise
+            except SandboxError as error:
+                with self._lock:
+                    self._fail(str(error))
+            else:
+                with self._lock:
+                    self.runs.update(zip(part, runs, strict=False))
+                    self._note_cut()
+                if self.cache:
+                    RUNS.put((self.keys[i], run) for i, run in zip(part, runs, strict=False))
+        with self._lock:
+            self._pending -= 1
+            last = self._pending == 0
+        if last:
+            self.judgement = self._judgement()
+
+    def _fail(self, reason: str) -> None:
+        self.failure = self.failure or reason
+
+    def _note_cut(self) -> None:
+        """Where the tests end because enough of them, among those known, were over the time limit."""
+        if self.most_tle is None:
+            return
+        slow = sorted(i for i, run in self.runs.items() if run.status in _SLOW)
+        if len(slow) >= self.most_tle:
+            self._cut = min(self._cut, slow[self.most_tle - 1] + 1)
+
+    def _judgement(self) -> Judgement:
+        verdicts: list[Verdict] = []
+        details: list[str] = []
+        outputs: dict[int, bytes] = {}
+        for i, test in enumerate(self.tests):
+            verdict, detail = self._verdict(i, test, outputs)
+            verdicts.append(verdict)
+            details.append(detail)
+        if isinstance(self.checker, Python) and outputs:
+            for i, (verdict, detail) in self._ask(self.checker, outputs).items():
+                verdicts[i], details[i] = verdict, detail
+        cpu = [self.runs[i].cpu if i in self.runs and i < self._cut else 0.0 for i in range(len(self.tests))]
+        error = next((detail for verdict, detail in zip(verdicts, details, strict=True) if verdict == "IE"), None)
+        capped = tuple(detail[:_DETAIL] for detail in details)
+        return Judgement(tuple(verdicts), self.box.tier, tuple(cpu), capped, error)
+
+    def _verdict(self, i: int, test: Test, outputs: dict[int, bytes]) -> tuple[Verdict, str]:
+        """The verdict on a test; an output that a Python checker is still to see is put into `outputs`."""
+        if i >= self._cut:
+            return "TLE", f"not run: {self.most_tle} tests before it were over the time limit"
+        run = self.runs.get(i)
+        if run is None:
+            return "IE", f"not run: {self.failure or 'the sandbox left it out'}"
+        if run.status != "OK":
+            return run.status, _why(run)
+        output = run.stdout
+        if self.calls:
+            try:
+                output = function.result(output)
+            except function.DidNotCompile as error:
+                return "CE", str(error)
+            except function.NoResult as error:
+                return "RE", str(error)
+        if not isinstance(self.checker, TextChecker):
+            outputs[i] = output
+            return "AC", ""
+        if self.calls:
+            reason = function.complaint(self.checker, test.stdout, output)
+        else:
+            reason = self.checker.complaint(test.stdout.encode(), output)
+        return ("AC", "") if reason is None else ("WA", reason)
+
+    def _ask(self, checker: Python, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
+        """What a Python checker says of the outputs."""
+        questions = [checker.question(self.tests[i].stdin, self.tests[i].stdout, outputs[i]) for i in outputs]
+        try:
+            answers = self.box.run(checker.source.encode(errors="surrogatepass"), questions, CHECKER_LIMITS)
+        except UnsafeSandbox:
+            raise
+        except SandboxError as error:
+            return dict.fromkeys(outputs, ("IE", f"the checker was not run: {error}"))
+        said: dict[int, tuple[Verdict, str]] = dict.fromkeys(outputs, ("IE", "the checker was not run"))
+        for i, answer in zip(outputs, answers, strict=False):
+            finding = checker.answer(answer.stdout) if answer.status == "OK" else None
+            if finding is None:
+                why = _why(answer) if answer.status != "OK" else f"it printed {answer.stdout[:60]!r}, not AC or WA"
+                said[i] = "IE", f"the checker failed ({answer.status}): {why}"
+            else:
+                said[i] = ("AC" if finding[0] else "WA"), finding[1]
+        return said
+
+
+def _why(run: Run) -> str:
+    """The reason of a run that did not end well: the end of what it said, where errors stand."""
+    said = run.stderr[-4 * _DETAIL :].decode(errors="replace").strip()
+    return (run.detail or said)[-_DETAIL:] if run.status != "RE" else (said or run.detail)[-_DETAIL:]
+
+
+def as_source(program: str | bytes) -> bytes:
+    """A program as bytes.
+
+    Raises:
+        ProgramFormatError: it is neither text nor bytes.
+    """
+    if not isinstance(program, str | bytes):
+        raise ProgramFormatError(f"program: expected text or bytes, got {type(program).__name__}")
+    return as_bytes(program)
+
+
+def as_bytes(text: str | bytes) -> bytes:
+    """A text as bytes, whatever is in it."""
+    # Lone surrogates, which UTF-8 cannot express, become bytes that no compiler accepts.
+    return text.encode(errors="surrogatepass") if isinstance(text, str) else text

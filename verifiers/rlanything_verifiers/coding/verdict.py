@@ -1,0 +1,44 @@
+"""What the judge says of a program."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["AC", "WA", "TLE", "TLE_WALL", "MLE", "OLE", "RE", "CE", "IE"]
+"""Accepted, wrong answer, over the limit of processor time, of wall time (a sleeper, or a machine under great
+load), of memory, of output, runtime error, compile error; and IE, an error of the judge and not of the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdicts on one program, in the order of its tests."""
+
+    verdicts: tuple[Verdict, ...]
+    sandbox: str
+    """Tier of the sandbox the program ran in."""
+    cpu: tuple[float, ...]
+    """Processor seconds of each test; 0 where the program was not run."""
+    details: tuple[str, ...]
+    """Why, for each test that was not accepted; capped. A detail may quote the expected output."""
+    error: str | None = None
+    """What went wrong with the judge itself, None where nothing did."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every test was accepted."""
+        return all(verdict == "AC" for verdict in self.verdicts)
+
+    @property
+    def fraction(self) -> float:
+        """Share of the tests that were accepted, 0 to 1."""
+        return self.verdicts.count("AC") / len(self.verdicts)
+
+    @property
+    def outcome(self) -> bool | None:
+        """`passed`, or None where the judge failed: such a judgement is neither a win nor a loss."""
+        return None if self.error is not None else self.passed
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tests got each verdict, most frequent first."""
+        return dict(Counter[str](self.verdicts).most_common())
