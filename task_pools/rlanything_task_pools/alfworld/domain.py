@@ -18,7 +18,7 @@ class AlfWorldDomain:
 
     Args:
         operators: Ways to rewrite a task: ``goal`` (any part of it), ``types`` (its object and receptacle, the
-            swap of the paper), ``kind`` (of task), ``scene``, ``start``.
+            swap of the paper), ``kind`` (of task), ``scene``, ``start``, ``house``.
 
     Raises:
         UnknownOperator: There is no operator of a name.

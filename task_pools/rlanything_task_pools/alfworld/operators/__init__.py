@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rlanything_task_pools.alfworld.operators.change import Change, Operator, Parent, Refused
 from rlanything_task_pools.alfworld.operators.goal import GoalOperator, KindOperator, TypesOperator
+from rlanything_task_pools.alfworld.operators.house import HouseOperator
 from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.operators.start import StartOperator
 from rlanything_task_pools.domain import UnknownOperator
@@ -12,7 +13,7 @@ __all__ = ["DEFAULT", "OPERATORS", "Change", "Operator", "Parent", "Refused", "c
 
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
-    for operator in (GoalOperator(), TypesOperator(), KindOperator(), SceneOperator(), StartOperator())
+    for operator in (GoalOperator(), TypesOperator(), KindOperator(), SceneOperator(), StartOperator(), HouseOperator())
 }
 """All operators by name. ``types`` and ``kind`` are halves of ``goal``."""
 

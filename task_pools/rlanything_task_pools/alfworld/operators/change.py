@@ -1,13 +1,13 @@
 """What all rewrite operators have in common: a changed game to be proved, and strict reading of proposals."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from rlanything_task_pools.alfworld.household import household
-from rlanything_task_pools.task import Direction, Rejection, Task
+from rlanything_task_pools.task import Direction, Rejection, Scalar, Task
 from rlanything_verifiers.alfworld import Goal, Scene
 
 MARGIN = 1.0
@@ -37,6 +37,10 @@ class Change:
     """What differs from the parent, for `Rewrite.change`."""
     clutter: int = 0
     """How many things beside the wanted ones were added, less those removed."""
+    traits: Mapping[str, Scalar] = field(default_factory=dict)
+    """Traits that are no longer the parent's, and do not follow from scene and goal."""
+    fresh: bool = False
+    """Whether nothing of the parent's home is left, so that what was learnt of it by heart is of no use."""
 
 
 class Refused(Exception):

@@ -27,11 +27,19 @@ class Proved:
     before: float
     """Difficulty of the parent."""
     after: float
+    fresh: bool = False
+    """Whether it plays in another home."""
 
     def goes(self, direction: Direction) -> bool:
-        """Whether the change goes in a direction, by `MARGIN` at least."""
+        """Whether the change goes in a direction, by `MARGIN` at least.
+
+        Another home is a step of its own for whoever mastered the old one: there harder is what is not easier by a
+        step or more.
+        """
         moved = self.after - self.before
-        return (moved if direction == "harder" else -moved) >= MARGIN
+        if direction == "easier":
+            return -moved >= MARGIN
+        return self.after > STEP["easier"] * self.before if self.fresh else moved >= MARGIN
 
 
 def prove_change(parent: Parent, change: Change) -> Proved:
@@ -54,7 +62,7 @@ def prove_change(parent: Parent, change: Change) -> Proved:
     added = clutter(task.traits)
     before = difficulty(parent.scene, parent.goal, len(task.proof) or None) + CLUTTER_WEIGHT * added
     added += change.clutter
-    traits: dict[str, Scalar] = {**task.traits, **goal_traits(scene, goal, len(proof))}
+    traits: dict[str, Scalar] = {**task.traits, **change.traits, **goal_traits(scene, goal, len(proof))}
     after = float(traits["difficulty"]) + CLUTTER_WEIGHT * added
     if added or "clutter" in task.traits:
         traits |= {"clutter": added, "difficulty": round(after, 2)}
@@ -62,7 +70,7 @@ def prove_change(parent: Parent, change: Change) -> Proved:
         traits["closed"] = sum(is_shut(item) for item in scene.receptacles)
     if "unseen_pair" in task.traits:
         traits["unseen_pair"] = held_out(goal.object_type, goal.receptacle_type)
-    return Proved(sentence, tuple(proof), traits, before, after)
+    return Proved(sentence, tuple(proof), traits, before, after, change.fresh)
 
 
 def ranked(
@@ -71,9 +79,19 @@ def ranked(
     direction: Direction,
     rng: np.random.Generator,
     proposals: Iterable[dict[str, Any]],
+    step: float | None = None,
 ) -> list[dict[str, Any]]:
-    """The proposals that prove out and go in a direction, nearest to a step in difficulty first."""
-    found = []
+    """The proposals that prove out and go in a direction, nearest to a step in difficulty first.
+
+    Args:
+        operator: Whose proposals they are.
+        parent: The task that is rewritten.
+        direction: Where they are to go.
+        rng: Decides between near equals.
+        proposals: What is ranked.
+        step: Difficulty aimed at, as a multiple of the parent's; `STEP` of the direction if None.
+    """
+    found, aim = [], STEP[direction] if step is None else step
     for proposal in proposals:
         try:
             change = operator.apply(parent, proposal)
@@ -81,7 +99,7 @@ def ranked(
         except Refused:
             continue
         if proved.goes(direction):
-            rank = abs(proved.after - STEP[direction] * proved.before) + JITTER * rng.random()
+            rank = abs(proved.after - aim * proved.before) + JITTER * rng.random()
             rank += LAST_RESORT * (change.clutter != 0)
             found.append((rank, proposal))
     found.sort(key=lambda pair: pair[0])

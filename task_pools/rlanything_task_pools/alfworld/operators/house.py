@@ -1,0 +1,66 @@
+"""Rewriting the house: the same kind of goal in another home.
+
+What a player learnt by heart (where the mug was, which cabinet is empty) is of no use there; what it learnt to do is.
+So a task that was mastered becomes harder than its difficulty score says, and a small pool comes to be a wide one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rlanything_task_pools.alfworld.difficulty import clutter
+from rlanything_task_pools.alfworld.generate import ROOM_BASE, KnobError, generate
+from rlanything_task_pools.alfworld.operators.change import Change, Parent, Refused, check_fields, scene_and_goal
+from rlanything_task_pools.alfworld.operators.proved import ranked
+from rlanything_task_pools.task import Direction
+
+HOUSES = 8
+"""How many homes are looked at for one that is a little harder, or easier."""
+
+MAX_HOUSE = 2**53
+"""Numbers of houses are below this: every reader of JSON keeps such integers exact."""
+
+
+class HouseOperator:
+    """Moves to a generated home with a goal of the same kind in a room of the same type."""
+
+    name = "house"
+    note = "keep the kind of task and the type of room, and set it in another home, with other things and places"
+    fields: tuple[str, ...] = ("house",)
+
+    def propose(self, parent: Parent, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
+        """Homes that go in a direction, nearest to the parent in difficulty first: being new is a step already."""
+        numbers = rng.integers(MAX_HOUSE, size=HOUSES)
+        return ranked(self, parent, direction, rng, ({"house": int(number)} for number in numbers), step=1.0)
+
+    def apply(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
+        """The game of a home.
+
+        Raises:
+            Refused: ``malformed``, ``unknown_room``, ``no_house``.
+        """
+        number = check_fields(proposal, self.fields, "proposal").get("house")
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MAX_HOUSE:
+            raise Refused("malformed", f"house: expected an integer from 0 to {MAX_HOUSE - 1}")
+        room, kind = parent.task.traits.get("room"), parent.goal.kind
+        if room not in ROOM_BASE:
+            raise Refused("unknown_room", f"the task does not say which room it plays in: {room!r}")
+        try:
+            new = generate(number, "train", rooms=(room,), kinds=(kind,))
+        except KnobError as error:
+            raise Refused("no_house", str(error)) from None
+        scene, goal = scene_and_goal(new)
+        record = {"house": number, "was": {"object": parent.goal.object_type, "place": parent.goal.receptacle_type}}
+        of_house = {name: new.traits[name] for name in ("scene", "receptacles", "source", "seed")}
+        return Change(scene, goal, record, clutter=-clutter(parent.task.traits), traits=of_house, fresh=True)
+
+    def schema(self, parent: Parent) -> dict[str, Any]:
+        """JSON schema of the proposals `apply` reads."""
+        return {
+            "description": self.note,
+            "type": "object",
+            "properties": {"house": {"type": "integer", "minimum": 0, "maximum": MAX_HOUSE - 1}},
+            "required": ["house"],
+            "additionalProperties": False,
+        }
