@@ -23,17 +23,16 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from transformers import PreTrainedTokenizerFast
-
 from rlanything_agents.alfworld.belief import kind_of_name, parse_start, parse_task
 from rlanything_agents.alfworld.casefile import casefiles
 from rlanything_agents.alfworld.compact import command_words, compact, words_of
 from rlanything_agents.alfworld.expert import ExploringExpert
 from rlanything_agents.alfworld.opinion import opinions
 from rlanything_agents.alfworld.words import ACT, END, OBS, PHASES, ROOM, TYPES, WORDS
-from rlanything_agents.backends.tiny import BOS, EOS, UNK, word_tokenizer
+from rlanything_agents.backends.tiny import BOS, EOS
 from rlanything_agents.constraint import TurnConstraint
 from rlanything_agents.dialect import Judgement, Step
+from rlanything_agents.word_dialect import WordDialect
 
 if TYPE_CHECKING:
     from rlanything_agents.config import RunConfig
@@ -46,44 +45,22 @@ __all__ = ["AlfWorldDialect"]
 _TYPES = frozenset(TYPES)
 
 
-class AlfWorldDialect:
+class AlfWorldDialect(WordDialect):
     """The ALFWorld translation; without state of its own, and shared."""
 
+    words, end = WORDS, END
     turn_limit = 16
     """The longest turn takes 9 tokens."""
     environment: Mapping[str, Any] = {}
 
     def __init__(self) -> None:
         # A turn offers some thirty commands, nearly all of which were offered before.
-        self._command = lru_cache(maxsize=2**16)(lambda action: self._encode([*command_words(action), END]))
-
-    @cached_property
-    def tokenizer(self) -> PreTrainedTokenizerFast:
-        """One token per word of `words.WORDS`."""
-        return word_tokenizer(WORDS)
-
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        vocabulary: dict[str, int] = self.tokenizer.get_vocab()
-        return vocabulary
-
-    @cached_property
-    def _names(self) -> dict[int, str]:
-        return {i: word for word, i in self._ids.items()}
+        self._command = lru_cache(maxsize=2**16)(lambda action: tuple(self._encode([*command_words(action), END])))
 
     @cached_property
     def thought_slots(self) -> tuple[tuple[int, ...], ...]:
         """A phase, then a type."""
-        return self._encode(PHASES), self._encode(TYPES)
-
-    @property
-    def end_id(self) -> int:
-        """The id of ``<end>``."""
-        return self._ids[END]
-
-    def _encode(self, words: Sequence[str]) -> tuple[int, ...]:
-        unknown = self._ids[UNK]
-        return tuple(self._ids.get(word, unknown) for word in words)
+        return tuple(self._encode(PHASES)), tuple(self._encode(TYPES))
 
     def opening(self, observation: str) -> list[int]:
         """Task, then how many receptacles of each type the room has, and what is in hand already."""
@@ -91,15 +68,15 @@ class AlfWorldDialect:
         names, held = parse_start(observation)
         room = Counter(map(kind_of_name, names))
         counts = [word for kind, count in sorted(room.items()) for word in (kind, str(count))]
-        return list(self._encode([BOS, *words_of(sentence), ROOM, *counts, *_taken(held), ACT]))
+        return self._encode([BOS, *words_of(sentence), ROOM, *counts, *_taken(held), ACT])
 
     def message(self, observation: str) -> list[int]:
         """``<obs>``, the message in short, ``<act>``."""
-        return list(self._encode([OBS, *compact(observation), ACT]))
+        return self._encode([OBS, *compact(observation), ACT])
 
     def thought(self, thought: str) -> tuple[int, ...]:
         """The two words of a thought."""
-        return self._encode(thought.split())
+        return tuple(self._encode(thought.split()))
 
     def command(self, action: str) -> tuple[int, ...]:
         """The words of a command, ``go to`` being one, and ``<end>``."""
@@ -112,7 +89,7 @@ class AlfWorldDialect:
 
     def read_turn(self, ids: Sequence[int]) -> tuple[str, str]:
         """Two words of thought, then the command up to ``<end>``."""
-        words = [self._names[i] for i in ids if i != self.end_id]
+        words = self._decode(ids)
         split = len(self.thought_slots)
         return " ".join(words[:split]), " ".join(words[split:]).replace("goto ", "go to ")
 
@@ -135,11 +112,11 @@ class AlfWorldDialect:
 
     def judge_prompts(self, opening: str, steps: Sequence[Step]) -> list[list[int]]:
         """See `casefile.casefiles`."""
-        return [list(self._encode([BOS, *words])) for words in casefiles(opening, steps, _TYPES)]
+        return [self._encode([BOS, *words]) for words in casefiles(opening, steps, _TYPES)]
 
     def judgement(self, judgement: Judgement) -> list[int]:
         r"""For example ``progress \boxed{1} <eos>``."""
-        return list(self._encode([judgement.reason, rf"\boxed{{{judgement.score}}}", EOS]))
+        return self._encode([judgement.reason, rf"\boxed{{{judgement.score}}}", EOS])
 
     def opinions(self, opening: str, steps: Sequence[Step]) -> list[Judgement]:
         """See `opinion.opinions`."""

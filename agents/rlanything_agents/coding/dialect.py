@@ -17,13 +17,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from transformers import PreTrainedTokenizerFast
-
-from rlanything_agents.backends.tiny import BOS, EOS, UNK, word_tokenizer
+from rlanything_agents.backends.tiny import BOS, EOS
 from rlanything_agents.coding.answers import UnreadableTest, make_test
 from rlanything_agents.coding.grammar import Grammar, ProgramConstraint
 from rlanything_agents.coding.language import DIGITS, RESULTS, STEPS, read_program, write_program
 from rlanything_agents.coding.words import END, GIVES, MINUS, NEXT, OTHER, PROGRAM, TEST, WORDS, name_of, words_of
+from rlanything_agents.word_dialect import WordDialect
 from rlanything_envs.llm.generator import Completion
 from rlanything_task_pools.coding import Payload
 from rlanything_verifiers.coding import Test
@@ -40,27 +39,14 @@ MAX_TEST_TOKENS = 64
 """Longest test of a small model: some ten numbers and what they give."""
 
 
-class CodingDialect:
+class CodingDialect(WordDialect):
     """The translation of coding; without state of its own, and shared."""
 
+    words, end = WORDS, END
     turn_limit = 40
     """The longest program takes 32 tokens."""
     environment: Mapping[str, Any] = {"max_turns": 1, "reward": "fraction"}
     max_test_tokens = MAX_TEST_TOKENS
-
-    @cached_property
-    def tokenizer(self) -> PreTrainedTokenizerFast:
-        """One token per word of `words.WORDS`."""
-        return word_tokenizer(WORDS)
-
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        vocabulary: dict[str, int] = self.tokenizer.get_vocab()
-        return vocabulary
-
-    @cached_property
-    def _names(self) -> dict[int, str]:
-        return {i: word for word, i in self._ids.items()}
 
     @cached_property
     def _sentences(self) -> dict[str, str]:
@@ -69,15 +55,6 @@ class CodingDialect:
     @cached_property
     def _grammar(self) -> Grammar:
         return Grammar.of(self._ids)
-
-    @property
-    def end_id(self) -> int:
-        """The id of ``<end>``."""
-        return self._ids[END]
-
-    def _encode(self, words: Sequence[str]) -> list[int]:
-        unknown = self._ids[UNK]
-        return [self._ids.get(word, unknown) for word in words]
 
     def opening(self, observation: str) -> list[int]:
         """The task of the statement, line by line."""
@@ -98,8 +75,7 @@ class CodingDialect:
 
     def read_turn(self, ids: Sequence[int]) -> tuple[str, str]:
         """No thought, and the program as a submission."""
-        words = [self._names[i] for i in ids if i != self.end_id]
-        source = write_program([self._sentences.get(word, word) for word in words])
+        source = write_program([self._sentences.get(word, word) for word in self._decode(ids)])
         return "", f"SUBMIT\n```python\n{source}```"
 
     def test_prompt(self, payload: Payload) -> list[int]:
