@@ -2,8 +2,9 @@
 
 from rlanything_task_pools.alfworld.domain import DOMAIN, AlfWorldDomain
 from rlanything_task_pools.alfworld.floorplans import MissingExtra
-from rlanything_task_pools.alfworld.generate import SPLITS, KnobError, Knobs, generate
+from rlanything_task_pools.alfworld.generate import Knobs, generate
 from rlanything_task_pools.alfworld.official import NoGamesFound, UnsolvableGame, find_games, load
+from rlanything_task_pools.knobs import SPLITS, KnobError
 
 __all__ = [
     "DOMAIN",

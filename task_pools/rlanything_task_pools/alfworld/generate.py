@@ -1,6 +1,5 @@
 """The task generator: a seed becomes a room, things in it, and a goal that is proved to be reachable."""
 
-import operator
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,12 +11,11 @@ from rlanything_task_pools.alfworld.household import ROOM_BASE, held_out, househ
 from rlanything_task_pools.alfworld.layout import Layout, procedural_layout
 from rlanything_task_pools.alfworld.populate import populate
 from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.knobs import KnobError, Split, check_seed, check_split, read_knobs
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.alfworld import Game, Goal, Scene, prove
 from rlanything_verifiers.alfworld.goal import GOAL_KINDS, GoalKind
 
-Split = Literal["train", "valid_seen", "valid_unseen"]
-SPLITS: tuple[Split, ...] = get_args(Split)
 Scenes = Literal["procedural", "floorplans"]
 
 TRAIN_SCENES = range(1, 28)
@@ -46,10 +44,6 @@ REDRAW = 40
 MAX_COPIES = 8
 AFFORDANCE: dict[GoalKind, str] = {"clean": "cleanable", "heat": "heatable", "cool": "coolable"}
 STATION: dict[GoalKind, str] = {"clean": "SinkBasin", "heat": "Microwave", "cool": "Fridge"}
-
-
-class KnobError(ValueError):
-    """A knob of the generator has a value that cannot be, or no task satisfies all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +98,7 @@ def make_knobs(**knobs: Any) -> Knobs:
     Raises:
         KnobError: An unknown knob or a value that cannot be.
     """
-    unknown = set(knobs) - set(Knobs.__dataclass_fields__)
-    if unknown:
-        raise KnobError(f"unknown knobs {sorted(unknown)}; there are {', '.join(Knobs.__dataclass_fields__)}")
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list | set) else value for name, value in knobs.items()
-    }
-    return Knobs(**given)
+    return read_knobs(Knobs, knobs)
 
 
 def scene_numbers(split: Split, room: str, scenes: Scenes = "procedural") -> list[int]:
@@ -133,19 +121,11 @@ def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
     Raises:
         KnobError: The seed, the split or a knob cannot be, or no task with such knobs was found.
     """
-    if split not in SPLITS:
-        raise KnobError(f"split {split!r} is unknown; choose from {', '.join(SPLITS)}")
-    try:
-        seed = operator.index(seed)
-    except TypeError:
-        raise KnobError(f"seed = {seed!r}: give an integer from 0") from None
-    if seed < 0:
-        raise KnobError(f"seed = {seed}: give an integer from 0")
-    wanted = make_knobs(**knobs)
+    part, seed, wanted = check_split(split), check_seed(seed), make_knobs(**knobs)
     for attempt in range(MAX_ATTEMPTS):
         # Kind and room stay for many attempts: a room without a lamp must not make lamps rare.
         kind, room = _kind_and_room(Dice("kind", split, seed, attempt // REDRAW), wanted)
-        task = _attempt(Dice("task", split, seed, attempt), kind, room, seed, split, wanted)
+        task = _attempt(Dice("task", split, seed, attempt), kind, room, seed, part, wanted)
         if task is not None:
             return task
     raise KnobError(f"no task of seed {seed} with {wanted} in {MAX_ATTEMPTS} attempts: loosen a knob")

@@ -12,9 +12,10 @@ from rlanything_task_pools.coding.describe import pass_rates
 from rlanything_task_pools.coding.domain import DOMAIN, CodingDomain
 from rlanything_task_pools.coding.draft import ImportFormatError
 from rlanything_task_pools.coding.families import FAMILIES
-from rlanything_task_pools.coding.generate import HELD_OUT, SPLITS, KnobError, Knobs, generate
+from rlanything_task_pools.coding.generate import HELD_OUT, Knobs, generate
 from rlanything_task_pools.coding.importing import Imported, Rejected, import_tasks, load
 from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, TaskLimits, make_task, read_payload
+from rlanything_task_pools.knobs import SPLITS, KnobError
 
 __all__ = [
     "DOMAIN",

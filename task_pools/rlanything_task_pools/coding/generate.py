@@ -1,21 +1,19 @@
 """The task generator: a seed becomes a problem of a family, with tests that are proved by running programs."""
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 from rlanything_task_pools.coding.families import FAMILIES, Family, Level, Problem
 from rlanything_task_pools.coding.gate import Refused, choose_tests
 from rlanything_task_pools.coding.payload import Payload, make_task
 from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
 from rlanything_task_pools.task import Task
 
 __all__ = [
     "HELD_OUT",
-    "SPLITS",
-    "KnobError",
     "Knobs",
     "difficulty",
     "draw",
@@ -25,18 +23,12 @@ __all__ = [
     "statement_of",
 ]
 
-Split = Literal["train", "valid_seen", "valid_unseen"]
-SPLITS: tuple[Split, ...] = get_args(Split)
 
 HELD_OUT = frozenset({"expressions", "intervals", "knapsack", "take_away"})
 """Families that only ``valid_unseen`` uses."""
 
 MAX_DRAWS = 24
 """Draws of a problem until one passes the gate."""
-
-
-class KnobError(ValueError):
-    """A knob of the generator has a value that cannot be, or no task satisfies all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +109,7 @@ def generate(seed: int, split: str = "train", *, allow_unsafe: bool = False, **k
         SandboxError: The programs could not be run.
     """
     family, levels = _choose(seed, split, make_knobs(**knobs))
-    return _drawn(family.name, tuple(levels.items()), operator.index(seed), split, allow_unsafe)
+    return _drawn(family.name, tuple(levels.items()), check_seed(seed), split, allow_unsafe)
 
 
 def sketch(seed: int, split: str = "train", **knobs: Any) -> Problem:
@@ -134,7 +126,7 @@ def sketch(seed: int, split: str = "train", **knobs: Any) -> Problem:
         KnobError: The seed, the split or a knob cannot be.
     """
     family, levels = _choose(seed, split, make_knobs(**knobs))
-    return family.make(_problem_dice(family, split, operator.index(seed), 0), levels)
+    return family.make(_problem_dice(family, split, check_seed(seed), 0), levels)
 
 
 def statement_of(problem: Problem) -> str:
@@ -144,14 +136,8 @@ def statement_of(problem: Problem) -> str:
 
 def _choose(seed: int, split: str, wanted: Knobs) -> tuple[Family, dict[str, Level]]:
     """The family of a seed, and a level for each of its knobs."""
-    if split not in SPLITS:
-        raise KnobError(f"split {split!r} is unknown; choose from {', '.join(SPLITS)}")
-    try:
-        seed = operator.index(seed)
-    except TypeError:
-        raise KnobError(f"seed = {seed!r}: give an integer from 0") from None
-    if seed < 0:
-        raise KnobError(f"seed = {seed}: give an integer from 0")
+    check_split(split)
+    seed = check_seed(seed)
     pool = families_of(split)
     names = wanted.families or pool
     if strange := [name for name in names if name not in pool]:
@@ -235,11 +221,7 @@ def make_knobs(**knobs: Any) -> Knobs:
     Raises:
         KnobError: An unknown knob or a value that cannot be.
     """
-    unknown = set(knobs) - set(Knobs.__dataclass_fields__)
-    if unknown:
-        raise KnobError(f"unknown knobs {sorted(unknown)}; there are {', '.join(Knobs.__dataclass_fields__)}")
-    families = knobs.pop("families", ())
-    return Knobs(families=(families,) if isinstance(families, str) else tuple(families), **knobs)
+    return read_knobs(Knobs, knobs, names=("families",))
 
 
 def _levels(family: Family, knobs: Knobs, dice: Dice) -> dict[str, Level]:

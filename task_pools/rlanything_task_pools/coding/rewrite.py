@@ -12,11 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlanything_task_pools.coding.families import FAMILIES, Family, Level
 from rlanything_task_pools.coding.gate import Refused
-from rlanything_task_pools.coding.generate import KnobError, check_levels, draw, level_index
+from rlanything_task_pools.coding.generate import check_levels, draw, level_index
 from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen
 from rlanything_task_pools.domain import UnknownOperator
 from rlanything_task_pools.frozen import freeze
+from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
 from rlanything_verifiers.coding import JudgeError
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from rlanything_task_pools.alfworld.difficulty import clutter
-from rlanything_task_pools.alfworld.generate import ROOM_BASE, KnobError, generate
+from rlanything_task_pools.alfworld.generate import generate
+from rlanything_task_pools.alfworld.household import ROOM_BASE
 from rlanything_task_pools.alfworld.operators.change import Change, Parent, Refused, check_fields, scene_and_goal
 from rlanything_task_pools.alfworld.operators.proved import ranked
+from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction
 
 HOUSES = 8

@@ -1,0 +1,72 @@
+"""What the generators of all domains ask of their arguments: a seed, a split, and knobs in a dataclass."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["SPLITS", "KnobError", "Split", "check_seed", "check_split", "read_knobs"]
+
+Split = Literal["train", "valid_seen", "valid_unseen"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+"""To train on; to evaluate on, of the same making; to evaluate on, of a making that training never meets."""
+
+K = TypeVar("K", bound="DataclassInstance")
+
+
+class KnobError(ValueError):
+    """A seed, a split or a knob of a generator has a value that cannot be, or no task satisfies all knobs."""
+
+
+def check_seed(seed: object) -> int:
+    """A seed as an integer from 0; NumPy's are welcome.
+
+    Raises:
+        KnobError: It is something else.
+    """
+    try:
+        number = operator.index(seed)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise KnobError(f"seed = {seed!r:.80}: give an integer from 0")
+    return number
+
+
+def check_split(split: str) -> Split:
+    """A split that is one of the `SPLITS`.
+
+    Raises:
+        KnobError: It is none; the message lists what there is.
+    """
+    for known in SPLITS:
+        if split == known:
+            return known
+    raise KnobError(f"split {split!r:.80} is unknown; choose from {', '.join(SPLITS)}")
+
+
+def read_knobs(kind: type[K], knobs: Mapping[str, Any], *, names: Collection[str] = ()) -> K:
+    """Knobs from keyword arguments, lists allowed.
+
+    Args:
+        kind: The dataclass; it checks the values.
+        knobs: The arguments.
+        names: Knobs that are a tuple of names: a single name will do.
+
+    Raises:
+        KnobError: An unknown knob or a value that cannot be.
+    """
+    known = [field.name for field in fields(kind)]
+    unknown = sorted(set(knobs) - set(known))
+    if unknown:
+        raise KnobError(f"unknown knobs {unknown}; there are {', '.join(known)}")
+    given = {name: tuple(value) if isinstance(value, list | set) else value for name, value in knobs.items()}
+    for name in names:
+        if isinstance(given.get(name), str):
+            given[name] = (given[name],)
+    return kind(**given)
