@@ -28,15 +28,8 @@ from rlanything_envs.curriculum.monitor import (
     DriftWarning,
     curriculum_metrics,
 )
-from rlanything_envs.curriculum.rewriter import (
-    GeneratorNeeded,
-    Request,
-    Rewriter,
-    Rewriting,
-    ScriptedRewriter,
-    UnknownRewriter,
-    get_rewriter,
-)
+from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
+from rlanything_envs.curriculum.rewriters import GeneratorNeeded, UnknownRewriter, get_rewriter
 from rlanything_envs.curriculum.scheduler import (
     LearnabilityScheduler,
     PublishedScheduler,
@@ -45,6 +38,7 @@ from rlanything_envs.curriculum.scheduler import (
     UniformScheduler,
     get_scheduler,
 )
+from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
 
 __all__ = [
     "Acceptance",

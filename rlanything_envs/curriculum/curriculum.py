@@ -27,7 +27,8 @@ import numpy as np
 from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
 from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
-from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting, get_rewriter
+from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting
+from rlanything_envs.curriculum.rewriters import get_rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler, Standings, get_scheduler
 from rlanything_envs.curriculum.wish import Critique, Wish, again
 from rlanything_envs.errors import CurriculumError

@@ -1,0 +1,54 @@
+"""The one place that knows the names of the rewriters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
+from rlanything_envs.curriculum.rewriter import Rewriter
+from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
+from rlanything_envs.errors import CurriculumError
+from rlanything_envs.llm.generator import TextGenerator
+
+__all__ = ["REWRITERS", "GeneratorNeeded", "UnknownRewriter", "get_rewriter"]
+
+REWRITERS = ("scripted", "llm")
+"""Names `get_rewriter` knows."""
+
+
+class UnknownRewriter(CurriculumError):
+    """There is no rewriter of this name."""
+
+
+class GeneratorNeeded(CurriculumError):
+    """A rewriter that asks a language model was named without a source of text."""
+
+
+def get_rewriter(
+    rewriter: str | Rewriter,
+    *,
+    generator: TextGenerator | None = None,
+    operators: Iterable[str] | None = None,
+) -> Rewriter:
+    """The rewriter of a name; a rewriter object is returned as it is.
+
+    Args:
+        rewriter: ``"scripted"``, ``"llm"``, or a rewriter.
+        generator: the source of text of ``"llm"``.
+        operators: the domain's rewrite operators to enable; those of the domain's own choice if None.
+
+    Raises:
+        UnknownRewriter: there is no rewriter of this name; the message lists them.
+        GeneratorNeeded: ``"llm"`` without a generator.
+    """
+    if not isinstance(rewriter, str):
+        return rewriter
+    if rewriter == "scripted":
+        return ScriptedRewriter(operators=operators)
+    if rewriter == "llm":
+        if generator is None:
+            raise GeneratorNeeded(
+                "the rewriter 'llm' needs a source of text: pass LLMRewriter(generator), or choose 'scripted'"
+            )
+        return LLMRewriter(generator, operators=operators)
+    raise UnknownRewriter(f"unknown rewriter {rewriter!r}; choose from {', '.join(sorted(REWRITERS))}")

@@ -1,0 +1,55 @@
+"""The rewriter that needs no language model: the domain's own proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rlanything_envs.curriculum.rewriter import Request, Rewriting
+from rlanything_envs.errors import CurriculumError
+from rlanything_task_pools import Rejection, Task, get_domain
+
+__all__ = ["ScriptedRewriter"]
+
+
+class ScriptedRewriter:
+    """Takes the first of the domain's own proposals that proves out, rather one that was not tried before.
+
+    Args:
+        max_proposals: how many proposals to validate before giving up.
+        operators: the domain's rewrite operators to enable; those of the domain's own choice if None.
+    """
+
+    name = "scripted"
+
+    def __init__(self, max_proposals: int = 16, operators: Iterable[str] | None = None) -> None:
+        if max_proposals < 1:
+            raise CurriculumError(f"ScriptedRewriter: max_proposals must be at least 1, got {max_proposals}")
+        self.max_proposals = max_proposals
+        self.operators = None if operators is None else tuple(operators)
+
+    def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
+        """Propose and validate, best first."""
+        domain = get_domain(request.task.domain)
+        if self.operators is not None:
+            domain = domain.with_operators(self.operators)
+        rejections: list[Rejection] = []
+        again: Task | None = None
+        for proposal in domain.propose(request.task, request.direction, rng)[: self.max_proposals]:
+            result = domain.validate(
+                request.task,
+                proposal,
+                direction=request.direction,
+                author=self.name,
+                critique=request.critique,
+            )
+            if isinstance(result, Rejection):
+                rejections.append(result)
+            elif result.id in request.tried:
+                again = again or result
+            else:
+                return Rewriting(result, tuple(rejections))
+        if again is None and not rejections:
+            rejections.append(Rejection(reason="no-proposal", detail=f"nothing {request.direction} to propose"))
+        return Rewriting(again, tuple(rejections))
