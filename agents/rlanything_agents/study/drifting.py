@@ -171,7 +171,7 @@ class _Player:
         self, domain: Domain, dialect: StepDialect, settings: Following, seed: int, policy: str | None
     ) -> None:
         self.settings, self.seed, self.dialect = settings, seed, dialect
-        self.env: gym.Env[Any, Any] = gym.make(domain.env_id, disable_env_checker=True, **dialect.environment)
+        self.env = dialect.wrapped(gym.make(domain.env_id, disable_env_checker=True, **dialect.environment))
         self._known: dict[tuple[str, int], float] = {}
         self.policy = None if policy is None else _Policy(Path(policy), domain.name)
 

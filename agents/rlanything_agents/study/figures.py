@@ -66,7 +66,7 @@ def draw_curves(
         curves: Rows of one regime, see `read_curves`.
         arms: In the order of the colours.
         charts: Metric and title of each chart.
-        smooth: Width of the running mean over iterations that is drawn.
+        smooth: Width of the running mean that is drawn of what is measured in every iteration.
 
     Returns:
         A figure; None when nothing was measured.
@@ -82,7 +82,8 @@ def draw_curves(
         for arm in arms:
             by_seed = {}
             for seed, rows in of_metric[of_metric.arm == arm].sort_values("iteration").groupby("seed"):
-                values = rows.value.rolling(smooth, min_periods=1, center=True).mean()
+                dense = rows.iteration.diff().median() <= 1  # a panel's points are far between: a mean would bend them
+                values = rows.value.rolling(smooth if dense else 1, min_periods=1, center=True).mean()
                 by_seed[int(str(seed))] = (rows.env_steps.tolist(), values.tolist())
             _draw_arm(axes, arm, colours[arm], by_seed)
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")

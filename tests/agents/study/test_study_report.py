@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from rlanything_agents.study.figures import common_curve
+from rlanything_agents.study.figures import common_curve, draw_curves
 from rlanything_agents.study.plan import StudyError, StudyFile
 from rlanything_agents.study.report import write_study_report
 from rlanything_agents.study.results import read_curves, read_results
@@ -149,3 +149,19 @@ def test_text_of_a_study_file_cannot_become_markup(written: Write) -> None:
 def test_another_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="is not the folder of a study"):
         write_study_report(tmp_path)
+
+
+def test_points_far_between_are_not_averaged() -> None:
+    dense = [(i, float(i % 2)) for i in range(1, 21)]
+    rows = [("success", i, value) for i, value in dense] + [("panel", i, i / 100) for i in (0, 10, 20)]
+    curves = pd.DataFrame(
+        [
+            {"metric": metric, "arm": "full", "seed": 0, "iteration": i, "env_steps": 10 * i, "value": value}
+            for metric, i, value in rows
+        ]
+    )
+    figure = draw_curves(curves, ["full"], [("success", "a"), ("panel", "b")], smooth=5)
+    assert figure is not None
+    drawn = [list(axes.lines[0].get_ydata()) for axes in figure.axes[:2]]
+    assert max(drawn[0]) < 1
+    assert (drawn[1][0], drawn[1][-1]) == (0.0, 0.2)
