@@ -1,0 +1,53 @@
+"""Desktop tasks: generated kinds with ladders of evaluators, OSWorld's own task files, rewrites, and the asset cache.
+
+```python
+from rlanything_task_pools.osworld import DOMAIN, read_payload
+
+task = DOMAIN.generate(0)
+print(read_payload(task.payload).instruction)
+```
+"""
+
+from rlanything_task_pools.osworld.assets import AssetError, AssetMissing, Assets, asset_urls
+from rlanything_task_pools.osworld.domain import DOMAIN, OSWorldDomain
+from rlanything_task_pools.osworld.generate import APPS, HELD_OUT, SPLITS, KnobError, Knobs, generate
+from rlanything_task_pools.osworld.importing import import_folder, import_task, load
+from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS
+from rlanything_task_pools.osworld.payload import (
+    STEP_TYPES,
+    OSWorldTaskError,
+    Payload,
+    Step,
+    file_of,
+    make_task,
+    read_payload,
+)
+from rlanything_task_pools.osworld.proof import keys
+
+__all__ = [
+    "APPS",
+    "DOMAIN",
+    "HELD_OUT",
+    "KINDS",
+    "SIMULATOR_KINDS",
+    "SPLITS",
+    "STEP_TYPES",
+    "AssetError",
+    "AssetMissing",
+    "Assets",
+    "KnobError",
+    "Knobs",
+    "OSWorldDomain",
+    "OSWorldTaskError",
+    "Payload",
+    "Step",
+    "asset_urls",
+    "file_of",
+    "generate",
+    "import_folder",
+    "import_task",
+    "keys",
+    "load",
+    "make_task",
+    "read_payload",
+]

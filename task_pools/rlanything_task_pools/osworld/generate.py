@@ -1,0 +1,208 @@
+"""The task generator: a seed becomes a state of the desktop with a ladder of evaluators, proved by their oracles."""
+
+import operator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.osworld.difficulty import difficulty
+from rlanything_task_pools.osworld.gate import Refused, check_state
+from rlanything_task_pools.osworld.guest import write_file
+from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS, Rung, State
+from rlanything_task_pools.osworld.payload import Payload, Step, make_task
+from rlanything_task_pools.osworld.words import words_of
+from rlanything_task_pools.task import Task
+
+__all__ = [
+    "APPS",
+    "HELD_OUT",
+    "SPLITS",
+    "KnobError",
+    "Knobs",
+    "draw_state",
+    "generate",
+    "kinds_of",
+    "ladder",
+    "rung_of",
+    "told",
+]
+
+Split = Literal["train", "valid_seen", "valid_unseen"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+HELD_OUT = frozenset({"edit_json", "filter_lines", "make_folders", "sheet_totals", "slide_titles"})
+"""Kinds that no training uses; ``valid_unseen`` draws from them, and from words that no training uses either."""
+
+APPS = tuple(sorted({app for kind in KINDS.values() for app in kind.apps}))
+"""Programs that the kinds are about."""
+
+MAX_DRAWS = 24
+"""Draws of a state until one passes the gate."""
+
+
+class KnobError(ValueError):
+    """A knob of the generator has a value that cannot be, or no task satisfies all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """What to generate; the defaults draw a kind and a rung of its ladder evenly."""
+
+    kinds: tuple[str, ...] = ()
+    """Kinds to draw from; all of the split if empty. ``valid_unseen`` takes any, with words that no training uses."""
+    apps: tuple[str, ...] = ()
+    """Programs that the kinds may be about; all if empty."""
+    simulated: bool = False
+    """Only kinds that the simulated desktop can play."""
+    difficulty: float | None = None
+    """0 asks for the first rung of the ladder, 1 for the last; drawn evenly when None."""
+    hints: int = 0
+    """How many hints the instruction gives, as far as there are so many."""
+
+    def __post_init__(self) -> None:
+        for knob, names, known in (("kinds", self.kinds, tuple(KINDS)), ("apps", self.apps, APPS)):
+            for name in names:
+                if name not in known:
+                    raise KnobError(f"{knob}: {name!r:.80} is unknown; choose from {', '.join(known)}")
+        wanted = self.difficulty
+        if wanted is not None and not (
+            isinstance(wanted, int | float) and not isinstance(wanted, bool) and 0 <= wanted <= 1
+        ):
+            raise KnobError(f"difficulty = {wanted!r:.80}: give a number from 0 to 1")
+        if not isinstance(self.simulated, bool):
+            raise KnobError(f"simulated = {self.simulated!r:.80}: give true or false")
+        if isinstance(self.hints, bool) or not isinstance(self.hints, int) or self.hints < 0:
+            raise KnobError(f"hints = {self.hints!r:.80}: give a number from 0")
+
+
+def kinds_of(split: str) -> tuple[str, ...]:
+    """Names of the kinds a split draws from."""
+    return tuple(name for name in KINDS if (name in HELD_OUT) == (split == "valid_unseen"))
+
+
+def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
+    """The task of a seed, the same on every machine: each of its evaluators is proved by its oracle.
+
+    Args:
+        seed: Any integer from 0.
+        split: ``train``; ``valid_seen``: the same kinds with other seeds; ``valid_unseen``: kinds and words that
+            training never uses.
+        **knobs: See `Knobs`.
+
+    Raises:
+        KnobError: The seed, the split or a knob cannot be, or no task with such knobs was found.
+    """
+    wanted = make_knobs(**knobs)
+    if split not in SPLITS:
+        raise KnobError(f"split {split!r:.80} is unknown; choose from {', '.join(SPLITS)}")
+    try:
+        seed = operator.index(seed)
+    except TypeError:
+        raise KnobError(f"seed = {seed!r:.80}: give an integer from 0") from None
+    if seed < 0:
+        raise KnobError(f"seed = {seed}: give an integer from 0")
+    name = Dice("osworld kind", split, seed).pick(_pool(split, wanted))
+    state, draw = draw_state(name, split, seed)
+    share = Dice("osworld rung", name, split, seed).uniform()
+    top = len(state.rungs) - 1
+    place = int(share * (top + 1)) if wanted.difficulty is None else round(wanted.difficulty * top)
+    return _task(name, state, place, wanted.hints, {"seed": seed, "split": split, "draw": draw})
+
+
+@lru_cache(maxsize=2048)
+def draw_state(name: str, split: str, seed: int) -> tuple[State, int]:
+    """The state of a kind and a seed that passes the gate, and the number of its draw.
+
+    Raises:
+        KnobError: `MAX_DRAWS` states were refused; the message has the last reason.
+    """
+    refused: Refused | None = None
+    for draw in range(MAX_DRAWS):
+        state = KINDS[name].make(Dice("osworld state", name, split, seed, draw), words_of(split))
+        try:
+            check_state(state)
+        except Refused as error:
+            refused = error
+            continue
+        return state, draw
+    raise KnobError(f"{name}: no state of seed {seed} in {MAX_DRAWS} draws ({refused})")
+
+
+def rung_of(state: State, name: str) -> Rung:
+    """The rung of an evaluator.
+
+    Raises:
+        KeyError: There is none of this name.
+    """
+    return dict(zip(_names(state), state.rungs, strict=True))[name]
+
+
+def told(instruction: str, hints: tuple[str, ...]) -> str:
+    """An instruction with hints."""
+    return " ".join([instruction, *hints])
+
+
+def make_knobs(**knobs: Any) -> Knobs:
+    """Knobs from keyword arguments, lists and single names allowed.
+
+    Raises:
+        KnobError: An unknown knob or a value that cannot be.
+    """
+    unknown = set(knobs) - set(Knobs.__dataclass_fields__)
+    if unknown:
+        raise KnobError(f"unknown knobs {sorted(unknown)}; there are {', '.join(Knobs.__dataclass_fields__)}")
+    for name in ("kinds", "apps"):
+        given = knobs.get(name, ())
+        if not isinstance(given, str | list | tuple | set | frozenset):
+            raise KnobError(f"{name} = {given!r:.80}: give a list of names")
+        knobs[name] = (given,) if isinstance(given, str) else tuple(given)
+    return Knobs(**knobs)
+
+
+def _pool(split: str, knobs: Knobs) -> list[str]:
+    allowed = tuple(KINDS) if split == "valid_unseen" else kinds_of(split)
+    if strange := [name for name in knobs.kinds if name not in allowed]:
+        raise KnobError(f"kinds: {split} does not use {', '.join(strange)}; it has {', '.join(allowed)}")
+    pool = [
+        name
+        for name in knobs.kinds or kinds_of(split)
+        if (not knobs.apps or set(KINDS[name].apps) & set(knobs.apps))
+        and (not knobs.simulated or name in SIMULATOR_KINDS)
+    ]
+    if not pool:
+        raise KnobError(f"no kind of {split} is left by the knobs kinds, apps and simulated")
+    return pool
+
+
+def _names(state: State) -> list[str]:
+    return [f"evaluator{number}" for number in range(1, len(state.rungs) + 1)]
+
+
+def ladder(name: str, state: State) -> Payload:
+    """The payload of a state, with the plain instruction of its first rung."""
+    names, rungs = _names(state), state.rungs
+    files = [write_file(path, data) for path, data in state.files.items()]
+    return Payload(
+        instruction=rungs[0].goal,
+        config=tuple(Step.model_validate(step) for step in [*files, *state.opened]),
+        evaluators={key: dict(each.evaluator) for key, each in zip(names, rungs, strict=True)},
+        instructions={key: each.goal for key, each in zip(names, rungs, strict=True)},
+        hints={key: tuple(each.hints) for key, each in zip(names, rungs, strict=True)},
+        steps={key: float(each.steps) for key, each in zip(names, rungs, strict=True)},
+        current=names[0],
+        related_apps=KINDS[name].apps,
+    )
+
+
+def _task(name: str, state: State, place: int, hints: int, source: dict[str, Any]) -> Task:
+    rung = state.rungs[place]
+    payload = ladder(name, state).model_copy(
+        update={
+            "instruction": told(rung.goal, tuple(rung.hints[:hints])),
+            "current": _names(state)[place],
+            "source": {"kind": name, **source},
+        }
+    )
+    traits = {"kind": name, "app": KINDS[name].apps[0], **source, "source": "generated", **difficulty(payload)}
+    return make_task(payload, tuple(rung.keys), traits)

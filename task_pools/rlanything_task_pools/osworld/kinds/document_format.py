@@ -1,0 +1,95 @@
+"""A document gets another look: a centered title, another font, a page break."""
+
+from dataclasses import replace
+
+from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.osworld.checks import both, compared, file, ruled
+from rlanything_task_pools.osworld.kinds.base import (
+    DESKTOP,
+    Kind,
+    Rung,
+    State,
+    draw_several,
+    named,
+    opened,
+    pressed,
+    typed,
+)
+from rlanything_task_pools.osworld.office import Document, Paragraph
+from rlanything_task_pools.osworld.words import Words
+
+SAVE = pressed("ctrl+s")
+FONTS = ("Liberation Sans", "DejaVu Sans", "Liberation Mono")
+
+
+def make(dice: Dice, words: Words) -> State:
+    """A document in one font, whose title is on the left."""
+    name = f"{dice.pick(words.files)}.docx"
+    path = f"{DESKTOP}/{name}"
+    font = dice.pick(FONTS)
+    title, better = (f"Notes from {place}" for place in draw_several(dice, words.places, 2))
+    lines = [title, *draw_several(dice, words.sentences, 4)]
+    plain = [Paragraph(text) for text in lines]
+    last = len(plain) - 1
+
+    def rung(goal: str, done: list[Paragraph], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+        gold = Document(done).to_bytes()
+        breaks = sum(paragraph.page_break for paragraph in done)
+        checks = [compared("compare_docx_files", path, gold)]
+        if breaks:
+            checks.append(ruled("contains_page_break", file(path), {"page_break_count": breaks}))
+        else:  # the program gives a page break no font
+            checks.append(ruled("compare_font_names", file(path), {"font_name": done[0].font}))
+        if done[0].centered:
+            checks.append({"func": "is_first_line_centered", "result": file(path)})
+        return Rung(
+            f'In the document "{name}" on the Desktop, {goal}. Save the file.',
+            both(*checks),
+            {path: gold},
+            steps,
+            (*hints, "Press Ctrl+S to save the file."),
+            [*keys, SAVE],
+        )
+
+    how_center = "Put the cursor into the title and press Ctrl+E."
+    how_font = "Select all with Ctrl+A and choose the font in the box with the name of the font."
+    how_break = "Put the cursor before the paragraph and press Ctrl+Enter."
+    center = [pressed("ctrl+home", "ctrl+e")]
+    at_last = [pressed("ctrl+end", "home", "ctrl+enter")]
+    at_second = [pressed("ctrl+home", "down", "home", "ctrl+enter")]
+    centered = [replace(plain[0], centered=True), *plain[1:]]
+    broken = [*plain[:last], replace(plain[last], page_break=True)]
+    second = replace(plain[1], page_break=True)
+    retitled = [replace(centered[0], text=better), second, *broken[2:]]
+    return State(
+        files={path: Document(plain).to_bytes()},
+        rungs=[
+            rung("center the title", centered, 2, (how_center,), center),
+            rung(
+                f'begin a new page right before the last paragraph, "{lines[last]}"', broken, 3, (how_break,), at_last
+            ),
+            rung(
+                f"center the title and set the font of the whole text to {font}",
+                [replace(paragraph, font=font) for paragraph in centered],
+                5,
+                (how_center, how_font),
+                [*_in_font(font), *center],
+            ),
+            rung(
+                f'replace the title by "{better}", center it, and begin a new page right before the second paragraph, '
+                f'"{lines[1]}", and another one before the last, "{lines[last]}"',
+                retitled,
+                8,
+                (how_center, how_break),
+                [f"{pressed('ctrl+home', 'shift+end')}; {typed(better)}", *center, *at_last, *at_second],
+            ),
+        ],
+        opened=[opened(path)],
+    )
+
+
+def _in_font(name: str) -> list[str]:
+    return [pressed("ctrl+a"), pressed("alt+o"), pressed("down*5", "enter"), pressed("tab"), named(name)]
+
+
+KIND = Kind("document_format", ("libreoffice_writer",), make)

@@ -1,0 +1,61 @@
+"""The text of a document is changed in the word processor."""
+
+from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.osworld.checks import compared
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, opened, pressed, typed
+from rlanything_task_pools.osworld.office import Document, Paragraph
+from rlanything_task_pools.osworld.words import Words
+
+SAVE = pressed("ctrl+s")
+
+
+def make(dice: Dice, words: Words) -> State:
+    """A document with a title and a few paragraphs."""
+    name = f"{dice.pick(words.files)}.docx"
+    path = f"{DESKTOP}/{name}"
+    city, other = draw_several(dice, words.places, 2)
+    *lines, new, more = draw_several(dice, words.sentences, 5)
+    title, better = f"Notes from {city}", f"Letters from {other}"
+    texts = [title, *lines]
+
+    def rung(goal: str, after: list[str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+        gold = _file(after)
+        return Rung(
+            f'In the document "{name}" on the Desktop, {goal} Save the file.',
+            compared("compare_docx_files", path, gold, ignore_blanks=False),
+            {path: gold},
+            steps,
+            (*hints, "Press Ctrl+S to save the file."),
+            [*keys, SAVE],
+        )
+
+    at_end = "Ctrl+End goes to the end, Enter begins a paragraph."
+    at_top = "Ctrl+Home and Shift+End select the first line."
+    add = [f"{pressed('ctrl+end', 'enter')}; {typed(new)}"]
+    retitle = [f"{pressed('ctrl+home', 'shift+end')}; {typed(better)}"]
+    added = f'add the paragraph "{new}" at the end.'
+    titled = f'replace the title "{title}" by "{better}"'
+    insert = [f"{pressed('ctrl+home', 'end', 'enter')}; {typed(more)}"]
+    return State(
+        files={path: _file(texts)},
+        rungs=[
+            rung(added, [*texts, new], 2, (at_end,), add),
+            rung(f"{titled}.", [better, *lines], 3, (at_top,), retitle),
+            rung(f"{titled}, and {added}", [better, *lines, new], 5, (at_top, at_end), retitle + add),
+            rung(
+                f'{titled}, insert the paragraph "{more}" right below it, and {added}',
+                [better, more, *lines, new],
+                7,
+                (at_top, at_end),
+                retitle + insert + add,
+            ),
+        ],
+        opened=[opened(path)],
+    )
+
+
+def _file(texts: list[str]) -> bytes:
+    return Document([Paragraph(text) for text in texts]).to_bytes()
+
+
+KIND = Kind("document_text", ("libreoffice_writer",), make)

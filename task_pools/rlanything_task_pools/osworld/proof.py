@@ -1,0 +1,75 @@
+"""Whether a desktop task is what it says: a generated one is made again, oracles and all, and compared."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_task_pools.osworld.generate import SPLITS, KnobError, draw_state, ladder
+from rlanything_task_pools.osworld.kinds import KINDS
+from rlanything_task_pools.osworld.meaning import lost
+from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, read_payload
+from rlanything_task_pools.task import Task
+from rlanything_verifiers.osworld import EvaluatorError
+
+__all__ = ["flaw", "keys"]
+
+
+def flaw(task: Task) -> str | None:
+    """What is wrong with a task of unknown origin, in a sentence.
+
+    A generated task is drawn again from its seed, its oracles pass the gate, and state and evaluators must be the same.
+    Of any other task only the form can be checked: there is no oracle.
+    """
+    if task.domain != "osworld":
+        return f"it is a task of the domain {task.domain!r:.80}, not of 'osworld'"
+    try:
+        payload = read_payload(task.payload)
+    except (OSWorldTaskError, EvaluatorError) as error:
+        return str(error)
+    if task.goal != payload.instruction:
+        return "the goal is not the instruction of the payload"
+    if "kind" not in payload.source:
+        return None
+    return _remade(payload, payload.source)
+
+
+def keys(task: Task, name: str | None = None) -> list[str]:
+    """PyAutoGUI lines that reach the goal of an evaluator on a real desktop by keyboard and mouse alone.
+
+    Args:
+        task: A generated task.
+        name: An evaluator of the task; that which decides by default.
+
+    Returns:
+        One line for each action; nothing where no such lines are known.
+
+    Raises:
+        OSWorldTaskError: The task is no desktop task, or has no such evaluator.
+    """
+    payload = read_payload(task.payload)
+    wanted = payload.current if name is None else name
+    if wanted not in payload.evaluators:
+        raise OSWorldTaskError(f"{wanted!r:.80} is none of the evaluators {', '.join(payload.evaluators)}")
+    if _remade(payload, payload.source) is not None:
+        return []
+    state, _ = draw_state(payload.source["kind"], payload.source["split"], payload.source["seed"])
+    return list(dict(zip(payload.evaluators, state.rungs, strict=True))[wanted].keys)
+
+
+def _remade(payload: Payload, source: Mapping[str, Any]) -> str | None:
+    kind, split, seed = (source.get(name) for name in ("kind", "split", "seed"))
+    known = isinstance(kind, str) and kind in KINDS and split in SPLITS
+    if not known or not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        return f"the source {dict(source)!r:.200} is not that of a generated task"
+    try:
+        state, draw = draw_state(str(kind), str(split), seed)
+    except KnobError as error:
+        return str(error)
+    if draw != source.get("draw"):
+        return f"the source says draw {source.get('draw')!r:.40}, and the first sound one is {draw}"
+    made = ladder(str(kind), state)
+    for field in ("config", "evaluators", "instructions", "hints", "steps", "related_apps"):
+        if getattr(payload, field) != getattr(made, field):
+            return f"{field}: not what the seed makes"
+    if missing := lost(payload.instructions[payload.current], payload.instruction):
+        return f"instruction: {missing}"
+    return None

@@ -1,0 +1,195 @@
+"""Rewrites: another evaluator of the same state, more or fewer hints, other words.
+
+A proposal is what the published rewriter writes: an object with just one key, the name of an evaluator of the task, and
+as its value the new instruction. State and evaluators stay what they are: no evaluator is ever invented.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rlanything_task_pools.domain import UnknownOperator
+from rlanything_task_pools.osworld.difficulty import difficulty, steps_of
+from rlanything_task_pools.osworld.generate import KnobError, draw_state, rung_of, told
+from rlanything_task_pools.osworld.meaning import likeness, lost
+from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, make_task, read_payload
+from rlanything_task_pools.osworld.proof import flaw
+from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
+from rlanything_verifiers.osworld import EvaluatorError
+
+__all__ = ["OPERATORS", "check_operators", "proposal_schema", "propose", "validate"]
+
+OPERATORS = ("evaluator", "hints", "words")
+"""``evaluator``: another one decides. ``hints``: known hints are added or left out. ``words``: an instruction in words
+that no template has, by a language model."""
+
+MAX_WORDS = 4_000
+MAX_VALUE = 80
+"""Most characters of a strange value that are quoted."""
+
+
+class _Refused(Exception):
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
+def check_operators(names: object) -> tuple[str, ...]:
+    """Names of operators, checked.
+
+    Raises:
+        UnknownOperator: There is no operator of a name, or none is named.
+    """
+    wanted = tuple(dict.fromkeys(names)) if isinstance(names, list | tuple | set | frozenset) else (names,)
+    if not wanted or any(name not in OPERATORS for name in wanted):
+        raise UnknownOperator(f"operators = {names!r:.80}: choose one or more of {', '.join(OPERATORS)}")
+    return tuple(name for name in OPERATORS if name in wanted)
+
+
+def propose(
+    task: Task, direction: Direction, rng: np.random.Generator, operators: Sequence[str] = OPERATORS
+) -> list[dict[str, str]]:
+    """Evaluators that take more or fewer steps, the nearest first, and one hint less or more; which is first is drawn.
+
+    An evaluator whose steps are as many as those of the current one is proposed last.
+    """
+    payload = read_payload(task.payload)
+    given = _given(payload)
+    sign = 1 if direction == "harder" else -1
+    here = steps_of(payload, payload.current)
+    switches: list[dict[str, str]] = []
+    if "evaluator" in operators:
+        away = {name: sign * (steps_of(payload, name) - here) for name in payload.evaluators if name != payload.current}
+        if payload.steps:
+            away = {name: far for name, far in away.items() if far > 0}
+        nearest = sorted(away, key=lambda name: (away[name] <= 0, abs(away[name]), name))
+        count = len(given)
+        switches = [{name: told(payload.instructions[name], payload.hints.get(name, ())[:count])} for name in nearest]
+    hints: list[dict[str, str]] = []
+    if "hints" in operators:
+        known = payload.hints.get(payload.current, ())
+        count = len(given) - sign
+        if 0 <= count <= len(known) and (given or direction == "easier"):
+            hints.append({payload.current: told(payload.instructions[payload.current], known[:count])})
+    queues = [switches, hints] if rng.random() < 0.5 else [hints, switches]
+    return [queue[i] for i in range(len(switches) + 1) for queue in queues if i < len(queue)]
+
+
+def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
+    """JSON schema of the proposals that `validate` reads for a task."""
+    payload = read_payload(task.payload)
+    names = list(payload.evaluators) if "evaluator" in operators else [payload.current]
+    text: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_WORDS}
+    return {
+        "type": "object",
+        "properties": {
+            name: {**text, "description": f"the new instruction, which still asks: {payload.instructions[name]}"}
+            for name in names
+        },
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+    }
+
+
+def validate(
+    task: Task,
+    proposal: Mapping[str, Any],
+    *,
+    direction: Direction,
+    author: str,
+    critique: str = "",
+    operators: Sequence[str] = OPERATORS,
+) -> Task | Rejection:
+    """A proposal as a task, or the reason why it is none.
+
+    Reasons of rejection: ``malformed``, ``bad_parent``, ``unknown_evaluator``, ``operator_off``, ``unchanged``,
+    ``meaning_lost`` (the instruction leaves out what the plain one of that evaluator names, or is more like another),
+    ``wrong_direction``.
+    """
+    try:
+        parent = read_payload(task.payload)
+    except (OSWorldTaskError, EvaluatorError) as error:
+        return Rejection(reason="bad_parent", detail=str(error)[:400])
+    if (wrong := flaw(task)) is not None:
+        return Rejection(reason="bad_parent", detail=wrong[:400])
+    try:
+        name, text = _read(parent, proposal)
+        _allow(parent, name, text, operators)
+        payload = parent.model_copy(update={"current": name, "instruction": text})
+        _check_direction(parent, payload, direction)
+    except _Refused as refused:
+        return Rejection(reason=refused.reason, detail=refused.detail[:1000])
+    record = {"evaluator": name, "from": parent.current, "instruction": text}
+    return make_task(
+        payload,
+        _keys(payload),
+        {**task.traits, **difficulty(payload)},
+        parent=task.id,
+        root=task.root or task.id,
+        rewrite=Rewrite(direction=direction, author=author, change=record, critique=critique),
+    )
+
+
+def _read(parent: Payload, proposal: object) -> tuple[str, str]:
+    known = ", ".join(parent.evaluators)
+    if not isinstance(proposal, Mapping) or len(proposal) != 1:
+        raise _Refused("malformed", f"expected an object with just one key, one of {known}")
+    name, text = next(iter(proposal.items()))
+    if name not in parent.evaluators:
+        raise _Refused("unknown_evaluator", f"{name!r:.{MAX_VALUE}} is none of {known}; evaluators are not invented")
+    if not isinstance(text, str) or not text.strip():
+        raise _Refused("malformed", f"{name}: expected the instruction as a text, got {type(text).__name__}")
+    text = text.strip()
+    if len(text) > MAX_WORDS or (
+        not text.isprintable() and not text.replace("\n", " ").replace("\t", " ").isprintable()
+    ):
+        raise _Refused("malformed", f"{name}: an instruction has at most {MAX_WORDS} printable characters")
+    return name, text
+
+
+def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> None:
+    if name == parent.current and text.split() == parent.instruction.split():
+        raise _Refused("unchanged", "evaluator and instruction are those of the task")
+    if name != parent.current and "evaluator" not in operators:
+        raise _Refused("operator_off", "another evaluator is asked for, and such rewrites are not enabled")
+    plain, known = parent.instructions[name], parent.hints.get(name, ())
+    templates = [told(plain, known[:count]).split() for count in range(len(known) + 1)]
+    if text.split() not in templates and "words" not in operators:
+        raise _Refused("operator_off", "the instruction is not a plain one with known hints, and no other is enabled")
+    hinted = len(text.split()) != len(plain.split())
+    if name == parent.current and not {"hints", "words"} & set(operators):
+        raise _Refused("operator_off", "the instruction changes, and such rewrites are not enabled")
+    if hinted and text.split() in templates and not {"hints", "words"} & set(operators) and not _given(parent):
+        raise _Refused("operator_off", "hints are given, and such rewrites are not enabled")
+    if missing := lost(plain, text):
+        raise _Refused("meaning_lost", f"{name}: {missing}")
+    nearest = max(parent.instructions, key=lambda other: likeness(parent.instructions[other], text))
+    if likeness(parent.instructions[nearest], text) > likeness(plain, text):
+        raise _Refused("meaning_lost", f"{name}: the instruction asks rather for what {nearest} checks")
+
+
+def _check_direction(parent: Payload, payload: Payload, direction: Direction) -> None:
+    if not parent.steps and parent.current != payload.current:
+        return  # nobody knows how the evaluators of an imported task compare; rollouts will tell
+    before, after = (float(difficulty(each)["difficulty"]) for each in (parent, payload))
+    if before == after or (after > before) != (direction == "harder"):
+        raise _Refused("wrong_direction", f"difficulty {before:g} -> {after:g} is not {direction}")
+
+
+def _given(payload: Payload) -> tuple[str, ...]:
+    """The known hints that the instruction gives, the first ones in order."""
+    known = payload.hints.get(payload.current, ())
+    return tuple(hint for hint in known if hint in payload.instruction)
+
+
+def _keys(payload: Payload) -> tuple[str, ...]:
+    source = payload.source
+    if "kind" not in source:
+        return ()
+    try:
+        state, _ = draw_state(source["kind"], source["split"], source["seed"])
+    except KnobError:
+        return ()
+    return tuple(rung_of(state, payload.current).keys)

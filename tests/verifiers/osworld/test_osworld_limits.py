@@ -1,0 +1,268 @@
+"""Files made to hurt score nothing, and cost little."""
+
+import gzip
+import io
+import resource
+import struct
+import time
+import zipfile
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from osworld_desk import Desk, Web, letter, picture, repacked, score_files, sheet, show, zipped
+from PIL import Image
+
+from rlanything_verifiers.osworld import BadReference, File, evaluate, opening
+from rlanything_verifiers.osworld.errors import Unreadable
+from rlanything_verifiers.osworld.opening import Package, package, xml
+
+CPU_SECONDS = 60
+MEMORY = 1500  # MB that a test may add to the most this process ever held
+
+
+@pytest.fixture(autouse=True)
+def cheap():
+    start, held = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    assert time.process_time() - start < CPU_SECONDS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < MEMORY * 1024
+
+
+WHATEVER = {"method": "ne", "ref": "no such value"}
+ANY_CELL = [{"type": "check_cell", "sheet_idx": 0, "coordinate": "A1", "props": {"value": WHATEVER}}]
+
+
+def sheet_score(data, rules=ANY_CELL):
+    """1 for any sheet that can be read."""
+    source = {"type": "vm_file", "path": "/a.xlsx", "dest": "a.xlsx"}
+    evaluator = {"func": "compare_table", "result": source, "options": {"rules": rules}}
+    return evaluate(evaluator, Desk({"/a.xlsx": data}), last_action="DONE", files=Web())
+
+
+def document_score(data):
+    return score_files("contains_page_break", data, name="a.docx") or score_files("evaluate_conversion", data)
+
+
+def show_score(data):
+    return score_files("compare_pptx_files", data, show(), name="a.pptx", examine_number_of_slides=False)
+
+
+def test_good_files_score():
+    assert sheet_score(sheet([1])) == 1
+    assert document_score(letter("a")) == 1
+    assert show_score(show("a")) == 1
+    with pytest.raises(BadReference):
+        score_files("compare_docx_files", letter("a"), b"junk", name="a.docx")
+
+
+def with_part(data, name, change):
+    return repacked(data, lambda parts: parts.update({name: change(parts[name])}))
+
+
+SHEET, DOCUMENT, SLIDE = "xl/worksheets/sheet1.xml", "word/document.xml", "ppt/slides/slide1.xml"
+SAMPLES = [(sheet([1]), SHEET, sheet_score), (letter("a"), DOCUMENT, document_score), (show("a"), SLIDE, show_score)]
+
+
+@pytest.mark.parametrize(("data", "part", "score"), SAMPLES, ids=["sheet", "document", "show"])
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda text: b'<!DOCTYPE a [<!ENTITY x "y">]>' + text,
+        lambda text: b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + text.replace(b">", b">&x;", 3),
+        lambda text: b'<!DOCTYPE a [<!ENTITY % x SYSTEM "http://127.0.0.1:9/">%x;]>' + text,
+        lambda text: (
+            (b'<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE a [<!ENTITY x "y">]>' + text).decode().encode("utf-16")
+        ),
+        lambda text: text + b"<!-- " + b"x" * (33 * 2**20) + b" -->",
+        lambda text: text + b"<x>" * 300 + b"</x>" * 300,
+        lambda text: b"<a>" * 500 + text,
+        lambda text: text[: len(text) // 2],
+        lambda text: b"",
+        lambda text: b"\0" * 100,
+    ],
+    ids=["entity", "external", "parameter", "utf16", "size", "after", "deep", "half", "empty", "nul"],
+)
+def test_xml_attacks(data, part, score, attack):
+    declaration = b"<?xml version='1.0' encoding='UTF-8' standalone='yes'?>"
+
+    def change(text):
+        return attack(text.replace(declaration, b"").split(b"?>", 1)[-1].strip())
+
+    assert score(with_part(data, part, change)) == 0
+
+
+def test_entities_that_grow():
+    lines = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY e0 "ha">{lines}]><a>&e11;</a>'.encode()
+    assert score_files("check_auto_saving_time", bomb, rules={"minutes": 3}) == 0
+    assert sheet_score(with_part(sheet([1]), "docProps/app.xml", lambda text: bomb)) == 0
+    assert sheet_score(with_part(sheet([1]), SHEET, lambda text: bomb)) == 0
+
+
+def test_too_many_elements():
+    row = b"<row>" + b"<c/>" * 1000 + b"</row>"
+    many = lambda text: text.replace(b"<sheetData>", b"<sheetData>" + row * 1001)  # noqa: E731
+    assert sheet_score(with_part(sheet([1]), SHEET, many)) == 0
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        b'<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>',
+        b'<mergeCells><mergeCell ref="&#65;1:XFD1048576"/></mergeCells>',
+        b'<mergeCells><mergeCell ref="A:XFD"/></mergeCells>',
+        b"<mergeCells>" + b'<mergeCell ref="A1:Z1000"/>' * 50 + b"</mergeCells>",
+        b'<hyperlinks><hyperlink display="&gt;" ref="A1:XFD1048576"/></hyperlinks>',
+    ],
+)
+def test_ranges_of_everything(tag):
+    assert (
+        sheet_score(with_part(sheet([1]), SHEET, lambda text: text.replace(b"</sheetData>", b"</sheetData>" + tag)))
+        == 0
+    )
+
+
+def test_a_cell_at_the_far_end_costs_nothing():
+    far = sheet(change=lambda made: made.cell(1048576, 16384, "x"))
+    pair = {"sheet_idx0": 0, "sheet_idx1": 0}
+    rules = [{"type": "sheet_data", **pair}, {"type": "style", **pair, "props": ["bgcolor"]}]
+    assert sheet_score(far, rules) == 1
+
+
+def test_cells_that_span_everything():
+    wide = b'<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="1000000000"/></w:tcPr><w:p/></w:tc></w:tr></w:tbl>'
+    assert (
+        document_score(with_part(letter("a"), DOCUMENT, lambda text: text.replace(b"<w:body>", b"<w:body>" + wide)))
+        == 0
+    )
+    narrow = wide.replace(b"1000000000", b"2")
+    assert (
+        document_score(with_part(letter("a"), DOCUMENT, lambda text: text.replace(b"<w:body>", b"<w:body>" + narrow)))
+        == 1
+    )
+
+
+# --- zip files ---
+
+
+def bomb(size, members=1, name="xl/big.bin"):
+    file, zeros = io.BytesIO(), b"\0" * 2**20
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(members):
+            with archive.open(f"{name}{number}", "w") as member:
+                for _ in range(size // 2**20):
+                    member.write(zeros)
+    return file.getvalue()
+
+
+def test_a_zip_file_that_grows():
+    data = bomb(90 * 2**20, members=6)
+    assert len(data) < 2**20
+    for score in (sheet_score, document_score, show_score):
+        assert score(data) == 0
+    assert score_files("compare_archive", data, zipped({"a": b""})) == 0
+    with pytest.raises(Unreadable, match="unpacked"):
+        Package(File("a.zip", data))
+
+
+def test_a_zip_file_that_lies_about_its_sizes():
+    data = bytearray(zipped({"a": b"x" * 5_000_000, "b": b"y"}))
+    for place in range(len(data) - 4):
+        if data[place : place + 4] in (b"PK\1\2", b"PK\3\4"):
+            at = place + (24 if data[place + 2] == 1 else 22)
+            struct.pack_into("<I", data, at, 10)
+    opened = Package(File("a.zip", bytes(data)))
+    with pytest.raises(Unreadable):
+        opened["a"]
+
+
+def test_a_zip_file_with_too_many_members_or_one_name_twice():
+    assert sheet_score(zipped({f"{n}": b"" for n in range(10_001)})) == 0
+    file = io.BytesIO(sheet([1]))
+    with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr(SHEET, b"<other/>")
+    assert sheet_score(file.getvalue()) == 0
+
+
+def test_a_tar_file_that_grows():
+    data = gzip.compress(b"\0" * (129 * 2**20), 1)
+    assert score_files("compare_archive", data, zipped({"a": b""})) == 0
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_a_zip_file_or_unreadable(data):
+    for content in (data, b"PK\3\4" + data, zipped({"a": b"b"})[:60] + data, data + zipped({"a": b"b"})):
+        try:
+            assert all(isinstance(part, bytes) for part in package(File("a.zip", content)).values())
+        except Unreadable:
+            continue
+
+
+@given(st.binary(max_size=200), st.text(alphabet="<>a/!x=\"'& \n", max_size=60))
+def test_any_bytes_are_xml_or_unreadable(data, text):
+    for content in (data, text.encode(), b"<a>" + data + b"</a>"):
+        try:
+            assert xml(File("a.xml", content)).tag is not None
+        except Unreadable:
+            continue
+
+
+# --- pictures ---
+
+
+def png(width, height, body=b""):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        png(100_000, 100_000),
+        png(2**31 - 1, 2**31 - 1),
+        png(40_001, 1000),
+        png(50, 50),
+        b"\x89PNG\r\n\x1a\n",
+        b"GIF89a" + b"\xff" * 20,
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 50 50\n",
+        b"",
+    ],
+)
+def test_pictures_of_absurd_size(data):
+    for func in ("compare_images", "check_structure_sim", "compare_image_list"):
+        assert score_files(func, data, picture()) == 0
+
+
+def test_a_large_picture_needs_little_memory():
+    file = io.BytesIO()
+    Image.new("RGB", (6000, 4000), "gray").save(file, "PNG")
+    assert score_files("check_structure_sim", file.getvalue(), file.getvalue()) == 1
+
+
+# --- sizes ---
+
+
+def test_large_texts():
+    assert score_files("file_contains", b"x" * (16 * 2**20 + 1), rules={"expected": ["x"]}) == 0
+    assert score_files("file_contains", b"x" * (16 * 2**20), rules={"expected": ["x"]}) == 1
+
+
+def test_a_reference_beyond_the_limits_is_no_score(monkeypatch):
+    monkeypatch.setattr(opening, "MAX_ELEMENTS", 10)
+    with pytest.raises(BadReference, match="elements"):
+        package(File("gold.docx", letter("a"), reference=True))
+
+
+@pytest.mark.parametrize("ref", ["A1", "$A$1:B2", "b2:A1"])
+def test_areas(ref):
+    assert opening._area(ref) in (1, 4)
+
+
+@pytest.mark.parametrize("ref", ["", "A", "1", "A1:B2:C3", "A:B", "1:2", "A1 B2", "Ā1", "A1:", "A12345678"])
+def test_what_is_no_area_counts_as_the_largest(ref):
+    assert opening._area(ref) >= 2**34

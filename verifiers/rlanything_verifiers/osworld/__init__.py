@@ -1,0 +1,48 @@
+"""OSWorld: what an agent left on a desktop, scored by the evaluators of OSWorld's tasks.
+
+```python
+from rlanything_verifiers.osworld import check_evaluator, evaluate
+
+evaluator = {
+    "func": "exact_match",
+    "result": {"type": "vm_command_line", "command": ["ls", "/home/user/Desktop"]},
+    "expected": {"type": "rule", "rules": {"expected": "final.txt\\n"}},
+}
+check_evaluator(evaluator)
+evaluate(evaluator, desktop.client, last_action="DONE", files=assets)  # 0.0 to 1.0
+```
+"""
+
+from .bridge import Bridge
+from .errors import (
+    BadReference,
+    BridgeError,
+    EvaluatorError,
+    MissingLibrary,
+    UnknownFunction,
+    UnknownGetter,
+    VerifierError,
+)
+from .evaluator import check_evaluator, evaluate, evaluator_urls
+from .file import File
+from .guest import Files, Guest
+from .registry import GETTERS, METRICS
+
+__all__ = [
+    "GETTERS",
+    "METRICS",
+    "BadReference",
+    "Bridge",
+    "BridgeError",
+    "EvaluatorError",
+    "File",
+    "Files",
+    "Guest",
+    "MissingLibrary",
+    "UnknownFunction",
+    "UnknownGetter",
+    "VerifierError",
+    "check_evaluator",
+    "evaluate",
+    "evaluator_urls",
+]

@@ -1,0 +1,212 @@
+"""Slide shows as plain data: what python-pptx finds in a file, read once and safe to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.opening import presentation
+
+__all__ = ["Deck", "DeckParagraph", "DeckRun", "Shape", "Slide", "read_deck"]
+
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+
+Rgb = tuple[int, int, int]
+
+THEME = "theme"
+"""Stands for a colour that the theme decides."""
+
+
+@dataclass(frozen=True)
+class DeckRun:
+    """Letters that look the same.
+
+    Attributes:
+        size: in hundredths of a point.
+        color: red, green, blue; ``"theme"`` where the theme decides, None where nothing is said.
+        underline: the kind of line, ``"none"`` without.
+    """
+
+    text: str
+    font: str | None
+    size: int | None
+    bold: bool
+    italic: bool
+    underline: str
+    strike: str
+    color: Rgb | str | None
+
+
+@dataclass(frozen=True)
+class DeckParagraph:
+    """A paragraph; where nothing is said, it is aligned to the left.
+
+    Attributes:
+        level: how far it is indented, from 0.
+        bullet: the character before it.
+    """
+
+    text: str
+    alignment: str
+    level: int
+    bullet: str | None
+    runs: tuple[DeckRun, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Something on a slide.
+
+    Attributes:
+        kind: python-pptx's name of its type.
+        box: left, top, width, height in English metric units.
+        paragraphs: None where it takes no text.
+        cells: of a table, by row, the paragraphs of each cell; None of anything else.
+        picture: the bytes of a picture.
+        inner: the shapes of a group.
+    """
+
+    kind: str
+    box: tuple[int | None, int | None, int | None, int | None]
+    paragraphs: tuple[DeckParagraph, ...] | None
+    cells: tuple[tuple[tuple[DeckParagraph, ...], ...], ...] | None
+    picture: bytes | None
+    inner: tuple[Shape, ...]
+
+    @property
+    def text(self) -> str | None:
+        """What is written on it."""
+        return None if self.paragraphs is None else "\n".join(part.text for part in self.paragraphs)
+
+    def with_text(self) -> Iterator[Shape]:
+        """It and the shapes of its group, as far as they take text."""
+        if self.paragraphs is not None:
+            yield self
+        for shape in self.inner:
+            yield from shape.with_text()
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A slide.
+
+    Attributes:
+        background: the colour of a plain background, of the slide or else of its master.
+        bullets: level, bullet and text of all paragraphs with text.
+        transitions: the names of the transitions to it.
+    """
+
+    shapes: tuple[Shape, ...]
+    notes: str
+    background: Rgb | str | None
+    bullets: tuple[tuple[int, str | None, str], ...]
+    transitions: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Deck:
+    """A slide show; sizes in English metric units."""
+
+    width: int
+    height: int
+    slides: tuple[Slide, ...]
+
+
+def read_deck(file: File) -> Deck:
+    """A slide show in PowerPoint's format."""
+    opened = presentation(file)
+    with file.reading():
+        return Deck(opened.slide_width or 0, opened.slide_height or 0, tuple(_slide(slide) for slide in opened.slides))
+
+
+def _slide(slide: Any) -> Slide:
+    notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    paragraphs = map(_paragraph, slide._element.iter(f"{_A}p"))
+    return Slide(
+        shapes=tuple(map(_shape, slide.shapes)),
+        notes="" if notes is None else notes.text.strip(),
+        background=_background(slide._element, slide.slide_layout.slide_master._element),
+        bullets=tuple((part.level, part.bullet, part.text) for part in paragraphs if part.text.strip()),
+        transitions=frozenset(
+            str(part.tag).rpartition("}")[2] for found in slide._element.iter(f"{_P}transition") for part in found
+        ),
+    )
+
+
+def _background(slide: Any, master: Any) -> Rgb | str | None:
+    own = slide.find(f"{_P}cSld/{_P}bg/{_P}bgPr")
+    if own is None or own.find(f"{_A}noFill") is not None:
+        own = master.find(f"{_P}cSld/{_P}bg/{_P}bgPr")
+    return None if own is None else _color(own)
+
+
+def _shape(shape: Any) -> Shape:
+    element = shape._element
+    body = element.find(f"{_P}txBody")
+    table = element.find(f".//{_A}tbl") if shape.has_table else None
+    rows = [] if table is None else table.findall(f"{_A}tr")
+    return Shape(
+        kind=getattr(shape.shape_type, "name", "NONE"),
+        box=(shape.left, shape.top, shape.width, shape.height),
+        paragraphs=None if body is None else tuple(map(_paragraph, body.findall(f"{_A}p"))),
+        cells=None
+        if table is None
+        else tuple(
+            tuple(tuple(map(_paragraph, cell.findall(f"{_A}txBody/{_A}p"))) for cell in row.findall(f"{_A}tc"))
+            for row in rows
+        ),
+        picture=_picture(shape),
+        inner=tuple(map(_shape, shape.shapes)) if hasattr(shape, "shapes") else (),
+    )
+
+
+def _picture(shape: Any) -> bytes | None:
+    try:
+        return bytes(shape.image.blob)
+    except (AttributeError, KeyError, ValueError):  # no picture, or one that is not in the file
+        return None
+
+
+def _paragraph(paragraph: Any) -> DeckParagraph:
+    shape = paragraph.find(f"{_A}pPr")
+    bullet = None if shape is None else shape.find(f"{_A}buChar")
+    alignment = None if shape is None else shape.get("algn")
+    return DeckParagraph(
+        text="".join(part.text or "" if part.tag == f"{_A}t" else "\v" for part in paragraph.iter(f"{_A}t", f"{_A}br")),
+        alignment=alignment or "l",
+        level=0 if shape is None else int(shape.get("lvl") or 0),
+        bullet=None if bullet is None else bullet.get("char"),
+        runs=tuple(map(_run, paragraph.findall(f"{_A}r"))),
+    )
+
+
+def _run(run: Any) -> DeckRun:
+    look = run.find(f"{_A}rPr")
+    get = (lambda name: None) if look is None else look.get
+    font = None if look is None else look.find(f"{_A}latin")
+    size = get("sz")
+    return DeckRun(
+        text=run.findtext(f"{_A}t") or "",
+        font=None if font is None else font.get("typeface"),
+        size=None if size is None else int(size),
+        bold=get("b") in ("1", "true"),
+        italic=get("i") in ("1", "true"),
+        underline=get("u") or "none",
+        strike=get("strike") or "noStrike",
+        color=None if look is None else _color(look),
+    )
+
+
+def _color(filled: Any) -> Rgb | str | None:
+    """The colour of a plain fill."""
+    fill = filled.find(f"{_A}solidFill")
+    if fill is None:
+        return None
+    exact = fill.find(f"{_A}srgbClr")
+    if exact is None:
+        return THEME
+    value = int(exact.get("val"), 16)
+    return value >> 16 & 255, value >> 8 & 255, value & 255

@@ -1,0 +1,64 @@
+"""What may go wrong with an evaluator, as opposed to what an agent left on the desktop."""
+
+from collections.abc import Collection
+
+__all__ = [
+    "BadReference",
+    "BridgeError",
+    "EvaluatorError",
+    "MissingLibrary",
+    "UnknownFunction",
+    "UnknownGetter",
+    "Unreadable",
+    "VerifierError",
+]
+
+
+class EvaluatorError(ValueError):
+    """An evaluator that cannot be carried out as written; the message names the place in its JSON."""
+
+
+class _Unknown(EvaluatorError):
+    def __init__(self, what: str, name: object, place: str, known: Collection[str], remedy: str) -> None:
+        names = ", ".join(sorted(known))
+        super().__init__(f"{place}: the {what} {name!r:.80} is none of the {len(known)} built in: {names}; {remedy}")
+        self.name = name
+
+
+class UnknownFunction(_Unknown):
+    """An evaluator names a function that is not there."""
+
+    def __init__(self, name: object, place: str, known: Collection[str]) -> None:
+        remedy = "use one of these, or give check_evaluator and evaluate a Bridge to desktop-env"
+        super().__init__("function", name, place, known, remedy)
+
+
+class UnknownGetter(_Unknown):
+    """An evaluator names a getter that is not there."""
+
+    def __init__(self, name: object, place: str, known: Collection[str]) -> None:
+        super().__init__("getter", name, place, known, "use one of these")
+
+
+class VerifierError(RuntimeError):
+    """The machinery of the verifier failed: there is no score, and it says nothing about the agent."""
+
+
+class MissingLibrary(VerifierError):
+    """A library that a function needs is not installed."""
+
+    def __init__(self, library: str) -> None:
+        super().__init__(f"{library} is not installed: pip install 'rlanything-envs[desktop]'")
+        self.library = library
+
+
+class BadReference(VerifierError):
+    """A file that the task brings along to compare with cannot be read."""
+
+
+class BridgeError(VerifierError):
+    """The interpreter with desktop-env is not there or did not answer."""
+
+
+class Unreadable(Exception):
+    """A file that an agent left behind is malformed or beyond the limits: the check that needs it scores 0."""

@@ -1,0 +1,227 @@
+"""Evaluators: a piece of JSON that says what to look at on the desktop, what to compare it with, and how."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlanything_verifiers.osworld.errors import EvaluatorError, UnknownFunction, UnknownGetter, Unreadable
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.getters import GETTERS
+from rlanything_verifiers.osworld.guest import Files, Guest
+from rlanything_verifiers.osworld.metrics import METRICS
+from rlanything_verifiers.osworld.registry import Context, Getter, Metric, Slot
+
+__all__ = ["Foreign", "check_evaluator", "evaluate", "evaluator_urls"]
+
+INFEASIBLE = "infeasible"
+"""The function of the tasks that cannot be done; giving up is the right answer to these alone."""
+
+Foreign = Callable[[str], Metric | None]
+"""Finds functions that are not built in, by name; `Bridge` is one."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One value of a check: where it comes from and the slot it goes into."""
+
+    getter: Getter
+    config: Any
+    slot: Slot
+    place: str
+    rules: bool
+
+    def value(self, context: Context) -> Any:
+        return self.config if self.rules else self.getter(context, self.config)
+
+
+@dataclass(frozen=True)
+class _Check:
+    metric: Metric
+    sources: tuple[_Source, ...]
+    options: Mapping[str, Any]
+
+    def score(self, context: Context) -> float:
+        """In [0, 1]; 0 where what the agent left behind is missing or cannot be read."""
+        values = []
+        try:
+            for number, source in enumerate(self.sources):
+                value = source.value(context)
+                if not source.rules and not self.metric.free:
+                    if (value is None or value == [] or _holes(value)) and not source.slot.nullable:
+                        return 0.0
+                    try:
+                        value = source.slot.read(value, source.place)
+                    except EvaluatorError:
+                        if number:
+                            raise
+                        return 0.0  # the desktop is in a state in which the question makes no sense
+                values.append(value)
+            score = float(self.metric(*values, **self.options))
+        except Unreadable:
+            return 0.0
+        return min(1.0, max(0.0, score)) if score == score else 0.0
+
+
+def _holes(value: Any) -> bool:
+    return isinstance(value, list) and any(item is None for item in value)
+
+
+def evaluate(
+    evaluator: Mapping[str, Any],
+    guest: Guest,
+    *,
+    last_action: str | None,
+    files: Files,
+    foreign: Foreign | None = None,
+) -> float:
+    """Score the state of a desktop.
+
+    The set-up steps under ``postconfig`` are not run here.
+
+    Args:
+        evaluator: the JSON object, in OSWorld's form.
+        guest: the desktop.
+        last_action: the last thing the agent did; ``"FAIL"`` means that it calls the task infeasible.
+        files: what the evaluator's URLs stand for.
+        foreign: where to look for functions that are not built in.
+
+    Returns:
+        A score in [0, 1]. A file of the agent that is missing, malformed or beyond the limits scores 0.
+
+    Raises:
+        EvaluatorError: the evaluator cannot be carried out as written.
+        VerifierError: a library is missing or a file of the task cannot be read: there is no score.
+        Exception: whatever `guest` and `files` raise passes through.
+    """
+    checks, conjunction = _parse(evaluator, foreign)
+    if not checks:
+        return float(METRICS[INFEASIBLE](last_action))
+    if last_action == "FAIL":
+        return 0.0
+    context = Context(guest, files)
+    decided, scores = (0.0, []) if conjunction == "and" else (1.0, [])
+    for check in checks:
+        score = check.score(context)
+        if score == decided:
+            return decided
+        scores.append(score)
+    return sum(scores) / len(scores) if conjunction == "and" else max(scores)
+
+
+def check_evaluator(evaluator: Mapping[str, Any], *, foreign: Foreign | None = None) -> None:
+    """Say what is wrong with an evaluator before anybody plays its task.
+
+    Raises:
+        UnknownFunction, UnknownGetter: a name that is not there; the message lists those that are.
+        EvaluatorError: anything else; the message names the place in the JSON.
+    """
+    _parse(evaluator, foreign)
+
+
+def evaluator_urls(evaluator: Mapping[str, Any]) -> list[str]:
+    """The URLs of all files that an evaluator needs, those of its ``postconfig`` steps included, each once."""
+    found: dict[str, None] = {}
+    for name in ("result", "expected"):
+        for part in _listed(evaluator.get(name)):
+            if isinstance(part, Mapping) and part.get("type") == "cloud_file":
+                found.update((path, None) for path in _listed(part.get("path")) if isinstance(path, str))
+    for step in _listed(evaluator.get("postconfig")):
+        if isinstance(step, Mapping) and step.get("type") == "download":
+            parameters = step.get("parameters")
+            for file in _listed(parameters.get("files") if isinstance(parameters, Mapping) else None):
+                if isinstance(file, Mapping) and isinstance(file.get("url"), str):
+                    found[file["url"]] = None
+    return list(found)
+
+
+def _parse(evaluator: Mapping[str, Any], foreign: Foreign | None) -> tuple[list[_Check], str]:
+    """The checks in order, and how they are joined; no checks where the task is infeasible."""
+    if not isinstance(evaluator, Mapping):
+        raise EvaluatorError(f"evaluator: a JSON object is needed, got {type(evaluator).__name__}")
+    names = evaluator.get("func")
+    if names == INFEASIBLE:
+        return [], "and"
+    conjunction = evaluator.get("conj", "and")
+    if conjunction not in ("and", "or"):
+        raise EvaluatorError(f'evaluator.conj: "and" or "or" is needed, got {conjunction!r:.80}')
+    if isinstance(names, str):
+        return [_check(evaluator, names, "", evaluator.get, foreign)], conjunction
+    if not isinstance(names, list) or not names:
+        raise EvaluatorError(f"evaluator.func: a name or a list of names is needed, got {names!r:.80}")
+    return list(_checks(evaluator, names, foreign)), conjunction
+
+
+def _checks(evaluator: Mapping[str, Any], names: list[Any], foreign: Foreign | None) -> Iterator[_Check]:
+    columns: dict[str, list[Any]] = {}
+    for column in ("result", "expected", "options"):
+        values = evaluator.get(column) or [None] * len(names)
+        if not isinstance(values, list) or len(values) != len(names):
+            raise EvaluatorError(f"evaluator.{column}: a list of {len(names)} is needed, one for each function")
+        columns[column] = values
+    for number, name in enumerate(names):
+        row = {column: values[number] for column, values in columns.items()}
+        yield _check(evaluator, name, f"[{number}]", row.get, foreign)
+
+
+def _check(
+    evaluator: Mapping[str, Any], name: Any, index: str, part: Callable[[str], Any], foreign: Foreign | None
+) -> _Check:
+    metric = METRICS.get(name) if isinstance(name, str) and name != INFEASIBLE else None
+    if metric is None and isinstance(name, str) and foreign is not None:
+        metric = foreign(name)
+    if metric is None:
+        raise UnknownFunction(name, f"evaluator.func{index}", METRICS)
+    sources = []
+    for slot, column in zip(metric.slots, ("result", "expected"), strict=False):
+        place = f"evaluator.{column}{index}"
+        if part(column):
+            sources.append(_source(part(column), slot, place, metric))
+        elif slot.required:
+            raise EvaluatorError(f"{place}: {name} needs it")
+        else:
+            break
+    if len(metric.slots) < 2 and part("expected"):
+        raise EvaluatorError(f"evaluator.expected{index}: {name} compares with nothing; leave it out")
+    return _Check(metric, tuple(sources), _options(part("options") or {}, metric, f"evaluator.options{index}"))
+
+
+def _source(config: Any, slot: Slot, place: str, metric: Metric) -> _Source:
+    if not isinstance(config, Mapping):
+        raise EvaluatorError(f'{place}: an object with a "type" is needed, got {config!r:.80}')
+    kind = config.get("type")
+    getter = GETTERS.get(kind) if isinstance(kind, str) else None
+    if getter is None:
+        raise UnknownGetter(kind, f"{place}.type", GETTERS)
+    if not metric.free and not slot.suits(getter.gives):
+        wanted = "a file" if slot.file else "data" if File in getter.gives else str(slot.annotation)
+        raise EvaluatorError(f"{place}: {metric.name} needs {wanted}, which {kind!r} does not give")
+    read = getter.config.read(dict(config), place)
+    if kind != "rule":
+        return _Source(getter, read, slot, place, False)
+    return _Source(getter, slot.read(read.rules, f"{place}.rules"), slot, place, True)
+
+
+def _options(options: Any, metric: Metric, place: str) -> dict[str, Any]:
+    if not isinstance(options, Mapping):
+        raise EvaluatorError(f"{place}: a JSON object is needed, got {options!r:.80}")
+    given = {name: value for name, value in options.items() if not str(name).startswith("_")}
+    if metric.free:
+        return given
+    whole = metric.options.get("options")
+    names = [part.name for part in dataclasses.fields(whole.annotation)] if whole else list(metric.options)
+    if unknown := sorted(set(given) - set(names)):
+        known = ", ".join(names) or "none"
+        raise EvaluatorError(f"{place}.{unknown[0]}: {metric.name} has no such option; it has: {known}")
+    if whole:
+        return {"options": whole.read(given, place)}
+    for name, slot in metric.options.items():
+        if slot.required and name not in given:
+            raise EvaluatorError(f"{place}.{name}: {metric.name} needs it")
+    return {name: metric.options[name].read(value, f"{place}.{name}") for name, value in given.items()}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

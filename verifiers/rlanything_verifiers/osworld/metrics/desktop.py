@@ -1,0 +1,145 @@
+"""The desktop itself: folders, clipboard, clock, favourites, windows, the accessibility tree."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rlanything_verifiers.osworld.errors import EvaluatorError, MissingLibrary
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.matching import likeness
+from rlanything_verifiers.osworld.metrics.values import ExpectedList
+from rlanything_verifiers.osworld.opening import xml
+from rlanything_verifiers.osworld.registry import metric
+
+NAMESPACES = {
+    short: f"https://accessibility.ubuntu.example.org/ns/{name}"
+    for short, name in (
+        ("st", "state"),
+        ("attr", "attributes"),
+        ("cp", "component"),
+        ("doc", "document"),
+        ("docattr", "document/attributes"),
+        ("txt", "text"),
+        ("val", "value"),
+        ("act", "action"),
+    )
+}
+"""Of the accessibility tree."""
+
+_SEARCH = 2000
+"""Characters of an XPath expression."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """One text or several."""
+
+    expected: str | list[str]
+
+
+@dataclass(frozen=True)
+class ElementRule:
+    """An element of the accessibility tree.
+
+    Attributes:
+        xpath: finds it; goes before `selectors`.
+        selectors: find it in the language of style sheets; one of them is enough.
+        text: what it says; None where that does not matter.
+        exact: whether it has to say exactly that; otherwise the score is how like it is.
+    """
+
+    xpath: str | None = None
+    selectors: list[str] | None = None
+    text: str | None = None
+    exact: bool = True
+
+    def __post_init__(self) -> None:
+        self.find()
+
+    def find(self) -> Any:
+        """The compiled search.
+
+        Raises:
+            EvaluatorError: there is none, or it is malformed.
+        """
+        try:
+            from lxml import etree
+            from lxml.cssselect import CSSSelector, SelectorError
+        except ImportError as error:
+            raise MissingLibrary("lxml with cssselect") from error
+        if (self.xpath is None and not self.selectors) or len(self.xpath or "") > _SEARCH:
+            raise EvaluatorError(f"an xpath of at most {_SEARCH} characters or a list of selectors is needed")
+        try:
+            if self.xpath is not None:
+                return etree.XPath(self.xpath, namespaces=NAMESPACES)
+            return CSSSelector(", ".join(self.selectors or ()), namespaces=NAMESPACES)
+        except (etree.XPathError, SelectorError) as error:
+            raise EvaluatorError(f"{error}: {self.xpath or self.selectors!r:.80}") from error
+
+    def score(self, root: Any) -> float:
+        """How well the best element fits, in [0, 1]."""
+        found = self.find()(root)
+        if not isinstance(found, list) or not found:
+            return 0.0
+        if self.text is None:
+            return 1.0
+        texts = [str(getattr(element, "text", None) or "") for element in found]
+        return max(float(text == self.text) if self.exact else likeness(text, self.text) for text in texts)
+
+
+@metric
+def check_accessibility_tree(result: str, rules: list[ElementRule], *, osname: Literal["ubuntu"] = "ubuntu") -> float:
+    """The accessibility tree has all elements; the product of how well each fits."""
+    root = xml(File("accessibility.xml", result.encode()))
+    return math.prod(rule.score(root) for rule in rules)
+
+
+@metric
+def check_moved_jpgs(result: dict[str, Any], rules: ExpectedList) -> float:
+    """The folder holds the expected names and nothing else."""
+    children = result.get("children") or []
+    names = [child.get("name") for child in children if isinstance(child, dict)]
+    return float(sorted(map(str, names)) == sorted(map(str, rules.expected)))
+
+
+@metric
+def is_in_vm_clickboard(result: Pieces, expected: str) -> float:
+    """What a command prints, such as the content of the clipboard, contains the texts."""
+    pieces = result.expected if isinstance(result.expected, list) else [result.expected]
+    return float(all(piece in expected for piece in pieces))
+
+
+@metric
+def is_utc_0(result: str) -> float:
+    """``timedatectl`` names a time zone without offset."""
+    zone = re.search(r"^\s*Time zone:.*$", result, re.MULTILINE)
+    return float(zone is not None and zone[0].rstrip().endswith("+0000)"))
+
+
+@metric
+def check_gnome_favorite_apps(result: str, rules: ExpectedList) -> float:
+    """A printed list of applications has the expected ones and no others."""
+    try:
+        apps = ast.literal_eval(result.strip()[:100_000].removeprefix("@as "))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return 0.0
+    return float(isinstance(apps, list) and sorted(map(str, apps)) == sorted(map(str, rules.expected)))
+
+
+@metric
+def check_text_enlarged(result: str) -> float:
+    """The scaling factor of texts is above 1."""
+    try:
+        return float(float(result) > 1.0)
+    except ValueError:
+        return 0.0
+
+
+@metric
+def is_vlc_fullscreen(result: dict[str, int], expected: dict[str, int]) -> float:
+    """The window is as large as the screen."""
+    return float(all(result.get(side) == expected.get(side) is not None for side in ("width", "height")))

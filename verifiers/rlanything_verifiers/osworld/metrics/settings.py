@@ -1,0 +1,348 @@
+"""Settings files of LibreOffice, GIMP, VLC, Thunderbird and VS Code."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rlanything_verifiers.osworld.errors import EvaluatorError
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.matching import ValueRule
+from rlanything_verifiers.osworld.metrics.document_rules import FontName
+from rlanything_verifiers.osworld.opening import xml
+from rlanything_verifiers.osworld.registry import metric
+
+_OOR = "{http://openoffice.org/2001/registry}"
+_OFFICE = "/org.openoffice."
+
+
+# --- LibreOffice: registrymodifications.xcu ---
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """A number of minutes."""
+
+    minutes: int
+
+
+@dataclass(frozen=True)
+class Locales:
+    """Patterns of names of languages, such as ``en*``."""
+
+    locale_set: list[str]
+
+
+def _registry(file: File, path: str, name: str) -> str | None:
+    """The value of a property; None where the user never set it. Items later in the file win."""
+    found = None
+    for item in xml(file).iter("item"):
+        if item.get(f"{_OOR}path") == _OFFICE + path:
+            for prop in item.iter("prop"):
+                if prop.get(f"{_OOR}name") == name:
+                    found = prop.findtext("value")
+    return found
+
+
+@metric
+def check_auto_saving_time(result: File, rules: Minutes) -> float:
+    """LibreOffice saves by itself every so many minutes."""
+    return float(_registry(result, "Office.Common/Save/Document", "AutoSaveTimeIntervall") == str(rules.minutes))
+
+
+@metric
+def find_default_font(result: File, rules: FontName) -> float:
+    """Writer's standard font."""
+    return float(_registry(result, "Office.Writer/DefaultFont", "Standard") == rules.font_name)
+
+
+@metric
+def check_presenter_console_disable(result: File) -> float:
+    """Impress does not open the presenter's screen."""
+    return float((_registry(result, "Office.Impress/Misc/Start", "EnablePresenterScreen") or "").lower() == "false")
+
+
+@metric
+def check_libre_locale(result: File, rules: Locales) -> float:
+    """The language of LibreOffice's settings."""
+    found = _registry(result, "Setup/L10N", "ooSetupSystemLocale") or _registry(result, "Setup/L10N", "ooLocale") or ""
+    return float(any(fnmatch.fnmatchcase(found, wanted) for wanted in rules.locale_set))
+
+
+# --- GIMP: gimprc and others, one (key value) a line ---
+
+
+@dataclass(frozen=True)
+class KeyValue:
+    """A key, or two, and the value as it is written in the file."""
+
+    key: str | list[str]
+    value: str
+
+
+@metric
+def check_config_status(result: File, rules: KeyValue) -> float:
+    """A line says what is expected."""
+    keys = rules.key if isinstance(rules.key, list) else [rules.key]
+
+    def says(line: str) -> bool:
+        words = line.strip().lstrip("(").rstrip(")").split()
+        return words[: len(keys)] == keys and len(words) > len(keys) and words[-1] == rules.value
+
+    return float(any(says(line) for line in result.lines() if not line.startswith("#")))
+
+
+# --- VLC: vlcrc, one key=value a line; what is commented out has its default ---
+
+
+@dataclass(frozen=True)
+class RecordingFolder:
+    """A folder."""
+
+    recording_file_path: str
+
+
+@dataclass(frozen=True)
+class BackgroundCone:
+    """Whether the cone is shown."""
+
+    expected_qt_bgcone: int | str
+
+
+@dataclass(frozen=True)
+class MaxVolume:
+    """The loudest that can be set, in percent."""
+
+    expected_qt_max_volume: int | str
+
+
+@dataclass(frozen=True)
+class MinimalView:
+    """Whether the menus are left out."""
+
+    expected_qt_minimal_view: int | str
+
+
+@dataclass(frozen=True)
+class PlayPauseKey:
+    """Whether a key plays and pauses everywhere."""
+
+    expected_global_key_play_pause: int | str
+
+
+@dataclass(frozen=True)
+class OneInstance:
+    """Whether files open in the window that is already there."""
+
+    expected_one_instance_when_started_from_file: int | str
+
+
+@dataclass(frozen=True)
+class SliderColours:
+    """The colours of the volume, or that all of them are dark."""
+
+    type: Literal["match", "blackish"]
+    expected_qt_slider_colours: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.type == "match" and self.expected_qt_slider_colours is None:
+            raise EvaluatorError("slider colours of the type match need expected_qt_slider_colours")
+
+
+def _vlc(file: File, key: str, default: str) -> str:
+    found = default
+    for line in file.lines():
+        name, equals, value = line.partition("=")
+        if equals and name.strip() == key:
+            found = value.strip()
+    return found
+
+
+@metric
+def is_vlc_recordings_folder(result: File, rules: RecordingFolder) -> float:
+    """Where VLC puts recordings."""
+    return float(_vlc(result, "input-record-path", "") == rules.recording_file_path)
+
+
+@metric
+def check_qt_bgcone(result: File, rules: BackgroundCone) -> float:
+    """Whether VLC shows the cone."""
+    return float(_vlc(result, "qt-bgcone", "1") == str(rules.expected_qt_bgcone))
+
+
+@metric
+def check_qt_max_volume(result: File, rules: MaxVolume) -> float:
+    """How loud VLC can be set."""
+    return float(_vlc(result, "qt-max-volume", "125") == str(rules.expected_qt_max_volume))
+
+
+@metric
+def check_qt_minimal_view(result: File, rules: MinimalView) -> float:
+    """Whether VLC leaves its menus out."""
+    return float(_vlc(result, "qt-minimal-view", "0") == str(rules.expected_qt_minimal_view))
+
+
+@metric
+def check_global_key_play_pause(result: File, rules: PlayPauseKey) -> float:
+    """Whether VLC has a key that plays and pauses everywhere."""
+    assigned = "1" if _vlc(result, "global-key-play-pause", "") else "0"
+    return float(assigned == str(rules.expected_global_key_play_pause))
+
+
+@metric
+def check_one_instance_when_started_from_file(result: File, rules: OneInstance) -> float:
+    """Whether VLC opens files in the window that is already there."""
+    found = _vlc(result, "one-instance-when-started-from-file", "1")
+    return float(found == str(rules.expected_one_instance_when_started_from_file))
+
+
+@metric
+def check_qt_slider_colours(result: File, rules: SliderColours) -> float:
+    """The colours of VLC's volume slider."""
+    found = _vlc(result, "qt-slider-colours", "153;210;153;20;210;20;255;199;15;245;39;29")
+    if rules.type == "match":
+        return float(found == rules.expected_qt_slider_colours)
+    return float(all(value.strip().isdecimal() and len(value) <= 3 and int(value) < 100 for value in found.split(";")))
+
+
+@dataclass(frozen=True)
+class Playing:
+    """A file or a stream."""
+
+    type: Literal["file_name", "url"]
+    file_name: str | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        if getattr(self, self.type) is None:
+            raise EvaluatorError(f"playing something of the type {self.type} needs {self.type}")
+
+
+@metric
+def is_vlc_playing(result: File, rules: Playing) -> float:
+    """VLC plays a file, or a stream, after its status page."""
+    root = xml(result)
+    if root.findtext("state") != "playing":
+        return 0.0
+    texts = [info.text or "" for info in root.iterfind("information/category[@name='meta']/info")]
+    if rules.type == "file_name":
+        name = rules.file_name or ""
+        return float(any(text == name or text.endswith(("/" + name, "\\" + name)) for text in texts))
+    url = rules.url or ""
+    return float(any(text and (url in text or text == url.rpartition("/")[2]) for text in texts))
+
+
+# --- Thunderbird: prefs.js, msgFilterRules.dat, folders in mbox format ---
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Rules for preferences by their names, that have to hold and that must not."""
+
+    expect: dict[str, ValueRule] = field(default_factory=dict)
+    unexpect: dict[str, ValueRule] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Filters that there have to be, and others that there must not."""
+
+    expect: list[dict[str, Any]] = ()  # type: ignore[assignment]
+    unexpect: list[dict[str, Any]] = ()  # type: ignore[assignment]
+
+
+_PREFERENCE = re.compile(r'user_pref\("((?:[^"\\]|\\.)+)", (.+)\);')
+
+
+@metric
+def check_thunderbird_prefs(result: File, rules: Preferences) -> float:
+    """Preferences that the user set."""
+    found: dict[str, Any] = {}
+    for line in result.lines():
+        if match := _PREFERENCE.fullmatch(line.strip()):
+            try:
+                found[match[1]] = json.loads(match[2])
+            except (ValueError, RecursionError):
+                continue
+    return float(
+        all(name in found and rule.holds(found[name]) for name, rule in rules.expect.items())
+        and not any(name in found and rule.holds(found[name]) for name, rule in rules.unexpect.items())
+    )
+
+
+_FILTER_LINE = re.compile(r'(name|enabled|type|action|actionValue|condition)="(.*)"')
+_CONDITION = re.compile(r'\b(?:AND|OR) \([\w ]+,[\w \']+,(?:"(?:[^"\\]|\\.)*"|[^)"]+)\)|\bALL\b')
+
+
+def _filters(file: File) -> Iterator[dict[str, Any]]:
+    """The filters; each ends with its condition."""
+    found: dict[str, Any] = {}
+    for line in file.lines():
+        if match := _FILTER_LINE.fullmatch(line.strip()):
+            key, value = match[1], match[2].replace('\\"', '"').replace("\\\\", "\\")
+            if key == "name":
+                found = {}
+            found[key] = _CONDITION.findall(value) if key == "condition" else value
+            if key == "condition":
+                yield dict(found)
+
+
+@metric
+def check_thunderbird_filter(result: File, rules: Filters) -> float:
+    """Filters of messages; what a description leaves out may be anything."""
+    filters = list(_filters(result))
+
+    def there(wanted: dict[str, Any]) -> bool:
+        return any(all(key in each and each[key] == value for key, value in wanted.items()) for each in filters)
+
+    return float(all(map(there, rules.expect)) and not any(map(there, rules.unexpect)))
+
+
+@metric
+def check_thunderbird_folder(
+    result: File | list[File],
+    expected: File | list[File],
+    *,
+    ignore_status: bool = False,
+    ignore_keys: bool = False,
+    remove_deleted: bool = True,
+    remove_duplicate: bool = True,
+) -> float:
+    """The folders hold the same messages, in any order."""
+
+    def messages(file: File) -> list[str]:
+        found = []
+        for part in re.split(r"^From [^\n]*\n", file.text(), flags=re.MULTILINE):
+            if remove_deleted and re.search(r"^X-Mozilla-Status: 000[89]", part, re.MULTILINE):
+                continue
+            if ignore_status:
+                part = re.sub(r"^X-Mozilla-Status2?:[^\n]*\n", "", part, flags=re.MULTILINE)
+            if ignore_keys:
+                part = re.sub(r"^X-Mozilla-Keys:[^\n]*\n", "", part, flags=re.MULTILINE)
+            found.append(part.strip())
+        found = [part for part in found if part]
+        return sorted(set(found) if remove_duplicate else found)
+
+    ones, others = (each if isinstance(each, list) else [each] for each in (result, expected))
+    return float(list(map(messages, ones)) == list(map(messages, others)))
+
+
+# --- VS Code: its list of extensions ---
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The name of an extension, and whether it has to be there."""
+
+    type: Literal["contain", "not_contain"]
+    expected: str
+
+
+@metric
+def is_extension_installed(result: str, rules: Extension) -> float:
+    """A list of extensions has one, or has it not."""
+    return float((rules.expected in result) is (rules.type == "contain"))

@@ -1,0 +1,222 @@
+"""Plain text, CSV, JSON and YAML files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.matching import ValueRule, line_likeness, pattern, searches
+from rlanything_verifiers.osworld.metrics.values import Expected, ExpectedText
+from rlanything_verifiers.osworld.registry import metric
+from rlanything_verifiers.osworld.structured import read_json, read_yaml
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts that have to occur."""
+
+    expected: list[str]
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number."""
+
+    expected: int
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Regular expressions that some line has to match, and others that no line may match."""
+
+    expect: list[str] = ()  # type: ignore[assignment]
+    unexpect: list[str] = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for source in (*self.expect, *self.unexpect):
+            pattern(source)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Values of columns that some row has to have, and others that no row may have."""
+
+    expect: list[dict[str, str]] = ()  # type: ignore[assignment]
+    unexpect: list[dict[str, str]] = ()  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyRule(ValueRule):
+    """How the value at the end of a path of keys has to stand to a reference."""
+
+    key: list[str | int]
+
+
+@dataclass(frozen=True)
+class KeyRules:
+    """Rules that have to hold, and others that must not."""
+
+    expect: list[KeyRule] = ()  # type: ignore[assignment]
+    unexpect: list[KeyRule] = ()  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Keys with values."""
+
+    expected: dict[str, Any]
+
+
+_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)")
+
+
+@metric
+def compare_text_file(result: File, expected: File, *, ignore_blanks: bool = False, ignore_case: bool = False) -> float:
+    """The text is the expected one."""
+
+    def read(file: File) -> str:
+        text = file.text()
+        if ignore_blanks:
+            text = re.sub(r"\s+", " ", re.sub(r"[\t\n]", " ", text).strip())
+        return text.lower() if ignore_case else text
+
+    return float(read(result) == read(expected))
+
+
+@metric
+def diff_text_file(result: File, expected: File) -> float:
+    """How many of the lines are the expected ones."""
+    return line_likeness(result.lines(), expected.lines())
+
+
+@metric
+def file_contains(result: File, rules: Texts) -> float:
+    """All texts occur."""
+    text = result.text()
+    return float(all(part in text for part in rules.expected))
+
+
+@metric
+def check_line_number(result: File, rules: Count) -> float:
+    """The number of lines with a time of day is the expected one."""
+    return float(sum(_CLOCK.search(line) is not None for line in result.lines()) == rules.expected)
+
+
+@metric
+def check_list(result: File, rules: Patterns) -> float:
+    """Each of some regular expressions occurs in a line, others in none."""
+    lines = result.lines()
+
+    def occurs(source: str) -> bool:
+        return searches(pattern(source), *lines)
+
+    return float(all(map(occurs, rules.expect)) and not any(map(occurs, rules.unexpect)))
+
+
+@metric
+def compare_csv(result: File, expected: File | list[File], *, strict: bool = True, ignore_case: bool = False) -> float:
+    """The lines are those of the expected file, or of one of several."""
+
+    def read(file: File) -> list[str]:
+        lines = file.lines() if strict else [line.strip() for line in file.lines()]
+        return [line.lower() for line in lines] if ignore_case else lines
+
+    return float(any(read(result) == read(file) for file in (expected if isinstance(expected, list) else [expected])))
+
+
+@metric
+def check_csv(result: File, rules: Records) -> float:
+    """Each of some records is there, others are not; columns that a record does not name do not matter."""
+    with result.reading():
+        rows = list(csv.DictReader(io.StringIO(result.text())))
+
+    def occurs(record: dict[str, str]) -> bool:
+        return any(all(key in row and row[key] == value for key, value in record.items()) for row in rows)
+
+    return float(all(map(occurs, rules.expect)) and not any(map(occurs, rules.unexpect)))
+
+
+@metric
+def check_json(result: File, rules: KeyRules, *, is_yaml: bool = False) -> float:
+    """Values at paths of keys fulfil their rules."""
+    value = read_yaml(result) if is_yaml else read_json(result)
+    if value is None:
+        return 0.0
+
+    def holds(rule: KeyRule) -> bool:
+        found = value
+        for key in rule.key:
+            try:
+                found = found[key]
+            except (KeyError, IndexError, TypeError):
+                return False
+        return rule.holds(found)
+
+    return float(all(map(holds, rules.expect)) and not any(map(holds, rules.unexpect)))
+
+
+@metric
+def check_json_settings(result: File, rules: Settings) -> float:
+    """The settings are there with the expected values; others do not matter."""
+    value = read_json(result)
+    expected = rules.expected.items()
+    return float(isinstance(value, dict) and all(key in value and value[key] == wanted for key, wanted in expected))
+
+
+@metric
+def check_json_keybindings(result: File, rules: Expected) -> float:
+    """One of the key bindings is the expected one."""
+    value = read_json(result)
+    return float(isinstance(value, list) and rules.expected in value)
+
+
+@metric
+def compare_config(result: File, rules: ExpectedText) -> float:
+    """The text is the expected one."""
+    return float(result.text() == rules.expected)
+
+
+@metric
+def compare_python_pure_text(result: File, expected: File) -> float:
+    """The program text is the expected one; blank lines, ends of lines, tabs and the first comment do not matter."""
+
+    def read(file: File) -> list[str]:
+        lines = file.lines()
+        while lines[:1] and re.match(r"\s*(#!|# -\*- coding:|# coding[:=])", lines[0]):
+            lines = lines[1:]
+        return [line.expandtabs(4).rstrip() for line in lines if line.strip()]
+
+    return float(read(result) == read(expected))
+
+
+@metric
+def compare_result_files(result: File, expected: File) -> float:
+    """The expected number occurs, or the whole text is about that number; any other text is the expected one."""
+    one, other = result.text().strip(), expected.text().strip()
+    try:
+        number = float(other)
+    except ValueError:
+        return float(one == other)
+    try:
+        return float(other in one or abs(float(one) - number) < 1e-4)
+    except ValueError:
+        return 0.0
+
+
+@metric
+def is_included_all_json_objects(result: File, expected: File) -> float:
+    """All that the first file says, the second says too."""
+    one, other = read_json(result), read_json(expected)
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return 0.0
+    return float(all(key in other and other[key] == value for key, value in one.items()))
+
+
+@metric
+def compare_terminal_and_txt(result: File, expected: str) -> float:
+    """The file holds what the terminal shows."""
+    return float(result.text() == expected)

@@ -1,0 +1,259 @@
+"""Opening files that may have been made to hurt: every limit is checked before a library sees the content.
+
+A file of the desktop that breaks a limit is `Unreadable`, which scores 0. Libraries are imported when first needed.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from xml.parsers import expat
+
+from rlanything_verifiers.osworld.errors import MissingLibrary
+from rlanything_verifiers.osworld.file import File
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from lxml.etree import _Element
+    from openpyxl import Workbook
+    from PIL.Image import Image
+    from pptx.presentation import Presentation
+
+__all__ = [
+    "MAX_CELLS",
+    "MAX_DEPTH",
+    "MAX_ELEMENTS",
+    "MAX_MEMBERS",
+    "MAX_PIXELS",
+    "MAX_UNPACKED",
+    "MAX_XML",
+    "Package",
+    "document",
+    "html",
+    "image",
+    "package",
+    "presentation",
+    "workbook",
+    "xml",
+]
+
+MAX_UNPACKED = 512 * 2**20
+"""Bytes of everything in a zip file, unpacked."""
+
+MAX_MEMBERS = 10_000
+"""Files in a zip file."""
+
+MAX_XML = 32 * 2**20
+"""Bytes of XML in an office file, unpacked; a tree of it takes some ten times as much memory."""
+
+MAX_ELEMENTS = 1_000_000
+"""Elements in all XML of an office file."""
+
+MAX_DEPTH = 200
+"""Elements within elements."""
+
+MAX_CELLS = 1_000_000
+"""Cells of a sheet that are merged, linked or commented upon: openpyxl makes an object of each."""
+
+MAX_PIXELS = 40_000_000
+"""Pixels of a picture."""
+
+_PICTURES = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "ICO")
+
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Package(Mapping[str, bytes]):
+    """A zip file within the limits, by the names of its members; folders are left out.
+
+    Raises:
+        Unreadable, BadReference: it is no zip file, or beyond the limits.
+    """
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        with file.reading():
+            self._zip = zipfile.ZipFile(io.BytesIO(file.data))
+            members = self._zip.infolist()
+            if len(members) > MAX_MEMBERS:
+                raise file.refuse(f"{len(members)} members; at most {MAX_MEMBERS} are read")
+            if (size := sum(member.file_size for member in members)) > MAX_UNPACKED:
+                raise file.refuse(f"{size} bytes unpacked; at most {MAX_UNPACKED} are read")
+            self._members = {member.filename: member for member in members if not member.is_dir()}
+            if len(self._members) < sum(not member.is_dir() for member in members):
+                raise file.refuse("two members have one name")
+
+    def __getitem__(self, name: str) -> bytes:
+        member = self._members[name]
+        with self.file.reading():
+            return self._zip.read(member)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def member(self, name: str) -> File:
+        """A member as a file of its own."""
+        return File(name, self[name], self.file.reference)
+
+    def xml(self, name: str) -> _Element:
+        """The root of a member that is XML."""
+        return xml(self.member(name))
+
+
+class _Gate:
+    """Goes through XML without building anything, and raises where something in it is beyond the limits."""
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self.elements = self.depth = self.bytes = 0
+
+    def check(self, data: bytes, name: str) -> None:
+        self.bytes += len(data)
+        if self.bytes > MAX_XML:
+            raise self.file.refuse(f"{name}: {self.bytes} bytes of XML; at most {MAX_XML} are read")
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.EntityDeclHandler = self._entity
+        self.depth = self.cells = 0
+        try:
+            parser.Parse(data, True)
+        except expat.ExpatError as error:
+            raise self.file.refuse(f"{name}: {error}") from error
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        local = tag.rpartition(":")[2]
+        self.elements += 1
+        self.depth += 1
+        if self.elements > MAX_ELEMENTS or self.depth > MAX_DEPTH:
+            raise self.file.refuse(
+                f"XML of {self.elements} elements, {self.depth} deep; the limits are {MAX_ELEMENTS} and {MAX_DEPTH}"
+            )
+        if local in ("gridSpan", "gridBefore", "gridAfter") and any(not _small(text) for text in attributes.values()):
+            raise self.file.refuse("a cell of a table that spans more than a thousand columns")
+        if "ref" in attributes and local in ("mergeCell", "hyperlink", "comment"):
+            self.cells += _area(attributes["ref"])
+            if self.cells > MAX_CELLS:
+                raise self.file.refuse(f"a sheet with {tag} on {self.cells} cells; at most {MAX_CELLS} are read")
+
+    def _end(self, tag: str) -> None:
+        self.depth -= 1
+
+    def _entity(self, name: str, *_: Any) -> None:
+        raise self.file.refuse(f"XML that declares the entity {name!r:.40}")
+
+
+def _small(number: str) -> bool:
+    return len(number.strip()) <= 4 and number.strip().isdecimal() and int(number) <= 1000
+
+
+_CELL = re.compile(r"\$?([A-Z]{0,3})\$?(\d{0,7})", re.IGNORECASE)
+
+
+def _area(ref: str) -> int:
+    """The number of cells of ``B2:C3``; the largest there can be where it is not a plain range."""
+    corners = [_CELL.fullmatch(corner) for corner in ref.split(":")]
+    if len(corners) > 2 or not all(corner and corner[1] and corner[2] for corner in corners):
+        return 2**34
+    places = [(_column(corner[1]), int(corner[2])) for corner in corners if corner]
+    (left, top), (right, bottom) = places[0], places[-1]
+    return (abs(right - left) + 1) * (abs(bottom - top) + 1)
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
+def package(file: File) -> Package:
+    """An office file as a zip file whose XML is within the limits."""
+    opened, gate = Package(file), _Gate(file)
+    for name in opened:
+        data = opened[name]
+        if name.lower().endswith((".xml", ".rels")) or data.lstrip()[:1] == b"<" or data[:2] in _UTF_16:
+            gate.check(data, name)
+    return opened
+
+
+def xml(file: File) -> _Element:
+    """The root element of an XML file."""
+    try:
+        from lxml import etree
+    except ImportError as error:
+        raise MissingLibrary("lxml") from error
+    _Gate(file).check(file.data, file.name)
+    with file.reading():
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+        return etree.fromstring(file.data, parser)
+
+
+def workbook(file: File, values: bool) -> Workbook:
+    """A spreadsheet: the values its formulas had when it was saved, or the formulas."""
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise MissingLibrary("openpyxl") from error
+    package(file)
+    with file.reading():
+        return openpyxl.load_workbook(io.BytesIO(file.data), data_only=values)
+
+
+def document(file: File) -> Document:
+    """A text document in Word's format."""
+    try:
+        import docx
+    except ImportError as error:
+        raise MissingLibrary("python-docx") from error
+    package(file)
+    with file.reading():
+        return docx.Document(io.BytesIO(file.data))
+
+
+def presentation(file: File) -> Presentation:
+    """A slide show in PowerPoint's format."""
+    try:
+        import pptx
+    except ImportError as error:
+        raise MissingLibrary("python-pptx") from error
+    package(file)
+    with file.reading():
+        return pptx.Presentation(io.BytesIO(file.data))
+
+
+def image(file: File) -> Image:
+    """A picture, its first frame decoded."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingLibrary("pillow") from error
+    with file.reading():
+        opened = Image.open(io.BytesIO(file.data), formats=_PICTURES)
+        if opened.width * opened.height > MAX_PIXELS:
+            raise file.refuse(f"{opened.width} by {opened.height} pixels; at most {MAX_PIXELS} are read")
+        opened.load()
+        return opened
+
+
+def html(file: File) -> _Element:
+    """The root element of a web page."""
+    try:
+        from lxml import etree
+    except ImportError as error:
+        raise MissingLibrary("lxml") from error
+    with file.reading():
+        if len(file.data) > MAX_XML:
+            raise file.refuse(f"{len(file.data)} bytes; at most {MAX_XML} are read")
+        parser = etree.HTMLParser(no_network=True, huge_tree=False)
+        root = etree.fromstring(file.data, parser)
+        if root is None:
+            raise file.refuse("an empty web page")
+        return root

@@ -1,0 +1,184 @@
+"""Metrics and getters under OSWorld's names. The signature of a function is the schema of its part of an evaluator.
+
+A metric takes what a getter found on the desktop, then what was expected, then its options by keyword. `File` in an
+annotation asks for a file, a dataclass for the rules of a ``{"type": "rule"}``, anything else for a value. A class that
+needs more than pydantic's reading of its fields has a ``from_json(value, place)``. A single option by the name of
+``options`` is a dataclass with all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from rlanything_verifiers.osworld.errors import EvaluatorError
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.guest import Files, Guest
+
+__all__ = ["GETTERS", "METRICS", "Context", "Getter", "Metric", "Slot", "getter", "metric"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One parameter of a metric or getter: what may be put there.
+
+    Attributes:
+        name: of the parameter.
+        annotation: its type, resolved.
+        required: whether it has no default.
+    """
+
+    name: str
+    annotation: Any
+    required: bool
+
+    @property
+    def file(self) -> bool:
+        """Whether it takes files; otherwise it takes data."""
+        return _mentions_file(self.annotation)
+
+    @property
+    def nullable(self) -> bool:
+        """Whether it takes None."""
+        return self.annotation is Any or type(None) in typing.get_args(self.annotation)
+
+    @cached_property
+    def _adapter(self) -> Any:
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self.annotation)
+
+    def suits(self, given: frozenset[Any]) -> bool:
+        """Whether some value of these types may fit."""
+        if self.file or File in given:
+            return self.file and bool(given & _parts(self.annotation))
+        parts = {dict if dataclasses.is_dataclass(part) else part for part in _parts(self.annotation)}
+        return Any in given or Any in parts or bool(given & parts)
+
+    def read(self, value: Any, place: str) -> Any:
+        """The value in the type of the slot.
+
+        Raises:
+            EvaluatorError: it does not fit.
+        """
+        if self.file:
+            if _is_files(value, many=list in _parts(self.annotation), one=File in _parts(self.annotation)):
+                return value
+            raise EvaluatorError(f"{place}: {type(value).__name__} where a file is needed")
+        if hasattr(self.annotation, "from_json"):
+            return self.annotation.from_json(value, place)
+        from pydantic import ValidationError
+
+        try:
+            return self._adapter.validate_python(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+            raise EvaluatorError(f"{place}{where}: {first['msg']}, got {first['input']!r:.80}") from error
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A function that scores what is on the desktop, in [0, 1]."""
+
+    name: str
+    function: Callable[..., float]
+    free: bool = False
+    """Whether nothing is known of what it takes: it is not built in."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> float:
+        """Score values that fit the slots."""
+        return self.function(*arguments, **options)
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """What stands in order: the result and, where there is one, what was expected."""
+        if self.free:
+            return Slot("result", Any, False), Slot("expected", Any, False)
+        return tuple(_slots(self.function)[0])
+
+    @cached_property
+    def options(self) -> Mapping[str, Slot]:
+        """What stands by keyword."""
+        return {} if self.free else {slot.name: slot for slot in _slots(self.function)[1]}
+
+
+@dataclass
+class Context:
+    """One evaluation: the desktop, the files of the task, and the files fetched so far by the name they were given."""
+
+    guest: Guest
+    files: Files
+    fetched: dict[str, File] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Getter:
+    """A function that finds something out: on the desktop, in the evaluator, or among the files of the task."""
+
+    name: str
+    function: Callable[[Context, Any], Any]
+
+    def __call__(self, context: Context, config: Any) -> Any:
+        """Find out what the settings ask for."""
+        return self.function(context, config)
+
+    @cached_property
+    def config(self) -> Slot:
+        """What its part of an evaluator looks like."""
+        return _slots(self.function)[0][1]
+
+    @cached_property
+    def gives(self) -> frozenset[Any]:
+        """The types of what it returns, None apart."""
+        return frozenset(_parts(typing.get_type_hints(self.function)["return"]) - {type(None)})
+
+
+METRICS: dict[str, Metric] = {}
+"""The functions an evaluator can name."""
+
+GETTERS: dict[str, Getter] = {}
+"""The ways an evaluator can name to find something out."""
+
+
+def metric(function: Callable[..., float]) -> Metric:
+    """Put a function into `METRICS` under its own name."""
+    made = METRICS[function.__name__] = Metric(function.__name__, function)
+    return made
+
+
+def getter(function: Callable[[Context, Any], Any]) -> Getter:
+    """Put a function into `GETTERS` under its own name."""
+    made = GETTERS[function.__name__] = Getter(function.__name__, function)
+    return made
+
+
+def _slots(function: Callable[..., Any]) -> tuple[list[Slot], list[Slot]]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    places: tuple[list[Slot], list[Slot]] = ([], [])
+    for name, parameter in inspect.signature(function).parameters.items():
+        required = parameter.default is parameter.empty
+        places[parameter.kind is parameter.KEYWORD_ONLY].append(Slot(name, hints[name], required))
+    return places
+
+
+def _parts(annotation: Any) -> set[Any]:
+    """The types of a union, or the type itself; a list of anything is `list`."""
+    union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    return {typing.get_origin(part) or part for part in (typing.get_args(annotation) if union else (annotation,))}
+
+
+def _mentions_file(annotation: Any) -> bool:
+    return annotation is File or any(_mentions_file(part) for part in typing.get_args(annotation))
+
+
+def _is_files(value: Any, many: bool, one: bool) -> bool:
+    if isinstance(value, list):
+        return many and all(isinstance(item, File) for item in value)
+    return one and isinstance(value, File)

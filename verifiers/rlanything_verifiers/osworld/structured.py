@@ -1,0 +1,41 @@
+"""Reading JSON and YAML files."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from rlanything_verifiers.osworld.errors import MissingLibrary
+from rlanything_verifiers.osworld.file import File
+
+__all__ = ["read_json", "read_yaml"]
+
+_STRING = r'("(?:[^"\\]|\\.)*+\\?(?:"|\Z))'  # always matches to some end: no text makes it go back
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TRAILING = re.compile(_STRING + r"|,(?=\s*[\]}])", re.DOTALL)
+
+
+def read_json(file: File) -> Any:
+    """The value of a JSON file; comments and trailing commas are passed over, as editors do in their settings."""
+    text = file.text()
+    with file.reading():
+        try:
+            return json.loads(text)
+        except ValueError:
+            for token in (_COMMENT, _TRAILING):
+                text = token.sub(lambda match: match[1] or "", text)
+            return json.loads(text)
+
+
+def read_yaml(file: File) -> Any:
+    """The value of a YAML file; one with references, which can stand for more than memory holds, is refused."""
+    try:
+        import yaml
+    except ImportError as error:
+        raise MissingLibrary("pyyaml") from error
+    text = file.text()
+    with file.reading():
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise file.refuse("YAML with references")
+        return yaml.safe_load(text)

@@ -1,0 +1,180 @@
+"""Text documents as plain data: what python-docx finds in a file, read once and safe to compare."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.opening import document, package
+
+if TYPE_CHECKING:
+    from docx.document import Document
+
+__all__ = ["Paragraph", "Run", "TextDocument", "paragraph_texts", "read_document"]
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Letters that look the same.
+
+    Attributes:
+        size: in points.
+        color: red, green, blue; None where the document leaves it open.
+        page_breaks: how many pages it ends.
+        equation: whether it holds an embedded object, such as a formula.
+        picture: whether it holds a picture.
+    """
+
+    text: str
+    font: str | None
+    size: float | None
+    bold: bool | None
+    italic: bool | None
+    strike: bool | None
+    subscript: bool | None
+    color: tuple[int, int, int] | None
+    page_breaks: int
+    equation: bool
+    picture: bool
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph.
+
+    Attributes:
+        alignment: ``LEFT``, ``CENTER``, ...; None where its style decides.
+        line_spacing: a multiple of a line, or a height; None where its style decides.
+        tabs: alignment and position of the tab stops.
+    """
+
+    text: str
+    alignment: str | None
+    line_spacing: float | None
+    tabs: tuple[tuple[str, int], ...]
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class TextDocument:
+    """A document.
+
+    Attributes:
+        paragraphs: those outside of tables.
+        tables: the texts of the cells, by table and row.
+        table_runs: everything written in tables.
+        images: the bytes of the pictures.
+        footers: for each section, whether its footer has a page number or a digit.
+        text_width: of the first section, in the unit of tab stops.
+    """
+
+    paragraphs: tuple[Paragraph, ...]
+    tables: tuple[tuple[tuple[str, ...], ...], ...]
+    table_runs: tuple[Run, ...]
+    images: tuple[bytes, ...]
+    footers: tuple[bool, ...]
+    text_width: int
+
+
+def read_document(file: File) -> TextDocument:
+    """A document in Word's format."""
+    opened = document(file)
+    with file.reading():
+        return _read(opened)
+
+
+def paragraph_texts(file: File) -> list[str]:
+    """The paragraphs of a document in Word's or in OpenDocument's format."""
+    if file.suffix != ".odt":
+        opened = document(file)
+        with file.reading():
+            return [paragraph.text for paragraph in opened.paragraphs]
+    root = package(file).xml("content.xml")
+    return ["".join(map(str, paragraph.itertext())) for paragraph in root.iter(f"{_TEXT}p")]
+
+
+def has_highlight(file: File, color: str) -> bool:
+    """Whether some words of an OpenDocument text have a background of this colour, ``#rrggbb``."""
+    root = package(file).xml("content.xml")
+    marked = {
+        style.get(f"{_STYLE}name")
+        for style in root.iter(f"{_STYLE}style")
+        for part in style
+        if (part.get(f"{_FO}background-color") or "").lower() == color
+    }
+    return any(span.get(f"{_TEXT}style-name") in marked for span in root.iter(f"{_TEXT}span"))
+
+
+def _read(opened: Document) -> TextDocument:
+    section = opened.sections[0]
+    tables = [(table, [row.tc_lst for row in table._tbl.tr_lst]) for table in opened.tables]
+    return TextDocument(
+        paragraphs=tuple(map(_paragraph, opened.paragraphs)),
+        tables=tuple(tuple(tuple(_cell_text(cell) for cell in row) for row in rows) for _, rows in tables),
+        table_runs=tuple(
+            _run(run) for table, rows in tables for row in rows for cell in row for run in _cell_runs(cell, table)
+        ),
+        images=tuple(
+            part.target_part.blob
+            for part in opened.part.rels.values()
+            if part.reltype.endswith("/image") and not part.is_external
+        ),
+        footers=tuple(_numbered(section.footer) for section in opened.sections),
+        text_width=(section.page_width or 0) - (section.left_margin or 0) - (section.right_margin or 0),
+    )
+
+
+def _paragraph(paragraph: Any) -> Paragraph:
+    shape = paragraph.paragraph_format
+    return Paragraph(
+        text=paragraph.text,
+        alignment=None if shape.alignment is None else shape.alignment.name,
+        line_spacing=None if shape.line_spacing is None else float(shape.line_spacing),
+        tabs=tuple((stop.alignment.name, int(stop.position)) for stop in shape.tab_stops),
+        runs=tuple(map(_run, paragraph.runs)),
+    )
+
+
+def _run(run: Any) -> Run:
+    font, element = run.font, run._r
+    color = font.color.rgb if font.color is not None else None
+    return Run(
+        text=run.text,
+        font=font.name,
+        size=None if font.size is None else font.size.pt,
+        bold=font.bold,
+        italic=font.italic,
+        strike=font.strike,
+        subscript=font.subscript,
+        color=None if color is None else (color[0], color[1], color[2]),
+        page_breaks=sum(mark.get(f"{_W}type") == "page" for mark in element.iter(f"{_W}br")),
+        equation=next(element.iter(f"{_W}object"), None) is not None,
+        picture=any(str(part.tag).endswith("}graphicData") for part in element.iter()),
+    )
+
+
+def _cell_text(cell: Any) -> str:
+    """What is written in a cell. python-docx's own way makes a copy of it for each column it spans."""
+    return "\n".join("".join(part.text or "" for part in line.iter(f"{_W}t")) for line in cell.iter(f"{_W}p")).strip()
+
+
+def _cell_runs(cell: Any, table: Any) -> list[Any]:
+    from docx.text.paragraph import Paragraph as DocxParagraph
+
+    return [run for line in cell.iter(f"{_W}p") for run in DocxParagraph(line, table).runs]
+
+
+def _numbered(footer: Any) -> bool:
+    for paragraph in footer.paragraphs:
+        fields = [part.text or "" for part in paragraph._p.iter(f"{_W}instrText")]
+        fields += [part.get(f"{_W}instr") or "" for part in paragraph._p.iter(f"{_W}fldSimple")]
+        if re.search(r"\d", paragraph.text) or any(re.match(r"\s*PAGE\b", field) for field in fields):
+            return True
+    return False
