@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 CONFIG ?= configs/quickstart.yaml
 
-.PHONY: demo test test-all bench lint clean
+.PHONY: demo test test-all bench lint desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
 	$(BIN)/rlanything train --config $(CONFIG)
@@ -15,6 +15,9 @@ test: $(VENV)/.dev lint  ## everything that must hold at each commit
 
 test-all: $(VENV)/.dev lint  ## the same, with the exhaustive comparisons
 	RLANYTHING_EXHAUSTIVE=1 $(BIN)/python -m pytest -n 2
+
+desktop: $(VENV)/.dev  ## the Debian packages of the bwrap desktop (root); tests of desktops are skipped without them
+	$(BIN)/rlanything desktop doctor --install
 
 bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.alfworld
@@ -39,7 +42,7 @@ $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.train
 	@echo "Installing the test tools and the ALFWorld oracle into $(VENV) (once)"
-	$(PIP) -e '.[train,llm,export,alfworld,docker,dev]'
+	$(PIP) -e '.[train,llm,export,alfworld,docker,desktop,video,dev]'
 	@touch $@
 
 clean:

@@ -1,26 +1,33 @@
 """How long desktops take: to start, to be put back, to act and to look, one alone and several side by side.
 
-``python -m benchmarks.osworld`` prints two tables, medians and extremes of a few rounds, with the targets beside
-them. Nothing is cached between rounds, and every desktop is ended. The times are by the clock: a busy machine makes
-all of them longer, so the load of the machine is printed first.
+``python -m benchmarks.osworld`` prints four tables, medians and extremes of a few rounds, with the targets beside
+them: one desktop, the environment on it, the environment on the simulated desktop, and several desktops at once.
+Nothing is cached between rounds, and every desktop is ended. The times are by the clock: a busy machine makes all of
+them longer, so the load of the machine is printed before and after.
 
-An agent's step is one key press and the screenshot after it, without waiting for the screen to settle. The sheet is a
-maximised Calc window at 1920 by 1080, about 1,000 visible cells.
+An agent's step on a desktop is one key press and the screenshot after it, without waiting for the screen to settle;
+a step of the environment waits. The sheet is a maximised Calc window at 1920 by 1080, about 1,000 visible cells.
 """
 
 import argparse
+import base64
 import io
 import os
 import platform
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from statistics import median
 
+import gymnasium as gym
 import openpyxl
 
+import rlanything_envs  # noqa: F401 (registers the environments)
 from rlanything_envs.osworld.desktop import make_desktop
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
+from rlanything_task_pools import Task
+from rlanything_task_pools.osworld import make_task, read_payload
 
 #: What each figure is to stay below, in seconds, on each backend.
 TARGETS = {
@@ -28,6 +35,7 @@ TARGETS = {
     "docker": {"start to first screenshot": 3.0, "reset to a pristine home": 2.0},
 }
 LOOKS = {"step: key press and screenshot": 0.15, "accessibility tree, open sheet": 1.5}
+ENVIRONMENT = {"step: screenshot, editor": 0.15, "step: screenshot, sheet": 0.15}
 
 Times = dict[str, list[float]]
 
@@ -123,6 +131,45 @@ def side_by_side(backend: str, count: int, looks: int) -> Times:
     return times
 
 
+def task_with(path: str, content: bytes) -> Task:
+    """A task that begins with an open file."""
+    config = [
+        {"type": "write_file", "parameters": {"path": path, "base64": base64.b64encode(content).decode()}},
+        {"type": "open", "parameters": {"path": path}},
+    ]
+    payload = {
+        "instruction": "Press keys.",
+        "config": config,
+        "evaluators": {"evaluator1": {"func": "infeasible"}},
+        "instructions": {"evaluator1": "Press keys."},
+        "current": "evaluator1",
+    }
+    return make_task(read_payload(payload))
+
+
+def through_the_environment(backend: str, looks: int) -> Times:
+    """Times of whole steps: act, let the screen settle, observe."""
+    times: Times = {}
+    tasks = {
+        "editor": task_with("/home/user/Desktop/a.txt", b"hello\n" * 20),
+        "sheet": task_with("/home/user/Desktop/a.xlsx", workbook()),
+    }
+    for name, task in tasks.items():
+        for kind, observation in (("screenshot", ["screenshot"]), ("text", "text")):
+            env = gym.make(
+                "RLAnything/OSWorld-v0", tasks=[task], backend=backend, observation=observation, max_turns=999
+            )
+            try:
+                env.reset()  # makes the desktop, too
+                times.setdefault(f"reset: {name} opened and settled", []).append(timed(env.reset))
+                for _ in range(looks):
+                    press = timed(partial(env.step, "pyautogui.press('down')"))
+                    times.setdefault(f"step: {kind}, {name}", []).append(press)
+            finally:
+                env.close()
+    return times
+
+
 def report(title: str, times: Times, targets: dict[str, float]) -> None:
     print(f"\n{title:36}{'median':>10}{'lowest':>10}{'highest':>10}   target")
     for name, values in times.items():
@@ -142,8 +189,11 @@ def main() -> None:
         f"load {os.getloadavg()[0]:.1f} before; {args.backend}, {args.rounds} rounds"
     )
     report("one desktop", alone(args.backend, args.rounds, args.looks), TARGETS[args.backend] | LOOKS)
+    report("environment", through_the_environment(args.backend, args.looks), ENVIRONMENT)
+    report("environment, simulated desktop", through_the_environment("simulator", args.looks), {})
     if args.desktops:
         report(f"{args.desktops} desktops at once", side_by_side(args.backend, args.desktops, args.looks), {})
+    print(f"\nload {os.getloadavg()[0]:.1f} after")
 
 
 if __name__ == "__main__":

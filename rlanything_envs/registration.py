@@ -14,6 +14,7 @@ class Registration:
     entry_point: str
     vector_entry_point: str | None
     max_episode_steps: int | None
+    disable_env_checker: bool = False
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
@@ -30,6 +31,14 @@ REGISTRATIONS: tuple[Registration, ...] = (
         vector_entry_point=None,  # Gymnasium's own serve
         max_episode_steps=None,  # its turns are an argument of the environment
     ),
+    Registration(
+        id="RLAnything/OSWorld-v0",
+        entry_point="rlanything_envs.osworld.env:OSWorldEnv",
+        vector_entry_point=None,
+        max_episode_steps=None,
+        # Gymnasium's passive checker breaks the first step after a first reset that failed, as one on a desktop may.
+        disable_env_checker=True,
+    ),
 )
 
 
@@ -42,5 +51,6 @@ def register_all() -> None:
                 entry_point=row.entry_point,
                 vector_entry_point=row.vector_entry_point,
                 max_episode_steps=row.max_episode_steps,
+                disable_env_checker=row.disable_env_checker,
                 kwargs=dict(row.kwargs),
             )

@@ -91,9 +91,13 @@ class GeneratedTasks:
         self._knobs = dict(knobs or {})
         self._drawn: OrderedDict[str, Task] = OrderedDict()
 
+    def of_seed(self, seed: int) -> Task:
+        """The task of a seed, with the knobs of this source."""
+        return self._domain.generate(seed, split=self._split, **self._knobs)
+
     def draw(self, rng: np.random.Generator) -> Task:
         """The task of a random seed."""
-        task = self._domain.generate(int(rng.integers(2**31)), split=self._split, **self._knobs)
+        task = self.of_seed(int(rng.integers(2**31)))
         self._drawn[task.id] = task
         if len(self._drawn) > _REMEMBERED:
             self._drawn.popitem(last=False)

@@ -1,6 +1,12 @@
 """Fixtures shared by all tests."""
 
+import fcntl
 import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,3 +28,43 @@ def alfworld_data() -> Path:
     if found is None:
         pytest.skip("no official ALFWorld games: set RLANYTHING_TEST_DATA to a folder with alfworld/json_2.1.1")
     return found
+
+
+@pytest.fixture(scope="module")
+def docker_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A client of a docker engine: of the one that runs, or of one that is started for the tests of a module.
+
+    Root can start one where ``dockerd`` is installed; elsewhere the test is skipped. One module at a time has it.
+    """
+    docker = pytest.importorskip("docker", reason="the docker SDK is not installed (extra: docker)")
+    with (Path(tempfile.gettempdir()) / "rlanything-docker-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        client, engine = _answering(docker), None
+        if client is None:
+            program = shutil.which("dockerd", path="/usr/sbin:/usr/bin:/usr/local/bin")
+            if program is None or os.geteuid() != 0:
+                pytest.skip("no docker engine answers, and none can be started (dockerd and root are needed)")
+            log = tmp_path_factory.mktemp("docker") / "dockerd.log"
+            with log.open("w") as file:
+                engine = subprocess.Popen([program], stdout=file, stderr=file)
+            end = time.monotonic() + 60
+            while (client := _answering(docker)) is None and engine.poll() is None and time.monotonic() < end:
+                time.sleep(0.2)
+            if client is None:
+                engine.kill()
+                engine.wait()
+                pytest.skip(f"dockerd does not run here: {log.read_text()[-500:]}")
+        yield client
+        if engine is not None:
+            engine.terminate()
+            engine.wait(60)
+
+
+def _answering(docker: object) -> object | None:
+    """A client of the docker engine, if it answers."""
+    try:
+        client = docker.from_env()  # type: ignore[attr-defined]
+        client.ping()
+    except docker.errors.DockerException:  # type: ignore[attr-defined]
+        return None
+    return client

@@ -17,6 +17,7 @@ from rlanything_envs.curriculum.rewriter import Rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler
 from rlanything_envs.curriculum.wish import Critique
 from rlanything_envs.errors import CurriculumError, InfrastructureError
+from rlanything_envs.sources import GeneratedTasks
 from rlanything_envs.verdict import Verdict, settle
 from rlanything_task_pools import Outcome, TaskPool, get_domain
 
@@ -286,5 +287,7 @@ def _generated_pool(env: gym.Env[Any, Any], size: int, seed: int) -> TaskPool:
         ) from None
     if size < 1:
         raise CurriculumError(f"AdaptiveDifficulty: pool_size must be at least 1, got {size}")
-    tasks = {task.id: task for task in (domain.generate(seed * size + i) for i in range(size))}
+    source = getattr(env.unwrapped, "source", None)
+    make = source.of_seed if isinstance(source, GeneratedTasks) else domain.generate
+    tasks = {task.id: task for task in (make(seed * size + i) for i in range(size))}
     return TaskPool.create(_IN_MEMORY, tasks.values())

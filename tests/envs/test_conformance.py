@@ -14,8 +14,12 @@ from rlanything_envs.testing import ConformanceError, check_text_env
 from rlanything_task_pools.alfworld import DOMAIN
 
 IDS = [row.id for row in REGISTRATIONS]
-#: Arguments that make an environment quick to reset: its generated tasks are proved by running programs.
-QUICK = {"RLAnything/Coding-v0": {"tasks": [json.loads(make_task(text).to_json()) for text in ("Add.", "Sum.")]}}
+#: Arguments that make an environment quick to reset (generated programming tasks are proved by running programs), and
+#: without which it is no text environment, or needs programs that not every machine has.
+QUICK = {
+    "RLAnything/Coding-v0": {"tasks": [json.loads(make_task(text).to_json()) for text in ("Add.", "Sum.")]},
+    "RLAnything/OSWorld-v0": {"backend": "simulator", "screen": [800, 600], "observation": "text"},
+}
 
 
 class Broken:
@@ -30,6 +34,8 @@ def break_engine(env):
         env.unwrapped._world = Broken()
     elif env.unwrapped.domain == "coding":
         env.unwrapped._sandbox = Broken
+    elif env.unwrapped.domain == "osworld":
+        env.unwrapped._machine._desktop = Broken()
     else:
         pytest.fail(f"say how to break the engine of {env}")
 
@@ -41,7 +47,7 @@ def test_registered_environment(env_id):
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_adaptive_difficulty(env_id):
-    env = AdaptiveDifficulty(gym.make(env_id), pool_size=2, rollouts=2)
+    env = AdaptiveDifficulty(gym.make(env_id, **QUICK.get(env_id, {})), pool_size=2, rollouts=2)
     check_text_env(env, break_engine=break_engine)
     env.close()
 

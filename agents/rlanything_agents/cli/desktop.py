@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -105,6 +106,41 @@ def conformance(
             failed += not (check.passed or check.optional)
             typer.echo(f"{mark:9} {check.name}" + ("" if check.passed else f": {printable(str(check.problem), 300)}"))
     typer.echo(f"{asked - failed} of {asked} as expected")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command("fetch-assets")
+def fetch_assets(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="TASKS...", help="Task files, or folders of them.", exists=True)
+    ],
+    directory: Annotated[
+        Path | None, typer.Option(help="The cache; default: $RLANYTHING_ASSETS or ~/.cache/rlanything/osworld.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is missing and download nothing.")] = False,
+) -> None:
+    """Download the remote files of tasks; a download that was cut off goes on where it was."""
+    from rlanything_task_pools.osworld import AssetError, Assets, asset_urls, import_folder, load, read_payload
+
+    with plain_errors():
+        assets = Assets(directory)
+        urls: dict[str, None] = {}
+        for source in sources:
+            tasks, refused = import_folder(source) if source.is_dir() else ([load(source)], {})
+            for path, reason in refused.items():
+                typer.echo(f"passed over {printable(path)}: {printable(reason, 200)}", err=True)
+            urls.update((url, None) for task in tasks for url in asset_urls(read_payload(task.payload)))
+        missing = assets.missing(urls)
+        typer.echo(f"{len(missing)} of {len(urls)} files are missing in {assets.directory}")
+        failed = 0
+        for number, url in enumerate(missing, 1):
+            try:
+                if not dry_run:
+                    assets.fetch([url])
+                typer.echo(f"{number}/{len(missing)} {printable(url)}")
+            except AssetError as error:
+                failed += 1
+                typer.echo(f"{number}/{len(missing)} FAILED {printable(str(error))}", err=True)
     raise typer.Exit(1 if failed else 0)
 
 

@@ -1,7 +1,7 @@
 """Desktops for agents: real ones in a sandbox, a container or a virtual machine, and a simulated one."""
 
 from rlanything_envs.osworld.desktop.client import GuestClient
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError, MissingPackages
+from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError, GuestRefusal, MissingPackages
 from rlanything_envs.osworld.desktop.make import BACKENDS, make_desktop
 from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
@@ -14,6 +14,7 @@ __all__ = [
     "DesktopSettingError",
     "GuestClient",
     "GuestOutput",
+    "GuestRefusal",
     "Health",
     "MissingPackages",
     "Observation",

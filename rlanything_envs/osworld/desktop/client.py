@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.errors import DesktopError, GuestRefusal
 from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
 from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation, Pixels
 from rlanything_envs.osworld.desktop.transport import Response, Transport
@@ -22,6 +22,9 @@ __all__ = ["GuestClient"]
 #: Seconds. Those of `_RUN`, `_PYTHON` and `_SCRIPT` are the limits upstream's server sets; what is added to them is for
 #: the answer to arrive. Looking at a virtual machine's accessibility tree can take minutes.
 _LOOK, _RUN, _PYTHON, _SCRIPT, _SETUP, _TREE, _SLACK = 30.0, 120.0, 30.0, 100.0, 120.0, 180.0, 10.0
+
+_REFUSALS = (400, 404, 413, 500)
+"""What a guest answers that is well but cannot do what it is asked for: no such file, or none that it may read."""
 
 _ACTION_SECONDS = 90.0
 """Limit of one action, as upstream's controller has it."""
@@ -57,7 +60,8 @@ class GuestClient:
 
     Raises:
         DesktopSettingError: the address is neither.
-        DesktopError: (all methods) no answer, or none that makes sense.
+        DesktopError: (all methods) no answer, or none that makes sense; `GuestRefusal` where a program or a file that
+            is asked for is not there.
     """
 
     def __init__(self, url: str, token: str | None = None, framebuffer: Path | None = None) -> None:
@@ -236,11 +240,11 @@ class GuestClient:
     def launch(self, command: Sequence[str] | str, shell: bool = False) -> None:
         """Start a program and leave it running."""
         value = {"command": command if isinstance(command, str) else list(command), "shell": shell}
-        self._good(self.transport.post("/setup/launch", value, timeout=_SETUP), "/setup/launch")
+        self._done(self.transport.post("/setup/launch", value, timeout=_SETUP), "/setup/launch")
 
     def open_file(self, path: str) -> None:
         """Open a file with its application, or start a program, and wait for its window."""
-        self._good(self.transport.post("/setup/open_file", {"path": path}, timeout=_SETUP), "/setup/open_file")
+        self._done(self.transport.post("/setup/open_file", {"path": path}, timeout=_SETUP), "/setup/open_file")
 
     def activate_window(self, name: str, strict: bool = False, by_class: bool = False) -> None:
         """Raise and focus a window by its title or class."""
@@ -257,19 +261,19 @@ class GuestClient:
     # --- files ---
 
     def read_file(self, path: str) -> bytes | None:
-        """The bytes of a file; None where there is none."""
+        """The bytes of a file; None where there is none that could be read."""
         answer = self.transport.post_form("/file", {"file_path": path}, timeout=_RUN)
-        return None if answer.status == 404 else self._good(answer, "/file").body
+        return None if answer.status in _REFUSALS else self._good(answer, "/file").body
 
     def upload(self, path: str, data: bytes) -> None:
         """Store a file, with the directories above it."""
         form = {"file_path": path}
-        self._good(self.transport.post_file("/setup/upload", form, "file_data", data, timeout=_SETUP), "/setup/upload")
+        self._done(self.transport.post_file("/setup/upload", form, "file_data", data, timeout=_SETUP), "/setup/upload")
 
     def list_directory(self, path: str) -> dict[str, Any] | None:
-        """A directory and everything below it as ``{type, name, children}``; None where there is none."""
+        """A directory and everything below it as ``{type, name, children}``; None where none could be read."""
         answer = self.transport.post("/list_directory", {"path": path}, timeout=_RUN)
-        if answer.status in (400, 404):
+        if answer.status in _REFUSALS:
             return None
         value = self._value(answer, "/list_directory", "directory_tree")
         return value if isinstance(value, dict) else None
@@ -277,7 +281,7 @@ class GuestClient:
     def download_file(self, url: str, path: str) -> None:
         """Have the guest fetch a file from the network."""
         value = {"url": url, "path": path}
-        self._good(self.transport.post("/setup/download_file", value, timeout=3 * _SETUP), "/setup/download_file")
+        self._done(self.transport.post("/setup/download_file", value, timeout=3 * _SETUP), "/setup/download_file")
 
     def wallpaper(self) -> bytes | None:
         """The picture behind the windows; None where there is none."""
@@ -287,7 +291,7 @@ class GuestClient:
     def change_wallpaper(self, path: str) -> None:
         """Choose the picture behind the windows."""
         answer = self.transport.post("/setup/change_wallpaper", {"path": path}, timeout=_LOOK)
-        self._good(answer, "/setup/change_wallpaper")
+        self._done(answer, "/setup/change_wallpaper")
 
     # --- reading answers ---
 
@@ -295,6 +299,11 @@ class GuestClient:
         if not answer.ok:
             raise DesktopError(f"{self.url}{path}: HTTP {answer.status}: {answer.reason}")
         return answer
+
+    def _done(self, answer: Response, path: str) -> None:
+        if answer.status in _REFUSALS:
+            raise GuestRefusal(f"{self.url}{path}: {answer.reason}")
+        self._good(answer, path)
 
     def _value(self, answer: Response, path: str, name: str) -> Any:
         value = self._good(answer, path).json()
@@ -307,7 +316,7 @@ class GuestClient:
 
     def _window(self, path: str, name: str, strict: bool, by_class: bool) -> None:
         value = {"window_name": name, "strict": strict, "by_class": by_class}
-        self._good(self.transport.post(path, value, timeout=_LOOK), path)
+        self._done(self.transport.post(path, value, timeout=_LOOK), path)
 
     def _output(self, answer: Response, path: str, status: str) -> GuestOutput:
         value = answer.json()

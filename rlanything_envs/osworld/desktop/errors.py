@@ -2,7 +2,7 @@
 
 from rlanything_envs.errors import InfrastructureError
 
-__all__ = ["DesktopError", "DesktopSettingError", "MissingPackages"]
+__all__ = ["DesktopError", "DesktopSettingError", "GuestRefusal", "MissingPackages"]
 
 
 class DesktopError(InfrastructureError):
@@ -22,3 +22,7 @@ class MissingPackages(DesktopError):
         )
         self.packages = packages
         self.command = command
+
+
+class GuestRefusal(DesktopError):
+    """The guest is well, but did not do what a set-up step asked for: no such file, no such program, no window."""

@@ -35,11 +35,18 @@ def _vm(**settings: Any) -> Desktop:
     return VmDesktop(**settings)
 
 
+def _simulator(**settings: Any) -> Desktop:
+    from rlanything_envs.osworld.desktop.simulator import SimulatorDesktop
+
+    return SimulatorDesktop(**settings)
+
+
 BACKENDS: Mapping[str, Callable[..., Desktop]] = {
     "bwrap": _bwrap,
     "docker": _docker,
     "vm": _vm,
     "http": _http,
+    "simulator": _simulator,
 }
 """Each backend under its name. None of them ever stands in for another."""
 
@@ -48,10 +55,10 @@ def make_desktop(backend: str, **settings: Any) -> Desktop:
     """A desktop, not yet started.
 
     Args:
-        backend: ``"bwrap"``, ``"docker"``, ``"vm"`` or ``"http"``.
-        settings: those of the backend; one that is None counts as not given. ``screen`` (width, height) and
-            ``network`` for ``bwrap`` and ``docker``, ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url`` and
-            ``token`` for ``http``.
+        backend: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``.
+        settings: those of the backend; one that is None counts as not given. ``screen`` (width, height) for
+            ``bwrap``, ``docker`` and ``simulator``, ``network`` for ``bwrap`` and ``docker``, ``image`` for ``docker``,
+            ``qcow2`` for ``vm``, ``url`` and ``token`` for ``http``.
 
     Raises:
         DesktopSettingError: no such backend, or it has no such setting.

@@ -1,23 +1,14 @@
 """Desktops in containers: what they are started with, and, where an engine and the image are, that they run."""
 
+import shutil
 import time
 
 import pytest
 
 from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.desktop.conformance import check_guest
-from rlanything_envs.osworld.desktop.container import engine
+from rlanything_envs.osworld.desktop.image import build_image
 from rlanything_envs.osworld.desktop.vm import VmDesktop, vm_options
-
-
-@pytest.fixture(scope="module")
-def docker():
-    """A docker engine."""
-    pytest.importorskip("docker", reason="the docker SDK is not installed (extra: docker)")
-    try:
-        return engine()
-    except DesktopError as error:
-        pytest.skip(str(error))
 
 
 def test_how_the_virtual_machine_is_started(tmp_path):
@@ -44,18 +35,19 @@ def test_a_virtual_machine_has_a_disk(tmp_path):
         VmDesktop(disk)
 
 
-def test_an_image_that_is_not_there(docker):
+@pytest.mark.usefixtures("docker_engine")
+def test_an_image_that_is_not_there():
     with pytest.raises(DesktopError, match=r"no image no-such-desktop.*rlanything desktop build"):
         make_desktop("docker", image="no-such-desktop").start()
 
 
 @pytest.mark.slow
-def test_the_light_desktop_in_a_container(docker):
-    try:
-        docker.images.get("rlanything-desktop")
-    except Exception as error:
-        pytest.skip(f"the image is not built (rlanything desktop build): {error}")
-    before = len(docker.containers.list(all=True))
+def test_the_light_desktop_in_a_container(docker_engine):
+    if not docker_engine.images.list("rlanything-desktop"):
+        if shutil.which("debootstrap", path="/usr/sbin:/usr/bin") is None:
+            pytest.skip("the image is not built (rlanything desktop build), and debootstrap is not installed")
+        assert list(build_image(base="debootstrap"))[-1] == "built rlanything-desktop"
+    before = len(docker_engine.containers.list(all=True))
     with make_desktop("docker", screen=(1280, 720)) as machine:
         assert machine.client.screenshot_array().shape == (720, 1280, 3)
         assert [check for check in check_guest(machine.client.url, machine._token) if not check.passed] == []
@@ -66,4 +58,4 @@ def test_the_light_desktop_in_a_container(docker):
         assert time.monotonic() - begin < 10
         assert machine.client.read_file("~/x") is None
         assert "mousepad" not in machine.client.execute(["ps", "ax"]).output
-    assert len(docker.containers.list(all=True)) == before
+    assert len(docker_engine.containers.list(all=True)) == before

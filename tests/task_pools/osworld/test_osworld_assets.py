@@ -1,5 +1,6 @@
 """The asset cache: what is there is read, what is cut off goes on, nothing outside is read."""
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -213,3 +214,33 @@ def test_inline(data):
 def test_inline_that_is_none(url):
     with pytest.raises(AssetError):
         inline(url)
+
+
+# --- rlanything desktop fetch-assets ---
+
+
+def test_the_command(tmp_path, site):
+    from typer.testing import CliRunner
+
+    from rlanything_agents.cli.desktop import app
+
+    config = [{"type": "download", "parameters": {"files": [{"url": site.url, "path": "/tmp/a.xlsx"}]}}]
+    row = {"id": "a", "instruction": "Give up", "config": config, "evaluator": {"func": "infeasible"}}
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "a.json").write_text(json.dumps(row))
+    (tmp_path / "tasks" / "broken.json").write_text("{")
+    words = ["fetch-assets", str(tmp_path / "tasks"), "--directory", str(tmp_path / "cache")]
+    runner = CliRunner()
+    listed = runner.invoke(app, [*words, "--dry-run"])
+    assert (listed.exit_code, site.ranges) == (0, [])
+    assert "1 of 1 files are missing" in listed.output
+    assert "passed over" in listed.output
+    assert runner.invoke(app, words).exit_code == 0
+    assert Assets(tmp_path / "cache").read(site.url) == CONTENT
+    again = runner.invoke(app, words)
+    assert (again.exit_code, len(site.ranges)) == (0, 1)
+    assert "0 of 1 files are missing" in again.output
+    site.status = 404
+    failed = runner.invoke(app, [*words[:-1], str(tmp_path / "other")])
+    assert failed.exit_code == 1
+    assert "answers 404" in failed.output

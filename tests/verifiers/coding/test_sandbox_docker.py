@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sandbox_attacks import ATTACKS, assert_alive, assert_contained, run
@@ -30,19 +31,15 @@ PROGRAMS = [
 ]
 
 
-def client() -> object:
-    try:
-        found = container.connect()
-    except SandboxError as error:
-        pytest.skip(str(error))
-    if not found.images.list(container.image()):
+@pytest.fixture(scope="module")
+def client(docker_engine: Any) -> Any:
+    if not docker_engine.images.list(container.image()):
         pytest.skip(f"no image {container.image()!r}: pull it, or name one in {container.IMAGE_VARIABLE}")
-    return found
+    return docker_engine
 
 
 @pytest.fixture(scope="module")
-def box() -> Iterator[Sandbox]:
-    client()
+def box(client: Any) -> Iterator[Sandbox]:
     with Sandbox(1, backend="docker") as sandbox:
         assert sandbox.tier == "docker"
         yield sandbox
@@ -63,8 +60,8 @@ def test_a_tier_cannot_be_asked_of_a_container() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("docker_engine")
 def test_without_the_image_every_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    client()
     monkeypatch.setenv(container.IMAGE_VARIABLE, "rlanything-no-such-image:1")
     with Sandbox(1, backend="docker") as sandbox:
         found = run(sandbox, "print(1)")

@@ -14,7 +14,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from rlanything_verifiers.osworld.errors import EvaluatorError
@@ -48,12 +48,6 @@ class Slot:
         """Whether it takes None."""
         return self.annotation is Any or type(None) in typing.get_args(self.annotation)
 
-    @cached_property
-    def _adapter(self) -> Any:
-        from pydantic import TypeAdapter
-
-        return TypeAdapter(self.annotation)
-
     def suits(self, given: frozenset[Any]) -> bool:
         """Whether some value of these types may fit."""
         if self.file or File in given:
@@ -76,11 +70,19 @@ class Slot:
         from pydantic import ValidationError
 
         try:
-            return self._adapter.validate_python(value)
+            return _adapter(self.annotation).validate_python(value)
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
             raise EvaluatorError(f"{place}{where}: {first['msg']}, got {first['input']!r:.80}") from error
+
+
+@lru_cache(maxsize=1024)
+def _adapter(annotation: Any) -> Any:
+    """What reads values of a type; dear to make."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(annotation)
 
 
 @dataclass(frozen=True)

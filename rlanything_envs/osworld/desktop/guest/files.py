@@ -21,6 +21,8 @@ __all__ = [
 
 _DOWNLOAD_SECONDS = 300.0
 _SETTINGS_SECONDS = 30.0
+_LARGEST_FILE = 1 << 28
+"""Bytes of a file that is sent; an agent can make one of any size at no cost."""
 
 
 def upload(guest: Guest, request: Request) -> Reply:
@@ -43,6 +45,8 @@ def file(guest: Guest, request: Request) -> Reply:
     try:
         if not path.is_file():
             return as_json({"error": "File not found"}, 404)
+        if path.stat().st_size > _LARGEST_FILE:
+            return as_json({"error": f"File has more than {_LARGEST_FILE} bytes"}, 413)
         return Reply(path.read_bytes(), "application/octet-stream")
     except OSError as error:
         return failed(error)

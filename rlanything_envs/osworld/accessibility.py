@@ -1,0 +1,232 @@
+"""The accessibility tree as a list of elements, and as text that is short enough for a model to read.
+
+Trees come from a desktop that an agent uses, so they are untrusted: they are read as a stream, with limits, and
+without declarations and entities, which no real tree has. What cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.parsers import expat
+
+__all__ = ["Element", "linearise", "read_elements"]
+
+_MOST_CHARACTERS = 16_000_000
+_MOST_ELEMENTS = 20_000
+_DEEPEST = 200
+_LONGEST_TEXT = 20_000
+"""Limits of what is read: a tree of three open office windows has some 400,000 characters and 40 levels."""
+
+_PLACE = re.compile(r"\(\s*(-?\d{1,6})\s*,\s*(-?\d{1,6})\s*\)")
+_BLANK = re.compile(r"\s+")
+_ADDRESS = re.compile("[A-Z]{1,3}[0-9]{1,7}")
+_VALUED = frozenset({"level-bar", "progress-bar", "slider", "spin-button"})
+"""Roles whose value says something; buttons and menus have one, too."""
+
+_CONTAINERS = frozenset(
+    {"application", "desktop-frame", "drawing-area", "filler", "glass-pane", "layered-pane", "menu-bar", "option-pane"}
+    | {"page-tab-list", "panel", "redundant-object", "root-pane", "scroll-bar", "scroll-pane", "section", "separator"}
+    | {"split-pane", "status-bar", "table", "tool-bar", "tree-table", "viewport"}
+)
+"""Roles that only hold others: the places to look at and to click are inside them."""
+
+_TOLD_STATES = {"active": "active", "focused": "focused", "selected": "selected", "checked": "checked"} | {
+    "pressed": "pressed",
+    "expanded": "expanded",
+    "editable": "editable",
+}
+"""States that a reader is told, of all but cells of sheets, which are all editable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Something on the screen.
+
+    Attributes:
+        role: what it is, such as ``push-button``.
+        name: what it is called; may be empty.
+        text: what is written in it; may be empty.
+        value: of a slider or number field; else empty.
+        x, y: its centre in pixels.
+        width, height: its size in pixels.
+        states: such as ``focused`` and ``selected``.
+    """
+
+    role: str
+    name: str
+    text: str
+    value: str
+    x: int
+    y: int
+    width: int
+    height: int
+    states: frozenset[str]
+
+
+def read_elements(xml: str) -> list[Element]:
+    """The elements of a tree that have a place on the screen, in the order of the tree.
+
+    A tree that is malformed from some point on gives the elements before it; one that declares entities gives none.
+
+    Args:
+        xml: the tree in OSWorld's vocabulary.
+    """
+    if len(xml) > _MOST_CHARACTERS:
+        return []
+    reader = _Reader()
+    try:
+        reader.read(xml)
+    except _Hostile:
+        return []
+    except (expat.ExpatError, _Enough, UnicodeEncodeError):
+        pass
+    return [element for element in reader.found if element is not None]
+
+
+def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000, max_text: int = 400) -> str:
+    """The elements worth reading, a line each: role, name, text, centre and states.
+
+    ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. Left out are what only holds
+    other elements, what has neither name nor text nor can be edited, and empty cells that are not selected.
+
+    Args:
+        xml: the tree in OSWorld's vocabulary.
+        max_elements: most lines; a last line says how many elements are not shown.
+        max_characters: most characters of the whole, that last line not counted.
+        max_text: most characters of a name or text, at least 1; of a terminal's text the last ones are shown.
+    """
+    lines: list[str] = []
+    length = left_out = 0
+    for element in read_elements(xml):
+        if not _worth_reading(element):
+            continue
+        line = _line(element, max_text)
+        if left_out or len(lines) == max_elements or length + len(line) + 1 > max_characters:
+            left_out += 1
+            continue
+        lines.append(line)
+        length += len(line) + 1
+    if left_out:
+        lines.append(f"({left_out} more elements are not shown)")
+    return "\n".join(lines)
+
+
+def _worth_reading(element: Element) -> bool:
+    if element.role in _CONTAINERS or element.width <= 0 or element.height <= 0:
+        return False
+    if element.role == "table-cell" and not element.text:
+        return bool(element.states & {"focused", "selected"}) or bool(
+            element.name and not _ADDRESS.fullmatch(element.name)
+        )
+    return bool(element.name or element.text or "editable" in element.states or "focused" in element.states)
+
+
+def _line(element: Element, max_text: int) -> str:
+    words = [element.role]
+    name, text = _shortened(element.name, max_text), _shortened(element.text, max_text, element.role == "terminal")
+    if name:
+        words.append(json.dumps(name, ensure_ascii=False))
+    if text and text != name:
+        words.append(f"text={json.dumps(text, ensure_ascii=False)}")
+    if element.value and element.role in _VALUED:
+        words.append(f"value={element.value}")
+    words.append(f"({element.x}, {element.y})")
+    told = [word for state, word in _TOLD_STATES.items() if state in element.states]
+    if element.role == "table-cell" and "editable" in told:
+        told.remove("editable")
+    if not element.states & {"enabled", "sensitive"}:
+        told.append("disabled")
+    return " ".join([*words, *told])
+
+
+def _shortened(text: str, length: int, from_end: bool = False) -> str:
+    """At most `length` characters: the first, or, where news comes last, the last."""
+    if len(text) <= length:
+        return text
+    return f"…{text[len(text) - length + 1 :]}" if from_end else f"{text[: length - 1]}…"
+
+
+class _Hostile(Exception):
+    """The document declares something."""
+
+
+class _Enough(Exception):
+    """A limit is reached."""
+
+
+class _Reader:
+    """Follows the stream of one document."""
+
+    def __init__(self) -> None:
+        self.found: list[Element | None] = []
+        self._open: list[tuple[int, list[str]] | None] = []
+        self._texts: dict[int, str] = {}
+
+    def read(self, xml: str) -> None:
+        parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.EntityDeclHandler = self._refuse
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.Parse(xml.encode(), True)
+
+    @staticmethod
+    def _refuse(*_: object) -> None:
+        raise _Hostile
+
+    def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if len(self.found) >= _MOST_ELEMENTS or len(self._open) >= _DEEPEST:
+            raise _Enough
+        element = _element(tag.rpartition(" ")[2], attributes)
+        if element is None:
+            self._open.append(None)
+            return
+        self._open.append((len(self.found), []))
+        self.found.append(element)
+
+    def _characters(self, text: str) -> None:
+        top = self._open[-1] if self._open else None
+        if top is not None and sum(map(len, top[1])) < _LONGEST_TEXT:
+            top[1].append(text[:_LONGEST_TEXT])
+
+    def _end(self, _: str) -> None:
+        top = self._open.pop()
+        if top is None:
+            return
+        place, parts = top
+        element = self.found[place]
+        if element is not None and (text := "".join(parts).strip()):
+            self.found[place] = _with_text(element, text)
+
+
+def _with_text(element: Element, text: str) -> Element:
+    box = (element.x, element.y, element.width, element.height)
+    return Element(element.role, element.name, text, element.value, *box, element.states)
+
+
+def _element(role: str, attributes: Mapping[str, str]) -> Element | None:
+    """The element of a tag; None where it has no place, as what is not shown has none."""
+    states, place, size, value = set(), None, None, ""
+    for name, text in attributes.items():
+        space, _, word = name.rpartition(" ")
+        if space.endswith("/state"):
+            if text == "true":
+                states.add(word)
+        elif space.endswith("/component"):
+            if word == "screencoord":
+                place = _PLACE.fullmatch(text)
+            elif word == "size":
+                size = _PLACE.fullmatch(text)
+        elif space.endswith("/value") and word == "value":
+            value = _BLANK.sub(" ", text).strip()[:40]
+    if place is None or size is None or ("showing" not in states and "visible" not in states):
+        return None
+    (x, y), (width, height) = map(int, place.groups()), map(int, size.groups())
+    name = _BLANK.sub(" ", attributes.get("name", "")).strip()[:_LONGEST_TEXT]
+    box = (x + width // 2, y + height // 2, width, height)
+    return Element(role, name, "", value, *box, frozenset(states))

@@ -1,0 +1,148 @@
+"""From what an agent writes to an action: PyAutoGUI code, or one of the words WAIT, DONE and FAIL.
+
+Language models wrap code in prose, fences and headings, so reading is lenient; but it never guesses what to do:
+where no code and no word can be told from prose, nothing is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["MAX_ACTION_LENGTH", "Action", "Unreadable", "last_block", "read_action", "without_thoughts"]
+
+MAX_ACTION_LENGTH = 32_768
+"""Longest action that is read, in code points."""
+
+Word = Literal["WAIT", "DONE", "FAIL"]
+
+_AFTER_THINKING = "</think>"
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*[^`\n]*\Z")
+_INLINE_FENCE = re.compile(r"```(?:(?:python3?|py|json|bash|text|code)\s+)?(.+?)```\s*\Z")
+_LABEL = re.compile(r"[\s>#*_-]*(?:(?:final\s+)?(?:action|answer|code)\s*[*_]*\s*:)?[\s*_`]*", re.IGNORECASE)
+_WORD = re.compile(r"(WAIT|DONE|FAIL)[\s*_`.!;:]*\Z", re.IGNORECASE)
+_CODE_LINE = re.compile(r"(?:pyautogui\.\w+\s*\(|time\.sleep\s*\(|import (?:pyautogui|time)\b)")
+
+
+class Unreadable(ValueError):
+    """The text is no action; the message tells the agent what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What an agent wants done: first the code, if there is any, then what the word says.
+
+    Attributes:
+        code: PyAutoGUI code for the guest; empty for none.
+        word: WAIT, DONE or FAIL; None where there is only code.
+    """
+
+    code: str = ""
+    word: Word | None = None
+
+    @property
+    def name(self) -> str:
+        """``CODE``, or the word."""
+        return self.word or "CODE"
+
+
+def read_action(text: str) -> Action:
+    """The action of a text.
+
+    What stands before ``</think>`` is not read. The last fenced block counts, whatever its language tag; it may be
+    left open. Without a fence, a text that is Python and calls something is code; of any other the lines that begin
+    with ``pyautogui.`` or ``time.sleep`` are. A last line WAIT, DONE or FAIL is done after the code, or alone.
+
+    Raises:
+        Unreadable: there is no action in it.
+    """
+    if len(text) > MAX_ACTION_LENGTH:
+        raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
+    if "\x00" in text:
+        raise Unreadable("the message has a null character in it; leave it out")
+    said = without_thoughts(text)
+    block = last_block(said)
+    if block is None:
+        return _without_fence(said)
+    code, word = _split(block)
+    if not code and word is None:
+        raise Unreadable("the code block is empty; put pyautogui calls, WAIT, DONE or FAIL into it")
+    return Action(code, word)
+
+
+def without_thoughts(text: str) -> str:
+    """What comes after a model's thoughts, with plain line ends."""
+    return text.rpartition(_AFTER_THINKING)[2].replace("\r\n", "\n").replace("\r", "\n")
+
+
+def last_block(text: str) -> str | None:
+    """The last fenced block of a text, without the fences; None where there is none."""
+    found: str | None = None
+    fence: str | None = None
+    body: list[str] = []
+    for line in text.split("\n"):
+        if fence is None:
+            opening = _FENCE.match(line)
+            if opening is not None:
+                fence, body = opening[1], []
+            elif inline := _INLINE_FENCE.search(line):
+                found = inline[1]
+            continue
+        closing = line.strip()
+        if len(closing) >= len(fence) and set(closing) == {fence[0]}:
+            found, fence = "\n".join(body), None
+        elif closing.endswith("```") and fence[0] == "`":  # closed at the end of its last line
+            found, fence = "\n".join([*body, line.rstrip().removesuffix("```")]), None
+        else:
+            body.append(line)
+    return found if fence is None else "\n".join(body)
+
+
+def _split(code: str) -> tuple[str, Word | None]:
+    """Code, and the word on its last line."""
+    lines = code.rstrip().split("\n")
+    word = _word(lines[-1])
+    return (code.strip("\n"), None) if word is None else ("\n".join(lines[:-1]).strip("\n"), word)
+
+
+def _word(line: str) -> Word | None:
+    """The word a line consists of, with an ``Action:`` before it or without."""
+    found = _WORD.fullmatch(line, _label_end(line))
+    if found is None:
+        return None
+    upper = found[1].upper()
+    return "WAIT" if upper == "WAIT" else "DONE" if upper == "DONE" else "FAIL"
+
+
+def _label_end(line: str) -> int:
+    label = _LABEL.match(line)
+    return 0 if label is None else label.end()
+
+
+def _without_fence(text: str) -> Action:
+    if not text.strip():
+        raise Unreadable("the message is empty; send pyautogui code, WAIT, DONE or FAIL")
+    code, word = _split(text)
+    if not code or _is_code(code):
+        return Action(code, word)
+    lines = [line[_label_end(line) :].rstrip(" `") for line in code.split("\n")]
+    kept = "\n".join(line for line in lines if _CODE_LINE.match(line))
+    if kept or word is not None:
+        return Action(kept, word)
+    raise Unreadable(
+        "there is no code in it; put pyautogui calls into a block (```python ... ```), or say WAIT, DONE or FAIL"
+    )
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is Python that does something; a single English word is Python, too."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd literals in what was never meant to be code
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, ast.Call) for node in ast.walk(tree))

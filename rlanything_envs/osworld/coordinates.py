@@ -1,0 +1,132 @@
+"""Coordinates relative to the screen: models that look at scaled pictures give places as shares of it.
+
+The code is rewritten before it is run: every coordinate that a PyAutoGUI call is given is multiplied by the screen's
+size. A number becomes a number; any other expression becomes a product, and is worked out in the guest.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+
+from rlanything_envs.osworld.actions import Unreadable
+
+__all__ = ["absolute", "to_pixels"]
+
+_CLICKS = {"click", "leftClick", "rightClick", "middleClick", "doubleClick", "tripleClick", "mouseDown", "mouseUp"}
+_AT_FIRST = frozenset({*_CLICKS, "move", "moveTo", "moveRel", "drag", "dragTo", "dragRel", "onScreen"})
+"""Calls whose first two arguments are a place or a distance."""
+_AFTER_AMOUNT = frozenset({"scroll", "hscroll", "vscroll"})
+"""Calls whose second and third arguments are a place."""
+_NAMES = (("x", "xOffset"), ("y", "yOffset"))
+
+
+def absolute(code: str, screen: tuple[int, int], scale: float) -> str:
+    """The same code with coordinates in pixels.
+
+    Args:
+        code: Python with PyAutoGUI calls whose coordinates run from 0 to `scale`.
+        screen: width and height in pixels.
+        scale: what stands for the whole width or height.
+
+    Raises:
+        Unreadable: the code is no Python, or a place is given in a way that cannot be rewritten.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+        rewriter = _Rewriter(screen, scale)
+        rewriter.learn_names(tree)
+        return ast.unparse(ast.fix_missing_locations(rewriter.visit(tree)))
+    except SyntaxError as error:
+        raise Unreadable(f"the code is not valid Python: line {error.lineno}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, Unreadable):
+            raise
+        raise Unreadable("the code cannot be read; send fewer and simpler calls") from None
+
+
+def to_pixels(value: float, size: int, scale: float) -> int:
+    """A coordinate in pixels; the far edge of the screen is its last pixel."""
+    pixel = round(value * size / scale)
+    return size - 1 if pixel == size else pixel
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, screen: tuple[int, int], scale: float) -> None:
+        self._screen, self._scale = screen, scale
+        self._modules = {"pyautogui"}
+        self._functions: dict[str, str] = {}
+
+    def learn_names(self, tree: ast.AST) -> None:
+        """Under which other names the code knows PyAutoGUI and its functions."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                self._modules |= {alias.asname for alias in node.names if alias.name == "pyautogui" and alias.asname}
+            elif isinstance(node, ast.ImportFrom) and node.module == "pyautogui":
+                self._functions |= {alias.asname or alias.name: alias.name for alias in node.names}
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Rewrite one call, and those in its arguments."""
+        self.generic_visit(node)
+        name = self._called(node.func)
+        first = 0 if name in _AT_FIRST else 1 if name in _AFTER_AMOUNT else None
+        if first is None:
+            return node
+        if any(isinstance(argument, ast.Starred) for argument in node.args[: first + 2]):
+            raise Unreadable(f"with relative coordinates {name} takes x and y one by one, not *argument")
+        for axis in (0, 1):
+            place = first + axis
+            if place < len(node.args):
+                only = axis == 0 and len(node.args) == first + 1 and not any(k.arg in _NAMES[1] for k in node.keywords)
+                node.args[place] = self._scaled(node.args[place], axis, name, only)
+            for keyword in node.keywords:
+                if keyword.arg is None:
+                    raise Unreadable(f"with relative coordinates {name} takes x and y by name, not **argument")
+                if keyword.arg in _NAMES[axis]:
+                    keyword.value = self._scaled(keyword.value, axis, name, False)
+        return node
+
+    def _called(self, function: ast.expr) -> str:
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            return function.attr if function.value.id in self._modules else ""
+        return self._functions.get(function.id, "") if isinstance(function, ast.Name) else ""
+
+    def _scaled(self, value: ast.expr, axis: int, name: str, only: bool) -> ast.expr:
+        """One coordinate in pixels; a pair where the call was given nothing else."""
+        if isinstance(value, ast.Tuple | ast.List):
+            if axis or len(value.elts) != 2:
+                raise Unreadable(f"with relative coordinates {name} takes x and y as two numbers")
+            value.elts = [self._scaled(part, place, name, False) for place, part in enumerate(value.elts)]
+            return value
+        if isinstance(value, ast.Constant) and value.value is None:
+            return value
+        size = self._screen[axis]
+        number = _number(value)
+        if number is not None:
+            if not math.isfinite(number) or abs(number) > 10 * self._scale:
+                raise Unreadable(f"{name} was given the coordinate {number!r}; they run from 0 to {self._scale:g}")
+            return _literal(to_pixels(number, size, self._scale))
+        if only or isinstance(value, ast.Constant):
+            raise Unreadable(f"with relative coordinates {name} takes x and y as two numbers")
+        product = ast.BinOp(value, ast.Mult(), ast.Constant(size / self._scale))
+        return ast.Call(ast.Name("round", ast.Load()), [product], [])
+
+
+def _number(value: ast.expr) -> float | None:
+    """The value of a literal number, with a sign or without."""
+    sign = 1
+    while isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub | ast.UAdd):
+        sign, value = (-sign if isinstance(value.op, ast.USub) else sign), value.operand
+    if isinstance(value, ast.Constant) and isinstance(value.value, int | float) and not isinstance(value.value, bool):
+        try:
+            return sign * float(value.value)
+        except OverflowError:
+            return math.inf
+    return None
+
+
+def _literal(value: int) -> ast.expr:
+    return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)

@@ -1,0 +1,105 @@
+"""What is on the screen: one tree of nodes that is read out, drawn and clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rlanything_envs.osworld.desktop.simulator.drawing import Canvas
+
+__all__ = ["SHOWN", "Box", "Node", "Press", "hit", "wheel_at"]
+
+SHOWN = ("enabled", "sensitive", "showing", "visible")
+"""States of a usable thing on the screen."""
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+    def holds(self, x: int, y: int) -> bool:
+        """Whether a place is inside."""
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
+
+
+class Press(NamedTuple):
+    """A mouse button that went down.
+
+    Attributes:
+        x, y: where.
+        button: 1 left, 2 middle, 3 right.
+        clicks: how often in a row at this place: 2 is a double click.
+        shift, ctrl: whether the key was down.
+        drag: whether the pointer moved here with the button down.
+    """
+
+    x: int
+    y: int
+    button: int = 1
+    clicks: int = 1
+    shift: bool = False
+    ctrl: bool = False
+    drag: bool = False
+
+
+@dataclass(slots=True)
+class Node:
+    """One thing on the screen.
+
+    Attributes:
+        role: its element in the accessibility tree; empty for what is drawn and clicked, but not read out.
+        name: its name.
+        box: its place; None for what has none.
+        text: its content.
+        states: names of its states.
+        actions: names of what it can do.
+        children: what is in it; later ones are in front.
+        paint: draws it, before its children.
+        press: what a mouse button does here.
+        wheel: what the wheel does here: rows to scroll, positive for down.
+        head: the start of its element, once it was written; for a node that is used again and whose name, place,
+            states and actions stay as they are.
+    """
+
+    role: str
+    name: str = ""
+    box: Box | None = None
+    text: str = ""
+    states: tuple[str, ...] = SHOWN
+    actions: tuple[str, ...] = ()
+    children: list[Node] = field(default_factory=list)
+    paint: Callable[[Canvas, Node], None] | None = None
+    press: Callable[[Press], None] | None = None
+    wheel: Callable[[int], None] | None = None
+    head: str | None = None
+
+
+def hit(node: Node, x: int, y: int) -> Node | None:
+    """The frontmost node at a place that does something with a mouse button."""
+    for found in _at(node, x, y):
+        if found.press is not None:
+            return found
+    return None
+
+
+def wheel_at(node: Node, x: int, y: int) -> Callable[[int], None] | None:
+    """What the wheel does at a place."""
+    for found in _at(node, x, y):
+        if found.wheel is not None:
+            return found.wheel
+    return None
+
+
+def _at(node: Node, x: int, y: int) -> Iterator[Node]:
+    """Nodes at a place, the frontmost first. A node without a place is as large as what is in it."""
+    if node.box is not None and not node.box.holds(x, y):
+        return
+    for child in reversed(node.children):
+        yield from _at(child, x, y)
+    yield node

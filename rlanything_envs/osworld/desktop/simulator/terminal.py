@@ -1,0 +1,211 @@
+"""The terminal, in the manner of LXTerminal with bash in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from rlanything_envs.osworld.desktop.simulator.drawing import Canvas, text_width
+from rlanything_envs.osworld.desktop.simulator.files import HOME, DiskError
+from rlanything_envs.osworld.desktop.simulator.keys import Key
+from rlanything_envs.osworld.desktop.simulator.menus import MenuItem
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.screen import Screen
+from rlanything_envs.osworld.desktop.simulator.shell import Shell
+from rlanything_envs.osworld.desktop.simulator.text_buffer import TextBuffer
+from rlanything_envs.osworld.desktop.simulator.window import Window
+
+__all__ = ["Terminal"]
+
+_CHARACTER, _LINE = 8, 17
+_MOST_LINES = 2000
+_HISTORY = 200
+
+
+class Terminal(Window):
+    """A shell and what it has printed.
+
+    Args:
+        screen: where it is.
+        folder: its working directory.
+    """
+
+    application = "lxterminal"
+    window_class = "lxterminal.Lxterminal"
+
+    def __init__(self, screen: Screen, folder: str = HOME) -> None:
+        super().__init__(screen)
+        self._columns = max(20, self.area.width // _CHARACTER)
+        self._rows = max(1, self.area.height // _LINE)
+        self._shell = Shell(screen.disk, screen.start, columns=self._columns, folder=folder)
+        self._printed: list[str] = []
+        self._back = 0
+        self._line = TextBuffer()
+        self._history: list[str] = []
+        self._recalled = 0
+
+    @property
+    def title(self) -> str:
+        """The program's name."""
+        return "LXTerminal"
+
+    @property
+    def _prompt(self) -> str:
+        folder = self._shell.folder
+        home = folder == HOME or folder.startswith(HOME + "/")
+        return f"user@desktop:{'~' + folder[len(HOME) :] if home else folder}$ "
+
+    def menus(self) -> Mapping[str, Sequence[MenuItem]]:
+        """File and Edit."""
+        return {
+            "File": (
+                MenuItem("New Window", lambda: self.screen.start(["lxterminal"], self._shell.folder), "Shift+Ctrl+N"),
+                MenuItem("Close Window", self.ask_close, "Shift+Ctrl+Q"),
+            ),
+            "Edit": (
+                MenuItem("Paste", self._paste, "Shift+Ctrl+V", bool(self.screen.clipboard.text)),
+                MenuItem("Clear scrollback", self._printed.clear),
+            ),
+        }
+
+    def terminal_text(self) -> str:
+        """What is on the screen."""
+        return "\n".join(self._visible())
+
+    def handle(self, key: Key) -> None:
+        """Edit the line, run it, or do what bash's keys do."""
+        self._back = 0
+        line = self._line
+        match key.combo:
+            case "Return" | "KP_Enter" | "ctrl+j" | "ctrl+m":
+                self._run()
+            case "Up" | "ctrl+p":
+                self._recall(-1)
+            case "Down" | "ctrl+n":
+                self._recall(1)
+            case "Tab" | "ctrl+i":
+                self._complete()
+            case "ctrl+c":
+                self._print(f"{self._prompt}{line.text}^C")
+                self._line = TextBuffer()
+            case "ctrl+d":
+                if line.text:
+                    line.key(Key("Delete", "Delete", "", False), self.screen.clipboard)
+                else:
+                    self.screen.remove(self)
+            case "ctrl+l":
+                self._printed.clear()
+            case "ctrl+a":
+                line.move(0)
+            case "ctrl+e":
+                line.move(len(line.text))
+            case "ctrl+u":
+                line.select(0, line.cursor)
+                line.insert("")
+            case "ctrl+k":
+                line.select(line.cursor, len(line.text))
+                line.insert("")
+            case "ctrl+w" | "alt+BackSpace":
+                line.key(Key("ctrl+BackSpace", "BackSpace", "", False), self.screen.clipboard)
+            case "ctrl+shift+v" | "shift+Insert":
+                self._paste()
+            case "ctrl+shift+n":
+                self.screen.start(["lxterminal"], self._shell.folder)
+            case "ctrl+shift+q" | "ctrl+shift+w":
+                self.ask_close()
+            case "shift+Prior" | "shift+Next":
+                self._scroll(-self._rows if key.name == "Prior" else self._rows)
+            case _ if key.char or (key.plain == key.combo and not key.combo.startswith(("ctrl+", "alt+"))):
+                line.key(key, self.screen.clipboard)
+
+    def _paste(self) -> None:
+        """Type what is in the clipboard; a line that ends runs."""
+        *lines, last = self.screen.clipboard.text[:20_000].split("\n")[:200]
+        for text in lines:
+            self._line.insert(text)
+            self._run()
+        self._line.insert(last)
+
+    def _run(self) -> None:
+        text = self._line.text
+        self._line = TextBuffer()
+        self._print(self._prompt + text)
+        if text.strip() and not text.startswith(" ") and self._history[-1:] != [text]:
+            self._history = [*self._history[-_HISTORY:], text]
+        self._recalled = len(self._history)
+        done = self._shell.run(text, merge=True)
+        if text.strip() == "clear":
+            self._printed.clear()
+        printed = done.output + done.error
+        if printed:
+            self._print(printed.removesuffix("\n"))
+        if self._shell.ended and self in self.screen.windows:
+            self.screen.remove(self)
+
+    def _print(self, text: str) -> None:
+        for line in text.split("\n")[-_MOST_LINES:]:
+            shown = line.replace("\t", "    ").rstrip("\r")
+            self._printed += [shown[i : i + self._columns] for i in range(0, max(1, len(shown)), self._columns)]
+        del self._printed[:-_MOST_LINES]
+
+    def _recall(self, step: int) -> None:
+        """Go through the lines that were typed before."""
+        self._recalled = max(0, min(self._recalled + step, len(self._history)))
+        self._line = TextBuffer(self._history[self._recalled] if self._recalled < len(self._history) else "")
+
+    def _complete(self) -> None:
+        """Finish the name of a file, as far as there is only one way."""
+        before = self._line.text[: self._line.cursor]
+        word = before[before.rfind(" ") + 1 :]
+        folder, slash, start = word.rpartition("/")
+        try:
+            names = self.screen.disk.names(self.screen.disk.absolute((folder or slash) or ".", self._shell.folder))
+        except DiskError:
+            return
+        names = [name for name in names if name.startswith(start) and (start or not name.startswith("."))]
+        if not names:
+            return
+        common = min(names)
+        while not max(names).startswith(common):
+            common = common[:-1]
+        self._line.insert(common[len(start) :].replace(" ", "\\ "))
+        if len(names) == 1:
+            path = self.screen.disk.absolute(f"{folder}{slash}{names[0]}", self._shell.folder)
+            self._line.insert("/" if self.screen.disk.is_folder(path) else " ")
+
+    def _visible(self) -> list[str]:
+        """The lines on the screen."""
+        text = self._prompt + self._line.text
+        typed = [text[i : i + self._columns] for i in range(0, len(text), self._columns)]
+        lines = self._printed + typed
+        last = len(lines) - self._back
+        return lines[max(0, last - self._rows) : max(last, self._rows)]
+
+    def _scroll(self, rows: int) -> None:
+        self._back = max(0, min(self._back - rows, len(self._printed) + 1 - self._rows))
+
+    def content(self, active: bool) -> list[Node]:
+        """The terminal."""
+        lines = self._visible()
+        states = (*SHOWN, "focusable") + ("focused",) * active
+        paint = partial(self._paint, lines=lines)
+        text = "\n".join(lines) + "\n"
+        return [
+            Node("terminal", "Terminal", self.area, text, states, ("menu",), [], paint, self._press, self._scroll),
+        ]
+
+    def _press(self, event: Press) -> None:
+        if event.button == 3:
+            self.menu.popup([MenuItem("Paste", self._paste)], event.x, event.y)
+
+    def _paint(self, canvas: Canvas, _: Node, lines: list[str]) -> None:
+        canvas.rectangle(self.area, (0, 0, 0))
+        y = self.area.y
+        for line in lines:
+            canvas.text(Box(self.area.x, y, self.area.width, _LINE), line, (220, 220, 220))
+            y += _LINE
+        if self._back == 0 and lines:
+            text = lines[-1]
+            hidden = len(self._line.text) - self._line.cursor
+            x = self.area.x + 3 + text_width(text[: max(0, len(text) - hidden)])
+            canvas.rectangle(Box(x, y - _LINE, _CHARACTER, _LINE - 1), outline=(220, 220, 220))

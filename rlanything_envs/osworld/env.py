@@ -1,0 +1,419 @@
+"""The desktop environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import gymnasium as gym
+
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
+from rlanything_envs.osworld import messages
+from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, read_action
+from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
+from rlanything_envs.osworld.coordinates import absolute
+from rlanything_envs.osworld.desktop import Client, Desktop, Observation
+from rlanything_envs.osworld.desktop.observation import Pixels
+from rlanything_envs.osworld.machine import Machine
+from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Settle
+from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
+from rlanything_envs.osworld.view import View
+from rlanything_envs.sources import GeneratedTasks, Tasks, source_of
+from rlanything_envs.spaces import Unicode
+from rlanything_envs.verdict import Verdict
+from rlanything_task_pools import Task, TaskFormatError
+from rlanything_task_pools.osworld import (
+    SPLITS,
+    AssetError,
+    Assets,
+    OSWorldDomain,
+    OSWorldTaskError,
+    Payload,
+    read_payload,
+)
+from rlanything_task_pools.osworld.generate import make_knobs
+from rlanything_verifiers.osworld import EvaluatorError, VerifierError, evaluate, evaluator_urls
+
+ActionSpace = Literal["pyautogui", "computer_13"]
+
+_TASK_ID = re.compile(r"osworld-[0-9a-f]{16}\Z")
+_WAIT = "time.sleep(2)"
+"""What WAIT does; upstream waits as long."""
+_FULL_SCORE = 1 - 1e-9
+_INFRASTRUCTURE = (InfrastructureError, VerifierError, AssetError, EvaluatorError)
+"""What ends an episode without a score. A malformed evaluator says no more about the agent than a broken desktop."""
+
+
+@lru_cache(maxsize=64)
+def problem_of(task: Task) -> Payload:
+    """What a task carries; read once and shared by all environments of the process.
+
+    Raises:
+        TaskFormatError: the task is not of this domain, or its payload is malformed; `StepError` where it is a step of
+            its set-up, `UnsupportedStep` where nothing here can carry that out.
+    """
+    if task.domain != "osworld":
+        raise TaskFormatError(f"task {task.id} is of the domain {task.domain!r}; this environment plays osworld")
+    try:
+        problem = read_payload(task.payload)
+        check_steps([step.model_dump() for step in problem.config], "config")
+        check_steps(problem.evaluator.get("postconfig", ()), f"evaluators.{problem.current}.postconfig")
+    except TaskFormatError as error:
+        raise type(error)(f"task {task.id}: {error}") from error
+    except (OSWorldTaskError, EvaluatorError, TypeError) as error:
+        raise TaskFormatError(f"task {task.id}: {error}") from error
+    return problem
+
+
+class OSWorldEnv(gym.Env[Any, Any]):
+    """A desktop: do what an instruction says with mouse and keyboard, in the programs that people use.
+
+    ## Description
+    The agent is given an instruction, and a desktop in some state: files, open windows. It sees the screen as pixels,
+    as an accessibility tree or as a list of elements in text, and acts by mouse and keyboard. At the end an evaluator
+    looks at files, settings and programs and gives a score. Tasks, actions and evaluators are OSWorld's. The desktop is
+    a light one of Debian packages in a sandbox by default; OSWorld's virtual machine and a simulator are others.
+
+    ## Action Space
+    With ``action_space="pyautogui"`` a `Unicode`: Python code that calls ``pyautogui``, in a fenced block or bare, or
+
+    - ``WAIT``: let two seconds pass;
+    - ``DONE``: the task is done; ends the episode;
+    - ``FAIL``: the task cannot be done; ends the episode.
+
+    A word after code is done after it. Prose around a fenced block does not matter; the last block counts, and what
+    stands before ``</think>`` is not read. Code runs in the guest and nowhere else.
+
+    With ``action_space="computer_13"`` a `Computer13`: ``{"action_type": "CLICK", "parameters": {"x": 1, "y": 2}}``, or
+    a text that has one in it as JSON. Other types are MOVE_TO, MOUSE_DOWN, MOUSE_UP, RIGHT_CLICK, DOUBLE_CLICK,
+    DRAG_TO, SCROLL, TYPING, PRESS, KEY_DOWN, KEY_UP, HOTKEY and the three words.
+
+    What cannot be read as an action uses up the turn and is answered by what is wrong with it.
+
+    ## Observation Space
+    A `gymnasium.spaces.Dict` of what ``observation=`` names:
+
+    - ``screenshot``: uint8 of shape (height, width, 3);
+    - ``accessibility_tree``: XML in OSWorld's vocabulary;
+    - ``accessibility_text``: its elements in a line each: role, name, text, centre, states;
+    - ``instruction``: what is to be done;
+    - ``terminal``: the text of the terminal in the active window;
+    - ``message``: what the last action printed, or why it failed;
+    - ``text``: all that a reader of text needs: first the task and how to act, later the message; and the screen.
+
+    With ``observation="text"`` it is that text alone, as a `Unicode`.
+
+    ## Information
+    - ``task_id``: id of the task, the same on every machine.
+    - ``instruction``, ``evaluator``: what is to be done, and the name of the evaluator that decides.
+    - ``action``: ``CODE``, ``WAIT``, ``DONE`` or ``FAIL``; None where none was read.
+    - ``turn``, ``turns_left``: turns used and left.
+    - ``message``: as above.
+    - ``outcome``: None while undecided; then 1 if the score is full, or -1; "error" if desktop or evaluator failed,
+      which ends the episode truncated and counts for nothing.
+    - ``error``: then, what failed; else empty.
+
+    ## Rewards
+    0 until the end, then the evaluator's score, 0 to 1. ``FAIL`` scores 1 on an infeasible task and 0 on any other; an
+    infeasible task scores 0 with anything else.
+
+    ## Starting State
+    ``reset(options={"task": ...})`` takes a `Task` (or its JSON mapping), or the id of a task this environment knows.
+    Without it, a task is drawn by the environment's random generator. The desktop has a new home, and the task's set-up
+    has been carried out.
+
+    ## Episode End
+    Terminated by ``DONE`` and ``FAIL``. Truncated after the last turn; what the desktop is like then is scored.
+
+    ## Arguments
+    - ``max_turns``: number of turns.
+    - ``tasks``: what to draw from instead of generated tasks: a list of `Task` objects or of their JSON mappings, or a
+      `TaskPool` or the path of one, whose active tasks are played.
+    - ``split``, ``knobs``: of the generator.
+    - ``backend``: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``, or a `Desktop`, which its owner
+      ends. ``desktop``: further settings of the backend, such as ``{"url": ...}``.
+    - ``observation``: see above. ``action_space``: see above.
+    - ``relative_coordinates``: True where coordinates run from 0 to 1, a number where they run from 0 to that.
+    - ``screen``: width and height in pixels.
+    - ``settle``: a `Settle` or its fields: when to look after an action; None for at once.
+    - ``assets``: the directory of the tasks' remote files (see `Assets`).
+    - ``password``: of the guest's user, for set-up steps that need it.
+    - ``render_mode``: None or ``"rgb_array"`` (the screen).
+
+    ```python
+    import gymnasium as gym
+    import rlanything_envs
+
+    env = gym.make("RLAnything/OSWorld-v0", backend="simulator", observation="text")
+    observation, info = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step("pyautogui.press('enter')")
+    ```
+
+    ## Version History
+    - v0: initial version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 2}  # noqa: RUF012
+    domain = "osworld"
+
+    def __init__(
+        self,
+        max_turns: int = 15,
+        *,
+        tasks: Tasks | None = None,
+        split: str = "train",
+        knobs: Mapping[str, Any] | None = None,
+        backend: str | Desktop = "bwrap",
+        desktop: Mapping[str, Any] | None = None,
+        observation: Sequence[str] | str = ("screenshot", "accessibility_tree", "instruction"),
+        action_space: ActionSpace = "pyautogui",
+        relative_coordinates: bool | float = False,
+        screen: Sequence[int] = (1920, 1080),
+        settle: Settle | Mapping[str, float] | None = Settle(),  # noqa: B008 (it is frozen)
+        assets: Files | str | os.PathLike[str] | None = None,
+        password: str = "password",
+        render_mode: str | None = None,
+    ) -> None:
+        """See the class.
+
+        Raises:
+            ValueError: an argument is not one of its choices, or `tasks` is empty.
+            DesktopSettingError: there is no such desktop.
+        """
+        if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
+            raise ValueError(f"OSWorldEnv: max_turns must be a positive integer, got {max_turns!r}")
+        if action_space not in ("pyautogui", "computer_13"):
+            raise ValueError(
+                f"OSWorldEnv: action_space {action_space!r} is unknown; choose 'pyautogui' or 'computer_13'"
+            )
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"OSWorldEnv: render_mode {render_mode!r} is unknown; choose 'rgb_array' or None")
+        self.max_turns = max_turns
+        self.render_mode = render_mode
+        self.screen = _screen(screen)
+        self.scale = _scale(relative_coordinates)
+        self._dictionaries = action_space == "computer_13"
+        self.action_space = Computer13(self.screen, self.scale) if self._dictionaries else Unicode(MAX_ACTION_LENGTH)
+        self._view = View(observation, self.screen, self._dictionaries, self.scale)
+        self.observation_space = self._view.space
+        self.settle = settle if settle is None or isinstance(settle, Settle) else Settle(**settle)
+        self.files: Files = Assets(assets) if assets is None or isinstance(assets, str | os.PathLike) else assets
+        self.password = password
+        self._machine = Machine(backend, self.screen, desktop)
+        self.source = _generated(split, knobs, backend) if tasks is None else source_of(tasks)
+        self.task_id = ""
+        self._episode: _Episode | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode on ``options["task"]``, or on a task drawn by chance.
+
+        Raises:
+            UnknownTask: the id names no task.
+            TaskFormatError: the task cannot be played.
+            InfrastructureError: the desktop or its set-up failed, or a file of the task is not there.
+        """
+        super().reset(seed=seed)
+        self._episode = None
+        wanted = (options or {}).get("task")
+        task = self.source.draw(self.np_random) if wanted is None else self._find(wanted)
+        problem = problem_of(task)
+        try:
+            seen, evaluator = self._begin(problem)
+        except (InfrastructureError, AssetError) as error:
+            self._machine.replace()
+            if isinstance(error, InfrastructureError):
+                raise
+            raise InfrastructureError(f"task {task.id}: {error}") from error
+        self.task_id = task.id
+        self._episode = episode = _Episode(task.id, problem, evaluator)
+        return self._told(episode, seen, _Answer()), self._info(episode, _Answer())
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take one action.
+
+        Raises:
+            EpisodeOver: there is no running episode.
+            InvalidAction: the action is neither a text nor, with ``computer_13``, a mapping.
+            InfrastructureError: something broke down that nobody expected; the episode is void. A desktop or an
+                evaluator that merely failed gives the outcome "error" instead.
+        """
+        episode = self._episode
+        if episode is None:
+            raise EpisodeOver("OSWorldEnv: no episode is running: call reset() first")
+        if not isinstance(action, (str, Mapping) if self._dictionaries else str):
+            wanted = "a mapping or a text" if self._dictionaries else "a text"
+            raise InvalidAction(f"OSWorldEnv: an action is {wanted}, got {type(action).__name__}")
+        episode.turn += 1
+        seen: Observation | None = None
+        try:
+            answer = self._do(action)
+            seen = self._look(self.settle if answer.acted else None)
+            if answer.ends or episode.turn == self.max_turns:
+                answer.reward = self._score(episode, answer.action)
+                answer.outcome = Verdict.SUCCESS if answer.reward >= _FULL_SCORE else Verdict.FAILURE
+        except _INFRASTRUCTURE as error:
+            answer = _Answer(message=messages.FAILED, outcome="error", error=str(error) or type(error).__name__)
+            self._machine.replace()
+        except Exception as error:
+            self._episode = None
+            self._machine.replace()
+            raise InfrastructureError(f"the desktop failed on task {self.task_id}: {error!r}") from error
+        if answer.outcome is not None:
+            self._episode = None
+        terminated = answer.ends and answer.outcome != "error"
+        truncated = answer.outcome is not None and not terminated
+        observation = self._told(episode, seen, answer)
+        return observation, answer.reward, terminated, truncated, self._info(episode, answer)
+
+    def render(self) -> Pixels | None:
+        """The screen: uint8, shape (height, width, 3); black where there is none."""
+        if self.render_mode is None:
+            gym.logger.warn("OSWorldEnv.render: make the environment with render_mode='rgb_array'")
+            return None
+        try:
+            return self._machine.client.screenshot_array()
+        except InfrastructureError:
+            return self._view.black()
+
+    def close(self) -> None:
+        """End the episode and the desktop; may be called more than once."""
+        self._episode = None
+        self._machine.close()
+
+    # --- the course of an episode ---
+
+    def _begin(self, problem: Payload) -> tuple[Observation, Mapping[str, Any]]:
+        stage = Stage(self._machine.pristine(), self.files, self.screen, self.password, not self._machine.synchronous)
+        evaluator = substitute(problem.evaluator, stage.names)
+        for url in evaluator_urls(evaluator):  # better missed now than after the agent's work
+            self.files.read(url)
+        run_steps([step.model_dump() for step in problem.config], stage, "config")
+        return self._look(AFTER_SETUP if problem.config and self.settle is not None else self.settle), evaluator
+
+    def _do(self, given: Any) -> _Answer:
+        try:
+            name, action = self._read(given)
+        except Unreadable as error:
+            return _Answer(message=messages.unreadable(str(error)))
+        said = []
+        if action.code:
+            said.append(messages.ran(self._client.act(action.code)))
+        if action.word == "WAIT":
+            self._client.act(_WAIT)
+        elif action.word is not None:
+            said.append(messages.DONE if action.word == "DONE" else messages.FAIL)
+        acted, ends = bool(action.code) or action.word == "WAIT", action.word in ("DONE", "FAIL")
+        return _Answer(name, "\n".join(filter(None, said)), acted, ends)
+
+    def _read(self, given: str | Mapping[str, Any]) -> tuple[str, Action]:
+        if self._dictionaries:
+            value = read_dictionary(given) if isinstance(given, str) else given
+            return str(value.get("action_type")), action_of(value, self.screen, self.scale)
+        action = read_action(str(given))
+        if self.scale and action.code:
+            action = Action(absolute(action.code, self.screen, self.scale), action.word)
+        return action.name, action
+
+    def _score(self, episode: _Episode, last: str | None) -> float:
+        stage = Stage(self._client, self.files, self.screen, self.password, not self._machine.synchronous)
+        if self.settle is not None and stage.patient:
+            BEFORE_SCORE.wait(self._client.screenshot_array)
+        if last != "FAIL" and episode.evaluator.get("func") != "infeasible":
+            run_steps(episode.evaluator.get("postconfig") or (), stage, "postconfig", lenient=True)
+        return float(evaluate(episode.evaluator, self._client, last_action=last, files=self.files))
+
+    # --- looking ---
+
+    @property
+    def _client(self) -> Client:
+        return self._machine.client
+
+    def _look(self, settle: Settle | None) -> Observation:
+        view = self._view
+        if settle is None or self._machine.synchronous:
+            return self._client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
+        pixels = settle.wait(self._client.screenshot_array)
+        if not (view.tree or view.terminal):
+            return Observation(pixels)
+        more = self._client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
+        return Observation(pixels, more.accessibility_tree, more.terminal)
+
+    def _told(self, episode: _Episode, seen: Observation | None, answer: _Answer) -> Any:
+        left = self.max_turns - episode.turn
+        return self._view.told(seen, episode.problem.instruction, answer.message, episode.turn, left)
+
+    def _info(self, episode: _Episode, answer: _Answer) -> dict[str, Any]:
+        return {
+            "task_id": episode.task_id,
+            "instruction": episode.problem.instruction,
+            "evaluator": episode.problem.current,
+            "action": answer.action,
+            "turn": episode.turn,
+            "turns_left": self.max_turns - episode.turn,
+            "message": answer.message,
+            "outcome": answer.outcome,
+            "error": answer.error,
+        }
+
+    def _find(self, wanted: object) -> Task:
+        if isinstance(wanted, Task):
+            return wanted
+        if isinstance(wanted, Mapping):
+            return Task.from_dict(wanted)
+        if isinstance(wanted, str) and _TASK_ID.match(wanted):
+            return self.source.find(wanted)
+        raise UnknownTask(
+            f"options['task'] is {wanted!r:.200}: neither a Task or its JSON mapping, nor a task id "
+            "(osworld- and 16 hex digits)"
+        )
+
+
+@dataclass(slots=True)
+class _Episode:
+    """A task while it is played."""
+
+    task_id: str
+    problem: Payload
+    evaluator: Mapping[str, Any]
+    turn: int = 0
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What came of an action."""
+
+    action: str | None = None
+    message: str = ""
+    acted: bool = False
+    ends: bool = False
+    reward: float = 0.0
+    outcome: Verdict | Literal["error"] | None = None
+    error: str = ""
+
+
+def _generated(split: str, knobs: Mapping[str, Any] | None, backend: str | Desktop) -> GeneratedTasks:
+    if split not in SPLITS:
+        raise ValueError(f"OSWorldEnv: split {split!r} is unknown; choose from {', '.join(SPLITS)}")
+    name = backend if isinstance(backend, str) else backend.name
+    chosen = {"simulated": name == "simulator", **(knobs or {})}
+    make_knobs(**chosen)  # fail now and not at the first reset
+    return GeneratedTasks(OSWorldDomain(), split, chosen)
+
+
+def _screen(screen: Sequence[int]) -> tuple[int, int]:
+    sides = tuple(screen)
+    if len(sides) != 2 or not all(isinstance(side, int) and 320 <= side <= 8192 for side in sides):
+        raise ValueError(f"OSWorldEnv: a screen has a width and a height of 320 to 8192 pixels, not {screen!r}")
+    return sides[0], sides[1]
+
+
+def _scale(relative: bool | float) -> float:
+    if isinstance(relative, bool):
+        return float(relative)
+    if not isinstance(relative, int | float) or not 0 < relative < float("inf"):
+        raise ValueError(f"OSWorldEnv: relative_coordinates is true, false or a positive number, got {relative!r}")
+    return float(relative)

@@ -1,0 +1,94 @@
+"""The desktop of one environment: made when it is needed, put back between episodes, replaced when it is broken."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_envs.osworld.desktop import BACKENDS, Client, Desktop, DesktopSettingError, make_desktop
+
+__all__ = ["Machine"]
+
+_SIZED_ELSEWHERE = ("http", "vm")
+"""Backends whose screen has the size it has."""
+_ATTACHED = "http"
+
+
+class Machine:
+    """One desktop and its state.
+
+    Args:
+        backend: a backend's name, or a desktop; a given one is started and put back here, and ended by its owner.
+        screen: width and height in pixels that the desktop must have.
+        settings: further settings of the backend.
+
+    Raises:
+        DesktopSettingError: there is no such backend, or a desktop was given with settings.
+    """
+
+    def __init__(self, backend: str | Desktop, screen: tuple[int, int], settings: Mapping[str, Any] | None) -> None:
+        if isinstance(backend, str) and backend not in BACKENDS:
+            raise DesktopSettingError(f"no desktop is called {backend!r}; there are {', '.join(BACKENDS)}")
+        if not isinstance(backend, str) and settings:
+            raise DesktopSettingError("settings are for a backend by its name; this desktop has been made already")
+        self._backend, self._settings, self.screen = backend, dict(settings or {}), screen
+        self._desktop: Desktop | None = None if isinstance(backend, str) else backend
+        self._running = False
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether the screen changes only while something is asked of the desktop, so that waiting is no use."""
+        return bool(getattr(self._desktop, "synchronous", False))
+
+    @property
+    def client(self) -> Client:
+        """The way to the running desktop; `DesktopError` where it is not running."""
+        return self._made().client
+
+    def pristine(self) -> Client:
+        """The desktop with a new home and no application.
+
+        Raises:
+            DesktopError: it cannot be had.
+            DesktopSettingError: its screen has another size, or it has no such settings.
+        """
+        desktop = self._made()
+        if not self._running:
+            desktop.start()
+            self._running = True
+            if not self._ours or self._backend == _ATTACHED:
+                desktop.reset()
+        else:
+            desktop.reset()
+        found = desktop.client.screen_size()
+        if found != self.screen:
+            raise DesktopSettingError(f"the screen has {found[0]} by {found[1]} pixels; give screen={found!r}")
+        return desktop.client
+
+    def replace(self) -> None:
+        """End a desktop that is out of order, so that the next one is a new one."""
+        with contextlib.suppress(Exception):  # it is broken, and what is left of it ends with this process
+            self.close()
+        self._running = False
+
+    def close(self) -> None:
+        """End the desktop if it was made here; may be called twice."""
+        if self._ours and self._desktop is not None:
+            desktop, self._desktop, self._running = self._desktop, None, False
+            desktop.close()
+
+    @property
+    def _ours(self) -> bool:
+        return isinstance(self._backend, str)
+
+    def _made(self) -> Desktop:
+        if self._desktop is None:
+            assert isinstance(self._backend, str)  # a desktop that was given stays
+            screen = None if self._backend in _SIZED_ELSEWHERE else self.screen
+            self._desktop = make_desktop(self._backend, screen=screen, **self._settings)
+        return self._desktop
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process makes a desktop of its own."""
+        return {**self.__dict__, "_running": False, "_desktop": None if self._ours else self._desktop}

@@ -1,0 +1,97 @@
+"""What the environment tells a reader of text: the task, how to act, what came of it, and what is on the screen."""
+
+from __future__ import annotations
+
+from rlanything_envs.osworld.desktop.observation import GuestOutput
+
+__all__ = ["DONE", "FAIL", "FAILED", "MAX_MESSAGE_LENGTH", "MAX_TEXT_LENGTH", "later", "opening", "ran", "unreadable"]
+
+MAX_MESSAGE_LENGTH = 2_000
+"""In code points."""
+MAX_TEXT_LENGTH = 32_768
+"""In code points; instructions have at most 10,000, the screen is shortened to 12,000."""
+
+_OUTPUT_LENGTH = 600
+
+FAILED = "The desktop failed: this is not the agent's fault, and the task counts for nothing."
+DONE = "DONE: the task is over."
+FAIL = "FAIL: the task is over; it was called infeasible."
+
+_PYAUTOGUI = """\
+Send one action a message: Python code in a fenced block that calls pyautogui, or a word.
+- pyautogui has click, doubleClick, rightClick, moveTo, dragTo, scroll, write, press, hotkey and others.
+- WAIT: let some time pass.
+- DONE: the task is done.
+- FAIL: the task cannot be done.
+{coordinates}
+For example:
+```python
+pyautogui.click({x}, {y})
+```"""
+
+_COMPUTER_13 = """\
+Send one action a message, a JSON object: {{"action_type": "CLICK", "parameters": {{"x": {x}, "y": {y}}}}}
+- MOVE_TO, CLICK, RIGHT_CLICK, DOUBLE_CLICK, DRAG_TO: x, y; CLICK also button and num_clicks.
+- MOUSE_DOWN, MOUSE_UP: button. SCROLL: dx, dy. TYPING: text. PRESS, KEY_DOWN, KEY_UP: key. HOTKEY: keys.
+- WAIT: let some time pass. DONE: the task is done. FAIL: the task cannot be done.
+{coordinates}"""
+
+
+def opening(
+    instruction: str, seen: str, turns: int, *, dictionaries: bool, screen: tuple[int, int], scale: float
+) -> str:
+    """The first message: the task, how to act, and the screen.
+
+    Args:
+        instruction: what the agent is to do.
+        seen: the elements on the screen, a line each.
+        turns: how many actions there are.
+        dictionaries: whether actions are those of ``computer_13``.
+        screen: width and height in pixels.
+        scale: what stands for the whole width or height in coordinates; 0 for pixels.
+    """
+    width, height = screen
+    if scale:
+        x, y = f"{scale / 4:g}", f"{scale / 2:g}"
+        coordinates = f"x and y run from 0 to {scale:g}, from the left and the upper edge of the screen."
+    else:
+        x, y = str(width // 4), str(height // 2)
+        coordinates = f"x and y are pixels from the left and the upper edge; the screen has {width} by {height}."
+    manual = (_COMPUTER_13 if dictionaries else _PYAUTOGUI).format(coordinates=coordinates, x=x, y=y)
+    return f"Task: {instruction}\n\n{manual}\n\n{_screen(seen)}\n{_turns_left(turns)}"
+
+
+def later(message: str, seen: str, turns: int) -> str:
+    """A later message: what came of the action, and the screen."""
+    return "\n".join([*([message] if message else []), _screen(seen), _turns_left(turns)])
+
+
+def unreadable(reason: str) -> str:
+    """The answer to what is no action."""
+    return _shorten(f"No action was taken: {reason}.", MAX_MESSAGE_LENGTH)
+
+
+def ran(done: GuestOutput) -> str:
+    """What there is to say about code that was run; nothing where it went well and printed nothing."""
+    lines = []
+    said = done.error.strip()
+    if done.returncode != 0:
+        last = said.splitlines()[-1:] or ["no message"]
+        lines.append(f"The action failed with exit status {done.returncode}: {_shorten(last[0], _OUTPUT_LENGTH)}")
+    elif said:
+        lines.append(f"The action warned: {_shorten(said, _OUTPUT_LENGTH)}")
+    if printed := done.output.strip():
+        lines.append(f"The action printed: {_shorten(printed, _OUTPUT_LENGTH)}")
+    return "\n".join(lines)
+
+
+def _screen(seen: str) -> str:
+    return f"Screen:\n{seen or '(nothing that can be read)'}"
+
+
+def _turns_left(turns: int) -> str:
+    return "No turns left." if turns == 0 else f"Turns left: {turns}."
+
+
+def _shorten(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,0 +1,87 @@
+"""Waiting until the screen has come to rest, instead of a fixed time.
+
+A blinking caret never rests, so a few changed pixels count as none; and a film never rests either, so there is a limit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlanything_envs.osworld.desktop.observation import Pixels
+
+__all__ = ["AFTER_SETUP", "BEFORE_SCORE", "Settle", "changed"]
+
+
+def changed(before: Pixels, after: Pixels) -> float:
+    """The share of colour values that differ between two pictures, 0 to 1; 1 where their sizes differ.
+
+    Args:
+        before, after: uint8, shape (height, width, 3).
+    """
+    if before.shape != after.shape:
+        return 1.0
+    return float(np.count_nonzero(before != after)) / max(1, before.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """When a screen counts as settled.
+
+    Attributes:
+        tolerance: share of colour values that may differ. A caret has some 0.002 % of a screen of 1920 by 1080.
+        quiet: seconds in which no more than that may change.
+        every: seconds between two looks.
+        cap: seconds after which the screen is taken as it is.
+
+    Raises:
+        ValueError: a number is negative, or the tolerance more than 1.
+    """
+
+    tolerance: float = 0.0005
+    quiet: float = 0.06
+    every: float = 0.03
+    cap: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("tolerance", "quiet", "every", "cap"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+                raise ValueError(f"Settle: {name} must be a number that is not negative, got {value!r}")
+        if self.tolerance > 1:
+            raise ValueError(f"Settle: tolerance is a share of the screen, at most 1, got {self.tolerance!r}")
+
+    def wait(
+        self,
+        look: Callable[[], Pixels],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Pixels:
+        """Look until the screen has settled or the cap is reached.
+
+        Each look is compared with the first one of the quiet time, so that slow changes add up.
+
+        Returns:
+            The last look.
+        """
+        begin = since = clock()
+        kept = last = look()
+        while True:
+            now = clock()
+            if now - since >= self.quiet or now - begin >= self.cap:
+                return last
+            sleep(self.every)
+            last = look()
+            if changed(kept, last) > self.tolerance:
+                kept, since = last, clock()
+
+
+AFTER_SETUP = Settle(quiet=1.0, every=0.1, cap=15.0)
+"""After programs were started: their windows stay empty for a while before they are drawn."""
+
+BEFORE_SCORE = Settle(quiet=0.5, every=0.1, cap=5.0)
+"""Before a score: a button stays pressed for a quarter of a second before its dialog does what it says."""

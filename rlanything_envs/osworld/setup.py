@@ -1,0 +1,275 @@
+"""The steps that put a desktop into a task's initial state, and those before its evaluation, in OSWorld's form.
+
+Each step is ``{"type": ..., "parameters": {...}}``. `check_steps` says at load time what is wrong with a list of them;
+`run_steps` carries them out. Steps run in the guest; files come from the task itself or the asset directory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rlanything_envs.osworld import browser, parameters
+from rlanything_envs.osworld.desktop.errors import GuestRefusal
+from rlanything_envs.osworld.desktop.observation import GuestOutput
+from rlanything_envs.osworld.desktop.protocol import Client
+from rlanything_task_pools import TaskFormatError
+from rlanything_task_pools.osworld import OSWorldTaskError, file_of
+
+__all__ = ["Files", "Stage", "StepError", "UnsupportedStep", "check_steps", "run_steps", "substitute"]
+
+_LONGEST_SLEEP = 60.0
+_WINDOW_SECONDS = 30.0
+_UNTIL_SECONDS = 60.0
+
+_WINDOWED = frozenset(
+    {"chromium", "chromium-browser", "code", "evince", "gedit", "gimp", "gnome-terminal", "google-chrome"}
+    | {"google-chrome-stable", "libreoffice", "localc", "loimpress", "lowriter", "lxterminal", "mousepad", "nautilus"}
+    | {"soffice", "thunar", "thunderbird", "vlc", "x-terminal-emulator"}
+)
+"""Programs whose window is waited for after they were launched; others, such as ``socat``, have none."""
+
+
+class StepError(TaskFormatError):
+    """A step of a task cannot be carried out as it is written; the message names its place."""
+
+
+class UnsupportedStep(StepError):
+    """A step needs something that no desktop here has."""
+
+
+class Files(Protocol):
+    """Where the files of tasks are."""
+
+    def read(self, url: str) -> bytes:
+        """The content of a file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What steps work on.
+
+    Attributes:
+        client: the desktop.
+        files: where files are read that a step names by URL.
+        screen: width and height in pixels.
+        password: of the guest's user.
+        patient: whether time passes on the desktop by itself, so that waiting makes sense.
+    """
+
+    client: Client
+    files: Files
+    screen: tuple[int, int]
+    password: str = "password"
+    patient: bool = True
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What may stand in braces in texts of a step, and what it stands for."""
+        width, height = self.screen
+        return {
+            "{CLIENT_PASSWORD}": self.password,
+            "{SCREEN_WIDTH}": str(width),
+            "{SCREEN_HEIGHT}": str(height),
+            "{SCREEN_WIDTH_HALF}": str(width // 2),
+            "{SCREEN_HEIGHT_HALF}": str(height // 2),
+        }
+
+
+def substitute(value: Any, names: Mapping[str, str]) -> Any:
+    """A JSON value with names in braces replaced in all its texts; lists and mappings are new and plain."""
+    if isinstance(value, str):
+        for name, text in names.items():
+            value = value.replace(name, text)
+        return value
+    if isinstance(value, Mapping):
+        return {key: substitute(item, names) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [substitute(item, names) for item in value]
+    return value
+
+
+# --- what the steps do ---
+
+
+def _download(stage: Stage, files: list[tuple[str, str]]) -> None:
+    for url, path in files:
+        stage.client.upload(path, stage.files.read(url))
+
+
+def _launch(stage: Stage, command: list[str] | str, shell: bool = False) -> None:
+    words = command if isinstance(command, list) else command.split()
+    waits = stage.patient and not shell and bool(words) and words[0].rpartition("/")[2] in _WINDOWED
+    before = _windows(stage.client) if waits else frozenset()
+    stage.client.launch(command, shell)
+    end = time.monotonic() + _WINDOW_SECONDS
+    while waits and time.monotonic() < end and not _windows(stage.client) - before:
+        time.sleep(0.1)
+
+
+def _windows(client: Client) -> frozenset[str]:
+    lines = client.execute(["wmctrl", "-l"]).output.splitlines()
+    return frozenset(line.split(None, 1)[0] for line in lines if line.strip())
+
+
+def _execute(
+    stage: Stage,
+    command: list[str] | str,
+    shell: bool = False,
+    stdout: str = "",
+    stderr: str = "",
+    until: Mapping[str, Any] | None = None,
+) -> None:
+    end = time.monotonic() + _UNTIL_SECONDS
+    while True:
+        done = stage.client.execute(command, shell=shell, setup=True)
+        if not until or _reached(until, done) or not stage.patient or time.monotonic() > end:
+            return
+        time.sleep(0.3)
+
+
+def _reached(until: Mapping[str, Any], done: GuestOutput) -> bool:
+    said = {"returncode": done.returncode, "stdout": done.output, "stderr": done.error}
+    return any(said[name] == wanted for name, wanted in until.items())
+
+
+def _sleep(stage: Stage, seconds: float) -> None:
+    if stage.patient:
+        time.sleep(min(seconds, _LONGEST_SLEEP))
+
+
+def _write_file(stage: Stage, path: str, **content: str) -> None:
+    stage.client.upload(*file_of({"path": path, **content}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A type of step: what it does, and what its parameters may be."""
+
+    run: Callable[..., None]
+    required: Mapping[str, Callable[[Any], Any]]
+    optional: Mapping[str, Callable[[Any], Any]]
+
+
+_SHELL = {"shell": parameters.truth}
+_EXECUTE = _Step(
+    _execute,
+    {"command": parameters.command},
+    {**_SHELL, "stdout": parameters.any_text, "stderr": parameters.any_text, "until": parameters.until},
+)
+_WINDOW = {"strict": parameters.truth, "by_class": parameters.truth}
+
+_STEPS: Mapping[str, _Step] = {
+    "activate_window": _Step(
+        lambda stage, window_name, **how: stage.client.activate_window(window_name, **how),
+        {"window_name": parameters.text},
+        _WINDOW,
+    ),
+    "change_wallpaper": _Step(lambda stage, path: stage.client.change_wallpaper(path), {"path": parameters.text}, {}),
+    "chrome_close_tabs": _Step(
+        lambda stage, urls_to_close: browser.close_tabs(stage.client, urls_to_close),
+        {"urls_to_close": parameters.texts},
+        {},
+    ),
+    "chrome_open_tabs": _Step(
+        lambda stage, urls_to_open: browser.open_tabs(stage.client, urls_to_open),
+        {"urls_to_open": parameters.texts},
+        {},
+    ),
+    "close_window": _Step(
+        lambda stage, window_name, **how: stage.client.close_window(window_name, **how),
+        {"window_name": parameters.text},
+        _WINDOW,
+    ),
+    "command": _EXECUTE,
+    "download": _Step(_download, {"files": parameters.downloads}, {}),
+    "execute": _EXECUTE,
+    "launch": _Step(_launch, {"command": parameters.command}, _SHELL),
+    "open": _Step(lambda stage, path: stage.client.open_file(path), {"path": parameters.text}, {}),
+    "sleep": _Step(_sleep, {"seconds": parameters.seconds}, {}),
+    "update_browse_history": _Step(
+        lambda stage, history: browser.add_history(stage.client, history), {"history": parameters.visits}, {}
+    ),
+    "upload_file": _Step(_download, {"files": parameters.uploads}, {}),
+    "write_file": _Step(
+        _write_file, {"path": parameters.text}, {"text": parameters.any_text, "base64": parameters.any_text}
+    ),
+}
+
+_ACCOUNTS = {
+    "googledrive": "a Google Drive account",
+    "login": "an account on a web site",
+}
+"""Steps of 16 published tasks that nothing here can carry out, and what they need."""
+
+
+def check_steps(steps: Iterable[Mapping[str, Any]], place: str) -> None:
+    """Say what is wrong with steps before anybody plays their task.
+
+    Args:
+        steps: ``{"type": ..., "parameters": {...}}`` each.
+        place: where they are in the task, for messages.
+
+    Raises:
+        UnsupportedStep: a step needs something that is not there; the message names it.
+        StepError: a step is unknown, or its parameters are.
+    """
+    for number, step in enumerate(steps):
+        _read(step, f"{place}[{number}]", {})
+
+
+def run_steps(steps: Iterable[Mapping[str, Any]], stage: Stage, place: str, *, lenient: bool = False) -> None:
+    """Carry out steps in their order.
+
+    Args:
+        steps: as `check_steps` accepts them.
+        stage: what they work on.
+        place: where they are in the task, for messages.
+        lenient: go on after a step that the guest refuses, as before an evaluation: the file that is to be opened may
+            be the one the agent has deleted.
+
+    Raises:
+        StepError: as `check_steps`.
+        DesktopError: the desktop is out of order, or, unless `lenient`, refuses a step.
+        Exception: whatever reading a file raises passes through.
+    """
+    for number, step in enumerate(steps):
+        where = f"{place}[{number}]"
+        kind, values = _read(step, where, stage.names)
+        try:
+            kind.run(stage, **values)
+        except GuestRefusal as refusal:
+            if not lenient:
+                raise GuestRefusal(f"{where} ({step['type']}): {refusal}") from refusal
+
+
+def _read(step: Mapping[str, Any], place: str, names: Mapping[str, str]) -> tuple[_Step, dict[str, Any]]:
+    if not isinstance(step, Mapping) or not isinstance(step.get("parameters", {}), Mapping):
+        raise StepError(f'{place}: a step is {{"type": ..., "parameters": {{...}}}}, not {step!r:.80}')
+    name = step.get("type")
+    if isinstance(name, str) and name in _ACCOUNTS:
+        raise UnsupportedStep(f"{place}: the step {name!r} needs {_ACCOUNTS[name]}; leave this task out")
+    if not isinstance(name, str) or name not in _STEPS:
+        raise StepError(f"{place}: the step {name!r:.80} is unknown; there are {', '.join(_STEPS)}")
+    own = name == "write_file"  # its content is meant as it is
+    kind, given = _STEPS[name], substitute(step.get("parameters", {}), {} if own else names)
+    known = {**kind.required, **kind.optional}
+    if missing := [key for key in kind.required if key not in given]:
+        raise StepError(f"{place}: {name} needs the parameter {missing[0]!r}")
+    if unknown := [key for key in given if key not in known]:
+        raise StepError(f"{place}: {name} has no parameter {unknown[0]!r:.80}; it has {', '.join(known)}")
+    values = {}
+    for key, value in given.items():
+        try:
+            values[key] = known[key](value)
+        except ValueError as error:
+            raise StepError(f"{place}: {name}: {key} {error}, not {value!r:.80}") from None
+    if own:
+        try:
+            file_of(values)
+        except OSWorldTaskError as error:
+            raise StepError(f"{place}: {error}") from None
+    return kind, values

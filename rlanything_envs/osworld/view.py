@@ -1,0 +1,107 @@
+"""What of a desktop an agent sees, and the space of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rlanything_envs.osworld import messages
+from rlanything_envs.osworld.accessibility import linearise
+from rlanything_envs.osworld.desktop.observation import Observation, Pixels
+from rlanything_envs.spaces import Unicode
+
+__all__ = ["OBSERVATIONS", "View"]
+
+OBSERVATIONS: Mapping[str, int] = {
+    "screenshot": 0,
+    "accessibility_tree": 16_000_000,
+    "accessibility_text": messages.MAX_TEXT_LENGTH,
+    "instruction": 16_384,
+    "terminal": 200_000,
+    "message": messages.MAX_MESSAGE_LENGTH,
+    "text": messages.MAX_TEXT_LENGTH,
+}
+"""What can be observed, and how many characters a text has at most."""
+
+
+class View:
+    """A choice of observations.
+
+    Args:
+        names: some of `OBSERVATIONS`, or the word ``"text"`` for that text alone.
+        screen: width and height in pixels.
+        dictionaries: whether actions are those of ``computer_13``.
+        scale: what stands for the whole width or height in coordinates; 0 for pixels.
+
+    Raises:
+        ValueError: a name is unknown or there twice, or there is none.
+    """
+
+    def __init__(self, names: Sequence[str] | str, screen: tuple[int, int], dictionaries: bool, scale: float) -> None:
+        self._alone = names == "text"
+        if isinstance(names, str) and not self._alone:
+            raise ValueError(f"OSWorldEnv: observation is 'text' or a list of names, got {names!r}")
+        self.names = ("text",) if isinstance(names, str) else tuple(names)
+        if unknown := [name for name in self.names if name not in OBSERVATIONS]:
+            known = ", ".join(OBSERVATIONS)
+            raise ValueError(f"OSWorldEnv: observation {unknown[0]!r} is unknown; choose from {known}")
+        if not self.names or len(set(self.names)) != len(self.names):
+            raise ValueError(f"OSWorldEnv: observation must name something, and nothing twice, got {names!r}")
+        self._screen, self._dictionaries, self._scale = screen, dictionaries, scale
+        chosen = set(self.names)
+        self.picture = "screenshot" in chosen
+        self.terminal = "terminal" in chosen
+        self._lines = bool(chosen & {"accessibility_text", "text"})
+        self.tree = self._lines or "accessibility_tree" in chosen
+
+    @property
+    def space(self) -> gym.Space[Any]:
+        """The space of the observations."""
+        if self._alone:
+            return Unicode(OBSERVATIONS["text"])
+        width, height = self._screen
+        picture = gym.spaces.Box(0, 255, (height, width, 3), np.uint8)
+        return gym.spaces.Dict(
+            {name: picture if name == "screenshot" else Unicode(OBSERVATIONS[name]) for name in self.names}
+        )
+
+    def told(self, seen: Observation | None, instruction: str, message: str, turn: int, left: int) -> Any:
+        """The observation that the agent gets.
+
+        Args:
+            seen: the desktop; None where it is out of order.
+            instruction: what is to be done.
+            message: what came of the last action.
+            turn: how many turns have been used.
+            left: how many there still are.
+        """
+        tree = (seen and seen.accessibility_tree) or ""
+        texts = {
+            "accessibility_tree": tree[: OBSERVATIONS["accessibility_tree"]],
+            "accessibility_text": linearise(tree) if self._lines else "",
+            "instruction": instruction,
+            "terminal": ((seen and seen.terminal) or "")[-OBSERVATIONS["terminal"] :],
+            "message": message,
+        }
+        if "text" in self.names:
+            texts["text"] = self._text(texts["accessibility_text"], instruction, message, turn, left)
+        if self._alone:
+            return texts["text"]
+        return {name: self._pixels(seen) if name == "screenshot" else texts[name] for name in self.names}
+
+    def _text(self, lines: str, instruction: str, message: str, turn: int, left: int) -> str:
+        if turn:
+            return messages.later(message, lines, left)
+        return messages.opening(
+            instruction, lines, left, dictionaries=self._dictionaries, screen=self._screen, scale=self._scale
+        )
+
+    def _pixels(self, seen: Observation | None) -> Pixels:
+        return self.black() if seen is None or seen.screenshot is None else seen.screenshot
+
+    def black(self) -> Pixels:
+        """The screen of a desktop that is not there."""
+        return np.zeros((self._screen[1], self._screen[0], 3), np.uint8)

@@ -1,0 +1,266 @@
+"""The desktop environment on a real desktop: what the simulated one cannot show."""
+
+import base64
+import io
+import json
+import sqlite3
+import warnings
+
+import gymnasium as gym
+import openpyxl
+import pytest
+from gymnasium.utils.env_checker import check_env
+from osworld_tasks import PATH, SOLUTION, make
+
+from rlanything_envs.osworld.setup import Stage, run_steps
+
+ID = "RLAnything/OSWorld-v0"
+SHEET = "/home/user/Desktop/a.xlsx"
+SMALL = {"backend": "bwrap", "screen": [800, 600]}
+
+
+@pytest.fixture
+def made(bwrap_desktop):
+    """Makes an environment on the desktop that all tests share."""
+
+    def make_env(**arguments):
+        settings = {"tasks": [make()], "backend": bwrap_desktop, "observation": "text", "max_turns": 8}
+        return gym.make(ID, **{**settings, **arguments})
+
+    return make_env
+
+
+@pytest.fixture
+def stage(desktop, tmp_path):
+    return Stage(desktop.client, None, (1920, 1080))
+
+
+def play(env, actions):
+    for action in actions:
+        result = env.step(action)
+    return result
+
+
+def workbook(*rows):
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    book.save(file)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def test_an_episode(made):
+    env = made(observation=["screenshot", "text", "terminal"], render_mode="rgb_array")
+    observation, _ = env.reset(seed=0)
+    assert 'text="hello"' in observation["text"]
+    assert observation["screenshot"].shape == (1080, 1920, 3)
+    after, *_ = env.step(SOLUTION[0])
+    after, *_ = env.step(SOLUTION[1])
+    assert 'text="hello you"' in after["text"]
+    assert (after["screenshot"] != observation["screenshot"]).any()
+    assert env.render().shape == (1080, 1920, 3)
+    assert play(env, [SOLUTION[2], "DONE"])[1] == 1.0
+
+
+def test_a_sheet_is_there_when_the_episode_begins_and_saved_before_it_is_scored(made):
+    """As published tasks have it: the evaluation saves the document by keyboard, in whatever window is on top."""
+    config = [
+        {"type": "write_file", "parameters": {"path": SHEET, "base64": workbook(["item", "qty"], ["pear", 5])}},
+        {"type": "open", "parameters": {"path": SHEET}},
+    ]
+    save = ["python", "-c", "import pyautogui; import time; pyautogui.hotkey('ctrl', 's'); time.sleep(0.5)"]
+    evaluator = {
+        "func": "compare_table",
+        "result": {"type": "vm_file", "path": SHEET, "dest": "a.xlsx"},
+        "options": {
+            "rules": [
+                {
+                    "type": "check_cell",
+                    "sheet_idx": 0,
+                    "coordinate": "B3",
+                    "props": {"value": {"method": "eq", "ref": 7}},
+                }
+            ]
+        },
+        "postconfig": [
+            {"type": "activate_window", "parameters": {"window_name": "a.xlsx - LibreOffice Calc", "strict": True}},
+            {"type": "sleep", "parameters": {"seconds": 0.5}},
+            {"type": "execute", "parameters": {"command": save}},
+            {"type": "sleep", "parameters": {"seconds": 0.5}},
+        ],
+    }
+    env = made(tasks=[make(evaluator, config)])
+    observation, _ = env.reset()
+    assert 'table-cell "A2" text="pear"' in observation
+    keys = "pyautogui.hotkey('ctrl', 'home'); pyautogui.press('down', presses=2); pyautogui.write('plum\\t7\\n')"
+    observation, *_ = env.step(keys)
+    assert 'table-cell "B3" text="7"' in observation
+    assert env.step("DONE")[1] == 1.0
+
+
+def test_a_published_task(made):
+    """OSWorld's os/e0df059f, with its password and its screen in braces."""
+    config = [
+        {
+            "type": "execute",
+            "parameters": {
+                "command": "echo {CLIENT_PASSWORD} | sudo -S mkdir ~/Desktop/todo_list_Jan_1",
+                "shell": True,
+            },
+        },
+        {
+            "type": "execute",
+            "parameters": {
+                "command": [
+                    "python",
+                    "-c",
+                    "import pyautogui; import time; pyautogui.click({SCREEN_WIDTH_HALF}, {SCREEN_HEIGHT_HALF});",
+                ]
+            },
+        },
+    ]
+    command = "[ -d ~/Desktop/todo_list_Jan_2 ] && echo 'Directory exists.' || echo 'Directory does not exist.'"
+    evaluator = {
+        "func": "exact_match",
+        "result": {"type": "vm_command_line", "command": command, "shell": True},
+        "expected": {"type": "rule", "rules": {"expected": "Directory exists.\n"}},
+    }
+    env = made(tasks=[make(evaluator, config)])
+    env.reset()
+    assert env.unwrapped._machine.client.cursor_position() == (960, 540)
+    assert env.step("DONE")[1] == 0.0
+    env.reset()
+    env.step("pyautogui.hotkey('ctrl', 'alt', 't'); time.sleep(2)")
+    env.step("pyautogui.write('mv ~/Desktop/todo_list_Jan_1 ~/Desktop/todo_list_Jan_2\\n'); time.sleep(0.5)")
+    assert env.step("DONE")[1] == 1.0
+
+
+# --- what an agent can do to its desktop ---
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        f"os.chmod({PATH!r}, 0)",
+        "os.chmod('/home/user/Desktop', 0)",
+        f"os.truncate({PATH!r}, 1 << 34)",
+        f"os.remove({PATH!r}); os.mkfifo({PATH!r})",
+        f"os.remove({PATH!r}); os.mkdir({PATH!r})",
+        f"os.remove({PATH!r}); os.symlink('/dev/zero', {PATH!r})",
+        f"os.remove({PATH!r}); os.symlink({PATH!r}, {PATH!r})",
+    ],
+    ids=["unreadable", "unreadable folder", "16 GB", "pipe", "folder", "endless", "loop"],
+)
+def test_a_result_that_cannot_be_read_is_a_failure_of_the_agent(deed, made):
+    env = made(tasks=[make(config=[make().payload["config"][0]])])
+    env.reset()
+    _, reward, terminated, _, info = play(env, [f"import os\n{deed}", "DONE"])
+    assert (reward, terminated, info["outcome"], info["error"]) == (0.0, True, -1, "")
+
+
+def test_a_desktop_that_is_gone_is_no_reward_and_no_loss():
+    env = gym.make(ID, tasks=[make()], observation=["screenshot", "text"], **SMALL)
+    try:
+        env.reset()
+        observation, reward, terminated, truncated, info = env.step("import os, time\nos.kill(2, 9)\ntime.sleep(60)")
+        assert (reward, terminated, truncated, info["outcome"]) == (0.0, False, True, "error")
+        assert info["error"]
+        assert env.observation_space.contains(observation)
+        env.reset()
+        assert play(env, [*SOLUTION, "DONE"])[1] == 1.0
+    finally:
+        env.close()
+
+
+# --- Gymnasium ---
+
+
+def test_gymnasium_has_no_objection(bwrap_desktop):
+    env = gym.make(ID, tasks=[json.loads(make(config=[]).to_json())], render_mode="rgb_array", **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    env.close()
+
+
+def test_gymnasiums_own_recorder(made, tmp_path):
+    pytest.importorskip("moviepy", reason="needs the extra: video")
+    env = gym.wrappers.RecordVideo(made(render_mode="rgb_array"), str(tmp_path / "videos"))
+    env.reset()
+    play(env, [*SOLUTION, "DONE"])
+    env.recording and env.stop_recording()
+    assert [file.suffix for file in (tmp_path / "videos").iterdir()] == [".mp4"]
+
+
+def test_parallel_desktops(bwrap_desktop):
+    """Each environment in a process of its own, with a desktop of its own."""
+    make_one = [lambda: gym.make(ID, tasks=[make()], observation=["screenshot", "text"], **SMALL) for _ in range(2)]
+    envs = gym.vector.AsyncVectorEnv(make_one, shared_memory=False, context="fork")
+    try:
+        observations, _ = envs.reset(seed=0)
+        assert observations["screenshot"].shape == (2, 600, 800, 3)
+        for action in SOLUTION:
+            envs.step((action, "pyautogui.write('x')"))
+        _, rewards, terminated, _, _ = envs.step(("DONE", "DONE"))
+        assert rewards.tolist() == [1.0, 0.0]
+        assert terminated.all()
+    finally:
+        envs.close()
+
+
+# --- set-up steps that need real programs ---
+
+
+def test_a_launched_program_is_waited_for(stage):
+    run_steps([{"type": "launch", "parameters": {"command": "mousepad"}}], stage, "config")
+    assert "Mousepad" in stage.client.execute(["wmctrl", "-l"]).output
+
+
+def test_commands_until_they_come_to_something(stage):
+    command = "echo x >> ~/n; test $(wc -l < ~/n) -ge 3"
+    until = {"command": command, "shell": True, "until": {"returncode": 0}}
+    run_steps([{"type": "execute", "parameters": until}], stage, "config")
+    assert stage.client.read_file("~/n") == b"x\nx\nx\n"
+
+
+@pytest.mark.slow
+def test_tabs_of_the_browser(stage):
+    pages = []
+    for name in ("one", "two"):
+        path = f"/home/user/{name}.html"
+        stage.client.upload(path, f"<title>{name}</title>".encode())
+        pages.append(f"file://{path}")
+    launch = {"command": ["google-chrome", "--remote-debugging-port=1337", "about:blank"]}
+    steps = [
+        {"type": "launch", "parameters": launch},
+        {"type": "chrome_open_tabs", "parameters": {"urls_to_open": pages}},
+    ]
+    run_steps(steps, stage, "config")
+    listing = "curl -s localhost:1337/json/list || python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:1337/json/list').read().decode())\""
+
+    def tabs():
+        return [
+            tab["url"] for tab in json.loads(stage.client.execute(listing, shell=True).output) if tab["type"] == "page"
+        ]
+
+    assert sorted(tabs()) == sorted(pages)
+    run_steps([{"type": "chrome_close_tabs", "parameters": {"urls_to_close": pages[:1]}}], stage, "config")
+    assert tabs() == pages[1:]
+
+
+@pytest.mark.slow
+def test_history_of_the_browser(stage, tmp_path):
+    visit = {"url": "https://example.org/", "title": "Example é", "visit_time_from_now_in_seconds": 3600}
+    run_steps([{"type": "update_browse_history", "parameters": {"history": [visit]}}], stage, "config")
+    run_steps([{"type": "launch", "parameters": {"command": ["google-chrome"]}}], stage, "config")
+    stage.client.execute(["sleep", "3"])
+    stage.client.act("pyautogui.hotkey('ctrl', 'h')")
+    for _ in range(40):
+        if "Example é" in stage.client.accessibility_tree():
+            break
+        stage.client.execute(["sleep", "0.5"])
+    assert "Example é" in stage.client.accessibility_tree()
+    file = tmp_path / "History"
+    file.write_bytes(stage.client.read_file("~/.config/google-chrome/Default/History"))
+    rows = sqlite3.connect(file).execute("SELECT url, title FROM urls").fetchall()
+    assert ("https://example.org/", "Example é") in rows

@@ -1,0 +1,189 @@
+"""The same keys on the simulator and on the real desktop leave the same files."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+from simulator_hands import rows_of, workbook
+
+from rlanything_envs.osworld.desktop import DesktopError, MissingPackages, make_desktop
+from rlanything_envs.osworld.desktop.protocol import Client, Desktop
+
+HOME = "/home/user"
+PATIENCE = 30.0
+"""Seconds for a real program to show its window or store a file."""
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[Desktop]:
+    try:
+        made = make_desktop("bwrap", screen=(1280, 720))
+        made.start()
+    except MissingPackages as error:
+        pytest.skip(str(error))
+    except DesktopError as error:
+        if "made no sandbox" in str(error):
+            pytest.skip(str(error))
+        raise
+    yield made
+    made.close()
+
+
+def until(ready: Callable[[], bool]) -> None:
+    """Wait for a real program; the simulator is ready at once."""
+    end = time.monotonic() + PATIENCE
+    while not ready() and time.monotonic() < end:
+        time.sleep(0.2)
+
+
+def both(real: Desktop, play: Callable[[Client], object]) -> tuple[object, object]:
+    """What a play gives on the real desktop, and on the simulator."""
+    real.reset()
+    with make_desktop("simulator", screen=(1280, 720)) as simulated:
+        return play(real.client), play(simulated.client)
+
+
+def opened(client: Client, path: str, data: bytes, ready: str) -> None:
+    client.upload(path, data)
+    client.open_file(path)
+    until(lambda: ready in client.accessibility_tree())
+    if client.health().own:
+        time.sleep(1.0)  # the real window takes keys a little after it can be seen
+
+
+def act(client: Client, *lines: str) -> None:
+    for line in lines:
+        assert client.act(line).returncode == 0
+
+
+def key(*combos: str) -> str:
+    return "; ".join(f"pyautogui.hotkey({', '.join(repr(name) for name in combo.split('+'))})" for combo in combos)
+
+
+def cases(lines: Mapping[str, tuple[str, ...]]) -> list[object]:
+    """Parameters of a test; all but the first take long."""
+    return [
+        pytest.param(value, id=name, marks=() if i == 0 else pytest.mark.slow)
+        for i, (name, value) in enumerate(lines.items())
+    ]
+
+
+EDITS = {
+    "append": (key("ctrl+end"), "pyautogui.write('more & <tags>\\nlast')"),
+    "replace a line": (key("down", "home", "shift+end"), "pyautogui.write('new')"),
+    "cut and paste": (key("shift+down", "ctrl+x", "ctrl+end", "ctrl+v"),),
+    "everything": (key("ctrl+a"), "pyautogui.write('only')"),
+    "words": (key("ctrl+right", "ctrl+shift+right", "delete"),),
+    "backspace and undo": (key("end", "backspace", "backspace"), "pyautogui.write('zz')", key("ctrl+z")),
+    "up and down": (key("end", "down", "down", "up"), "pyautogui.write('!')"),
+    "collapse": (key("shift+right", "shift+right", "left"), "pyautogui.write('x')"),
+}
+
+
+@pytest.mark.parametrize("lines", cases(EDITS))
+def test_editor(real: Desktop, lines: tuple[str, ...]) -> None:
+    path = f"{HOME}/Desktop/a.txt"
+
+    def play(client: Client) -> object:
+        opened(client, path, b"hello wide world\nab\nthird line\n", "hello wide")
+        act(client, *lines, key("ctrl+s"))
+        until(lambda: "*~/Desktop" not in client.accessibility_tree())
+        return client.read_file(path)
+
+    first, second = both(real, play)
+    assert second == first
+
+
+TABLE = [["name", "qty", "price"], ["pear", 3, 1.5], ["Apple", 12, 0.25], ["fig", 7, 4]]
+CELLS = {
+    "a row": (key("ctrl+home"), "pyautogui.press('down', presses=4)", "pyautogui.write('kiwi\\t2\\t0.5\\nmore\\n')"),
+    "formulas": ("pyautogui.press('right', presses=3)", "pyautogui.write('=SUM(B2:B4)\\n=B2*C2\\n=average(b2:b4\\n')"),
+    "strange values": (
+        "pyautogui.press('right', presses=4)",
+        "pyautogui.write('50%\\n1,200\\n2024-03-05\\nTRUE\\n007\\n=1/0\\n12a\\n')",
+    ),
+    "completion": ("pyautogui.press('down', presses=4)", "pyautogui.write('pe\\n')"),
+    "clearing": (key("right", "down", "shift+down", "delete"),),
+    "copying": (
+        "pyautogui.press('right', presses=3); pyautogui.press('down')",
+        "pyautogui.write('=B2*$C$2\\n')",
+        key("up", "ctrl+c", "down", "shift+down", "ctrl+v"),
+    ),
+    "undo": ("pyautogui.write('x\\ny\\n')", key("ctrl+z")),
+    "to the ends": (key("ctrl+end"), "pyautogui.write('9\\n')", key("ctrl+up"), "pyautogui.write('top\\n')"),
+    "sorting": (key("right", "alt+d", "down", "enter"),),
+    "sorting down": (key("right", "alt+d", "down", "down", "enter"),),
+}
+
+
+@pytest.mark.parametrize("lines", cases(CELLS))
+def test_sheet(real: Desktop, lines: tuple[str, ...]) -> None:
+    path = f"{HOME}/Desktop/t.xlsx"
+
+    def play(client: Client) -> object:
+        opened(client, path, workbook(TABLE), "Apple")
+        act(client, *lines)
+        before = client.read_file(path)
+        act(client, key("ctrl+s"))
+        until(lambda: client.read_file(path) != before)
+        until(lambda: bool(client.read_file(path)))
+        data = client.read_file(path)
+        assert data
+        values = [[_plain(cell) for cell in row] for row in rows_of(data)]
+        return values, [[_plain(cell) for cell in row] for row in rows_of(data, values=False)]
+
+    first, second = both(real, play)
+    assert second == first
+
+
+def _plain(value: object) -> object:
+    return round(value, 9) if isinstance(value, float) else value
+
+
+MANAGED = {
+    "rename": (key("home", "down", "f2"), "pyautogui.write('new')", key("enter")),
+    "new folder": (key("ctrl+shift+n"), "pyautogui.write('zoo')", key("enter")),
+    "move into a folder": (key("end", "ctrl+x", "home", "enter"), "time.sleep(1)", key("ctrl+v")),
+    "delete": (key("end", "delete"), "time.sleep(1)", key("enter")),
+    "first key down": (key("down", "f2"), "pyautogui.write('new')", key("enter")),
+    "type ahead": ("pyautogui.write('b.')", key("esc", "f2"), "pyautogui.write('new')", key("enter")),
+}
+
+
+@pytest.mark.parametrize("lines", cases(MANAGED))
+def test_file_manager(real: Desktop, lines: tuple[str, ...]) -> None:
+    folder = f"{HOME}/Desktop"
+
+    def play(client: Client) -> object:
+        for name in ("A.txt", "b.txt", "sub/x"):
+            client.upload(f"{folder}/{name}", name.encode())
+        client.open_file(folder)
+        until(lambda: 'name="b.txt"' in client.accessibility_tree())
+        for line in lines:
+            act(client, line)
+            if client.health().own:
+                time.sleep(0.7)
+        return client.list_directory(folder)
+
+    first, second = both(real, play)
+    assert second == first
+
+
+def test_terminal(real: Desktop) -> None:
+    lines = [
+        "mkdir a && cd a",
+        "printf '%s\\n' pear fig apple > f",
+        "sort f | head -n 2 > g; wc -l < f >> g",
+        "cat nope",
+    ]
+
+    def play(client: Client) -> object:
+        client.launch(["gnome-terminal"])
+        until(lambda: "$" in (client.terminal_output() or ""))
+        for line in lines:
+            act(client, f"pyautogui.write({line + chr(10)!r})")
+        until(lambda: "nope: No" in (client.terminal_output() or ""))
+        return client.read_file("~/a/g"), client.terminal_output()
+
+    first, second = both(real, play)
+    assert second == first

@@ -1,0 +1,139 @@
+"""The accessibility tree as lines of text."""
+
+import re
+from xml.sax.saxutils import escape, quoteattr
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlanything_envs.osworld.accessibility import Element, linearise, read_elements
+
+SPACE = "https://accessibility.ubuntu.example.org/ns/"
+HEAD = f'<desktop-frame xmlns:st="{SPACE}state" xmlns:cp="{SPACE}component" xmlns:val="{SPACE}value" name="main">'
+
+
+def node(role, name="", text="", place=(10, 20), size=(100, 40), states=("enabled",), inside="", more=""):
+    shown = "".join(f' st:{state}="true"' for state in ("showing", "visible", *states))
+    where = f' cp:screencoord="{place}" cp:size="{size}"' if place else ""
+    return f"<{role} name={quoteattr(name)}{shown}{where}{more}>{escape(text)}{inside}</{role}>"
+
+
+def tree(*nodes):
+    return HEAD + "".join(nodes) + "</desktop-frame>"
+
+
+def test_lines():
+    xml = tree(
+        node(
+            "frame",
+            "a.txt - Editor",
+            states=("enabled", "active"),
+            inside=node("push-button", "Save") + node("push-button", "Undo", states=()),
+        ),
+        node("text", "", "one\ntwo <&>", states=("enabled", "focused", "editable")),
+        node("table-cell", "B2", "3", states=("enabled", "editable", "focused")),
+        node("label", "Name:", "Name:"),
+        node("slider", "Volume", more=' val:value="0.5"'),
+    )
+    assert linearise(xml).split("\n") == [
+        'frame "a.txt - Editor" (60, 40) active',
+        'push-button "Save" (60, 40)',
+        'push-button "Undo" (60, 40) disabled',
+        'text text="one\\ntwo <&>" (60, 40) focused editable',
+        'table-cell "B2" text="3" (60, 40) focused',
+        'label "Name:" (60, 40)',
+        'slider "Volume" value=0.5 (60, 40)',
+    ]
+
+
+def test_what_is_left_out():
+    xml = tree(
+        node("panel", "Toolbar"),
+        node("push-button"),
+        node("push-button", "nowhere", place=None),
+        node("push-button", "flat", size=(0, 20)),
+        node("table-cell", "C3"),
+        node("table-cell", "report.txt"),
+        node("table-cell", "A1", states=("enabled", "focused")),
+        f'<push-button name="hidden" cp:screencoord="(1, 2)" cp:size="(3, 4)" xmlns:cp="{SPACE}component"/>',
+    )
+    assert linearise(xml).split("\n") == ['table-cell "report.txt" (60, 40)', 'table-cell "A1" (60, 40) focused']
+
+
+def test_elements():
+    (element,) = read_elements(tree(node("push-button", "  Save\n as ", "x", (-5, 7), (10, 11), ("focused",))))
+    states = frozenset({"showing", "visible", "focused"})
+    assert element == Element("push-button", "Save as", "x", "", 0, 12, 10, 11, states)
+
+
+def test_limits():
+    many = tree(*(node("push-button", f"b{i}") for i in range(500)))
+    lines = linearise(many, max_elements=20).split("\n")
+    assert len(lines) == 21
+    assert lines[-1] == "(480 more elements are not shown)"
+    short = linearise(many, max_characters=1000)
+    assert len(short) < 1050
+    assert "more elements" in short
+    assert linearise(tree(node("label", "abcdef")), max_text=3) == 'label "ab…" (60, 40)'
+    long = tree(node("terminal", "Terminal", "first\nlast", states=("enabled",)))
+    assert linearise(long, max_text=5) == 'terminal "Term…" text="…last" (60, 40)'
+    assert len(read_elements(tree(*(node("label", "x") for _ in range(30_000))))) == 20_000
+
+
+BOMB = (
+    '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY b{i} "{"&a;" * 10 if i == 0 else f"&b{i - 1};" * 10}">' for i in range(9))
+    + "]>"
+)
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        "",
+        "no xml",
+        "<",
+        BOMB + tree(node("label", "&b8;")),
+        '<!DOCTYPE x SYSTEM "file:///etc/passwd">' + tree(node("label", "x")),
+        "<a>" * 100_000,
+        "x" * 16_000_001,
+        tree("\ud800"),
+        tree('<label name="x" cp:screencoord="(9999999999, 1)" cp:size="(1, 1)"/>'),
+    ],
+    ids=["empty", "text", "cut", "bomb", "external", "deep", "large", "surrogate", "far"],
+)
+def test_hostile_trees_give_nothing(xml):
+    assert read_elements(xml) == []
+    assert linearise(xml) == ""
+
+
+def test_a_tree_that_breaks_off_gives_what_was_before():
+    whole = tree(node("label", "one"), node("label", "two"))
+    assert linearise(whole[: whole.index("two")]) == 'label "one" (60, 40)'
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=20)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, st.integers(-9, 3000), st.integers(1, 500)), max_size=8))
+@settings(deadline=None)
+def test_every_line_names_an_element(parts):
+    nodes = [node("label", name, text, (x, x), (size, size)) for name, text, x, size in parts]
+    found = read_elements(tree(*nodes))
+    assert len(found) == len(parts)
+    for element, (name, text, x, size) in zip(found, parts, strict=True):
+        assert element.name == " ".join(name.split())
+        assert element.text == text.strip()
+        assert (element.x, element.y) == (x + size // 2, x + size // 2)
+    lines = [line for line in linearise(tree(*nodes)).split("\n") if line]
+    assert len(lines) == sum(bool(element.name or element.text) for element in found)
+    assert all(re.fullmatch(r'label( ".*")?( text=".*")? \(-?\d+, -?\d+\)', line, re.DOTALL) for line in lines)
+
+
+@given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("latin-1")))
+@settings(deadline=None)
+def test_anything_can_be_read(text):
+    assert isinstance(linearise(text), str)
+    assert isinstance(linearise(HEAD + text), str)
+    assert isinstance(linearise(f"{HEAD}<label {text}>"), str)
