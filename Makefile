@@ -23,6 +23,8 @@ bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.alfworld
 	$(BIN)/python -m benchmarks.curriculum
 	$(BIN)/python -m benchmarks.coding
+	$(BIN)/python -m benchmarks.loop
+	$(BIN)/python -m benchmarks.osworld
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

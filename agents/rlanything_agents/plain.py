@@ -32,7 +32,7 @@ class PlainTrainer:
         start, config = time.perf_counter(), self.config
         if config.anchor and self.anchor is None:
             raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
-        check_vocabulary(samples, self.model.config.vocab_size)
+        check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
         rng = np.random.default_rng([config.seed, self.updates])
         batches = optimizer_batches(samples, config.optimizer_steps if steps is None else steps, rng)
         if config.fresh_optimizer:
@@ -105,8 +105,7 @@ class PlainTrainer:
 
     def _logprobs(self, model: PreTrainedModel, sample: Sample) -> torch.Tensor:
         """Log-probabilities of all tokens, shape (completion, vocabulary); minus infinity where not allowed."""
-        ids = torch.tensor([sample.prompt_ids + sample.completion_ids], device=model.device)
-        logits = model(ids).logits[0, len(sample.prompt_ids) - 1 : -1].float() / self.config.temperature
+        logits = self._logits(model, sample)[len(sample.prompt_ids) - 1 : -1].float() / self.config.temperature
         for t, choice in enumerate(sample.allowed or ()):
             if choice is not None:
                 forbidden = torch.ones(logits.shape[1], dtype=torch.bool, device=logits.device)
@@ -114,6 +113,13 @@ class PlainTrainer:
                 logits[t] = logits[t].masked_fill(forbidden, -torch.inf)
         logprobs: torch.Tensor = logits.log_softmax(-1)
         return logprobs
+
+    def _logits(self, model: PreTrainedModel, sample: Sample) -> torch.Tensor:
+        """What the model says after each token of a row, shape (tokens, vocabulary)."""
+        logits: torch.Tensor = model(
+            torch.tensor([sample.prompt_ids + sample.completion_ids], device=model.device)
+        ).logits
+        return logits[0]
 
     def _fresh_optimizer(self) -> torch.optim.AdamW:
         config = self.config

@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 from transformers import PreTrainedModel
 
-from rlanything_agents.backends.cache import RaggedDecoder
+from rlanything_agents.backends.decoder import Decoder, open_decoder
 from rlanything_agents.backends.sampling import LaneNoise, sample_tokens
 from rlanything_agents.constraint import Constraint
 from rlanything_agents.dialect import Dialect, Step
@@ -89,7 +89,7 @@ def rollout(
             for i, (env, task) in enumerate(zip(envs, tasks[first : first + len(envs)], strict=False))
         ]
         noise = LaneNoise(seed, range(first, first + len(lanes)))
-        with RaggedDecoder.open(model, len(lanes)) as decoder, _pool(threads) as pool:
+        with open_decoder(model, len(lanes)) as decoder, _pool(threads) as pool:
             _play(decoder, dialect, lanes, noise, max_steps, temperature, constrained, pool, progress)
         trajectories += [lane.trajectory() for lane in lanes]
     return trajectories
@@ -117,6 +117,8 @@ class _Lane:
     unread: list[int] = field(default_factory=list)
     """Tokens the model has not been fed yet."""
     constraint: Constraint | None = None
+    choices: tuple[int, ...] | None = None
+    """What the next token is to be chosen from; None for all."""
     turn: list[int] = field(default_factory=list)
 
     def reset(self) -> None:
@@ -138,10 +140,6 @@ class _Lane:
     def writing(self) -> bool:
         return not self.turn or self.turn[-1] != self.dialect.end_id
 
-    @property
-    def choices(self) -> tuple[int, ...] | None:
-        return None if self.constraint is None else self.constraint.allowed
-
     def write(self, token: int, logprob: float, choices: tuple[int, ...] | None) -> None:
         """Take a sampled token, and those that can only follow it."""
         self._append(token, len(self.steps), logprob, choices)
@@ -157,6 +155,7 @@ class _Lane:
         while len(allowed := self.constraint.allowed) == 1:
             self._append(allowed[0])
             self.constraint.advance(allowed[0])
+        self.choices = allowed
 
     def _append(
         self,
@@ -225,7 +224,7 @@ def _pool(threads: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
 
 
 def _play(
-    decoder: RaggedDecoder,
+    decoder: Decoder,
     dialect: Dialect,
     lanes: list[_Lane],
     noise: LaneNoise,
@@ -238,7 +237,7 @@ def _play(
     for lane in lanes:
         lane.reset()
     live = np.array([i for i, lane in enumerate(lanes) if not lane.done], dtype=np.int64)
-    decoder.cache.keep(live)  # from here on live[row] is the lane behind a row of the cache
+    decoder.keep(live)  # from here on live[row] is the episode behind a lane of the decoder
     for _ in range(max_steps):
         for i in live:
             lanes[i].begin_turn(constrained)
@@ -261,7 +260,7 @@ def _play(
         if progress is not None and not going.all():
             progress(int((~going).sum()))
         if not going.all():
-            decoder.cache.keep(np.flatnonzero(going))
+            decoder.keep(np.flatnonzero(going))
             live = live[going]
         if not len(live):
             return

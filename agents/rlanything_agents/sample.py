@@ -141,6 +141,21 @@ def split_steps(sample: Sample, step_of_token: Sequence[int | None]) -> list[Sam
     return rows
 
 
+def trimmed(sample: Sample) -> Sample:
+    """The row without what comes after its last token of weight: nothing that is learnt depends on it."""
+    end = max((t + 1 for t, weight in enumerate(sample.weights) if weight), default=0)
+    if end in (0, len(sample.weights)):
+        return sample
+    return Sample(
+        prompt_ids=sample.prompt_ids,
+        completion_ids=sample.completion_ids[:end],
+        weights=sample.weights[:end],
+        advantages=sample.advantages[:end],
+        logprobs=sample.logprobs[:end],
+        allowed=None if sample.allowed is None else sample.allowed[:end],
+    )
+
+
 def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Generator) -> list[list[Sample]]:
     """Shuffle the samples and split them into one batch per optimizer step.
 

@@ -1,7 +1,8 @@
 """TRL's `GRPOTrainer` fed with samples: our loop decides what is learnt, TRL computes the loss and takes the
 steps.
 
-Importing this module imports TRL (seconds); everything else in the package does without.
+Importing this module imports TRL (seconds); everything else in the package does without. What is alive at that moment
+is left out of garbage collection from then on.
 
 The data loader hands over one *optimizer step* at a time: a list of micro-batches of similar length. TRL
 multiplies its completion mask with ``tool_mask``; a real-valued one carries the samples' weights into its
@@ -29,7 +30,8 @@ from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from rlanything_agents.sample import Allowed, Sample, check_vocabulary, micro_batches, optimizer_batches
+from rlanything_agents.backends import lean
+from rlanything_agents.sample import Allowed, Sample, check_vocabulary, micro_batches, optimizer_batches, trimmed
 from rlanything_agents.trainer_config import TrainerConfig, TrainingError, UpdateStats
 
 __all__ = ["SampleTrainer", "make_trainer"]
@@ -91,6 +93,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._sums = torch.zeros(5, dtype=torch.float64)
         self._anchor: PreTrainedModel | None = None
         self._anchor_kl: torch.Tensor | None = None
+        # Other processes and autocast act through the module's own forward.
+        self._lean = self.accelerator.num_processes == 1 and not config.bf16 and lean.supports(self.model)
         self._training_forward: Any = None
         self._swap_forward()
 
@@ -117,14 +121,16 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
         seeds = np.random.SeedSequence([config.seed, self.updates])
         self._batches = optimizer_batches(
-            samples, config.optimizer_steps if steps is None else steps, np.random.default_rng(seeds)
+            [trimmed(sample) for sample in samples],
+            config.optimizer_steps if steps is None else steps,
+            np.random.default_rng(seeds),
         )
         self._steps, self._sums = [], torch.zeros(5, dtype=torch.float64)
         if config.fresh_optimizer:
             self.optimizer = None
         if self._batches:
             was_training = self.model.training
-            with _preserved_rng(), _quick_collection():
+            with _preserved_rng():
                 torch.manual_seed(int(seeds.generate_state(1)[0]))
                 self._swap_forward()
                 try:
@@ -136,7 +142,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         sums = self.accelerator.reduce(self._sums.to(self.accelerator.device), reduction="sum")
         weight, kl, clipped, entropy, anchor_kl = sums.tolist()
         losses, norms = zip(*self._steps, strict=True) if self._steps else ((0.0,), (0.0,))
-        rows = [sample for batch in self._batches for sample in batch]
+        rows = sum(map(len, self._batches))
         self._batches = []
         return UpdateStats(
             loss=float(np.mean(losses)),
@@ -145,9 +151,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             clip_fraction=clipped / max(weight, 1e-12),
             entropy=entropy / max(weight, 1e-12),
             optimizer_steps=len(self._steps),
-            rows=len(rows),
+            rows=rows,
             step_samples=weight,
-            tokens=sum(map(len, rows)),
+            tokens=sum(len(sample) for sample in samples if any(sample.weights)),
             seconds=time.perf_counter() - start,
             anchor_kl=anchor_kl / max(weight, 1e-12),
         )
@@ -265,7 +271,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """
         weights, advantages, old = self._scored
         sampled, aux_loss = weights > 0, None
-        if self._allowed:
+        if self._allowed or self._lean:
             logps, entropies = self._score(model, input_ids, attention_mask, sampled)
         else:
             logps, entropies, aux_loss = super()._get_per_token_logps_and_entropies(
@@ -292,11 +298,16 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Log-probabilities and entropies over the allowed tokens, 0 where nothing was sampled."""
         width = sampled.shape[1]
-        with self.accelerator.autocast():
-            output = model(
-                input_ids=input_ids, attention_mask=attention_mask, logits_to_keep=width + 1, use_cache=False
-            )
-        logits = output.logits[:, :-1][sampled].float() / self.temperature
+        if self._lean:
+            wanted = torch.zeros_like(input_ids, dtype=torch.bool)
+            wanted[:, -width - 1 : -1] = sampled  # a token is expected after the one before it
+            logits = lean.wanted_logits(model, input_ids, wanted) / self.temperature
+        else:
+            with self.accelerator.autocast():
+                output = model(
+                    input_ids=input_ids, attention_mask=attention_mask, logits_to_keep=width + 1, use_cache=False
+                )
+            logits = output.logits[:, :-1][sampled].float() / self.temperature
         allowed = self._allowed or [None] * len(logits)
         new, entropy = _constrained(logits, input_ids[:, -width:][sampled], allowed)
         zeros = logits.new_zeros(sampled.shape)
@@ -435,14 +446,7 @@ def _preserved_rng() -> Iterator[None]:
         np.random.set_state(numpy)
 
 
-@contextmanager
-def _quick_collection() -> Iterator[None]:
-    """Keep older objects out of garbage collection: Trainer.train starts with a full one (0.25 s)."""
-    if gc.get_freeze_count():  # somebody else froze them, and will thaw them
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
+# What these imports made, a million objects, lives to the end: looking through it costs every full garbage collection
+# a quarter of a second, and `Trainer.train` begins with one.
+gc.collect()
+gc.freeze()

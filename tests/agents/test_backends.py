@@ -73,7 +73,7 @@ def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
             kept = [r for r, i in enumerate(rows) if position[i] < len(texts[i])]
             if len(kept) < len(rows):
                 kept = list(rng.permutation(kept).astype(int))
-                decoder.cache.keep(np.array(kept, dtype=np.int64))
+                decoder.keep(np.array(kept, dtype=np.int64))
                 rows = [rows[r] for r in kept]
     assert compared > 30
 
@@ -82,7 +82,7 @@ def test_copied_lanes_continue_on_their_own(model: Qwen3ForCausalLM) -> None:
     prompt, endings = [5, 9, 30, 12], [[7], [41, 2], [7, 7, 7]]
     with RaggedDecoder.open(model, 1) as decoder:
         decoder.append(np.array([0]), [prompt])
-        decoder.cache.keep(np.zeros(3, dtype=np.int64))
+        decoder.keep(np.zeros(3, dtype=np.int64))
         logits = decoder.append(np.arange(3), endings)
     for got, ending in zip(logits, endings, strict=True):
         torch.testing.assert_close(got.log_softmax(-1), full_logprobs(model, prompt + ending)[-1], atol=1e-5, rtol=0)
@@ -173,6 +173,27 @@ def test_sampling_never_leaves_the_choices(
     assert logprob <= 1e-6
     expected = torch.tensor(logits)[list(allowed)].log_softmax(-1)[allowed.index(token)]
     assert logprob == pytest.approx(float(expected), abs=1e-4), "log-probabilities are those at temperature 1"
+
+
+@given(data=st.data(), n=st.integers(1, 6), temperature=st.sampled_from([0.3, 1.0, 2.0]))
+@settings(max_examples=100, deadline=None)
+def test_looking_at_candidates_only_chooses_what_a_mask_would(data: st.DataObject, n: int, temperature: float) -> None:
+    """Rows of differently many candidates, some of them free, against a mask over the whole vocabulary."""
+    ids = st.sets(st.integers(0, 19), min_size=1).map(lambda chosen: tuple(sorted(chosen)))
+    choices = data.draw(st.lists(st.one_of(st.none(), ids), min_size=n, max_size=n))
+    if data.draw(st.booleans()):
+        choices = [choices[0]] * n  # one object, as the slots of a thought are
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    logits, uniform = torch.from_numpy(rng.normal(0, 3, (n, 20))).float(), rng.random(n)
+    masked = logits.clone()
+    for row, choice in enumerate(choices):
+        if choice is not None:
+            masked[row, [i for i in range(20) if i not in choice]] = float("-inf")
+    assert (
+        sample_tokens(logits, choices, uniform, temperature)[0]
+        == (expected := sample_tokens(masked, [None] * n, uniform, temperature))[0]
+    )
+    assert np.allclose(sample_tokens(logits, choices, uniform, temperature)[1], expected[1], atol=1e-5)
 
 
 def test_noise_of_a_lane_is_its_own() -> None:

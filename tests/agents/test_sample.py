@@ -15,6 +15,7 @@ from rlanything_agents.sample import (
     optimizer_batches,
     split_steps,
     spread_steps,
+    trimmed,
 )
 
 GOOD = {
@@ -120,3 +121,19 @@ def test_batches_are_deterministic_and_skip_silent_rows():
     first, again, other = (optimizer_batches(samples, 4, np.random.default_rng(s)) for s in (1, 1, 2))
     assert first == again != other
     assert sum(map(len, first)) == len(samples) - 1
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=12))
+def test_trimming_cuts_what_comes_after_the_last_weight(weights):
+    size = len(weights)
+    allowed = [(t, 50) for t in range(size)]
+    sample = Sample(
+        [9], list(range(size)), weights, [float(t) for t in range(size)], [-float(t) for t in range(size)], allowed
+    )
+    short = trimmed(sample)
+    assert (short.weights[-1] > 0) == any(weights)
+    assert not any(weights[len(short.weights) :]) or not any(weights)
+    kept = len(short.weights)
+    for name in ("completion_ids", "weights", "advantages", "logprobs", "allowed"):
+        assert getattr(short, name) == getattr(sample, name)[:kept]
+    assert trimmed(short) is short

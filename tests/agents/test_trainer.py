@@ -154,8 +154,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("layout", [rows, step_rows])
-def test_engines_agree(tokenizer, case, layout):
+@pytest.mark.parametrize(("layout", "lean"), [(rows, True), (rows, False), (step_rows, True)])
+def test_engines_agree(tokenizer, case, layout, lean):
     options = dict(CASES[case])
     constrained, noise = options.pop("constrained"), options.pop("noise", 0.0)
     # an epsilon above rounding: Adam would otherwise blow noise in vanishing gradients up to whole steps
@@ -164,6 +164,8 @@ def test_engines_agree(tokenizer, case, layout):
     made = build_trajectories(base, constrained=constrained, noise=noise, temperature=options.get("temperature", 1.0))
     ours, golden = copy.deepcopy(base), copy.deepcopy(base)
     trainer, plain = make_trainer(ours, tokenizer, config), PlainTrainer(golden, config)
+    assert trainer._lean
+    trainer._lean = lean
     for engine in (trainer, plain):
         engine.set_anchor(build_model(seed=1))
     for rate, steps in ((1.0, None), (0.25, 2)):
@@ -201,7 +203,7 @@ def loss_by_hand(model, samples, clip=0.2, beta=0.0, anchor=0.0, reference=None)
 @pytest.mark.parametrize("beta", [0.0, 0.1])
 def test_layouts_agree(tokenizer, beta):
     """One row per trajectory and one row per step: the same objective, loss and weights afterwards."""
-    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, beta=beta)
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, beta=beta, epsilon=1e-5)
     base = build_model()
     made = build_trajectories(base, noise=0.4)
     results = []
@@ -270,7 +272,7 @@ def test_steps_of_one_update(tokenizer, steps):
 @pytest.mark.parametrize("constrained", [True, False])
 @pytest.mark.parametrize("tokens", [1, 37, 100000])
 def test_micro_batches_do_not_change_the_update(tokenizer, tokens, constrained):
-    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=2, beta=0.05)
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=2, beta=0.05, epsilon=1e-5)
     base = build_model()
     made = rows(build_trajectories(base, noise=0.3, constrained=constrained))
     models, losses = [], []
@@ -280,6 +282,30 @@ def test_micro_batches_do_not_change_the_update(tokenizer, tokens, constrained):
         losses.append(trainer.update(made).loss)
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
     assert distance(*models) < 1e-5
+
+
+def test_what_comes_after_the_last_weight_changes_nothing(tokenizer):
+    """A long lost episode whose last steps teach nothing is read only as far as it teaches."""
+    config, base = TrainerConfig(learning_rate=1e-3, epsilon=1e-5), build_model()
+    made = rows(build_trajectories(base, noise=0.3))
+    tail = [5, 9, 30, 12, 7]
+    longer = [
+        Sample(
+            s.prompt_ids,
+            s.completion_ids + tail,
+            s.weights + [0.0] * 5,
+            s.advantages + [0.0] * 5,
+            s.logprobs + [0.0] * 5,
+            s.allowed + [None] * 5,
+        )
+        for s in made
+    ]
+    models, stats = [copy.deepcopy(base), copy.deepcopy(base)], []
+    for model, samples in zip(models, (made, longer), strict=True):
+        stats.append(make_trainer(model, tokenizer, config).update(samples))
+    assert stats[0].loss == stats[1].loss
+    assert distance(*models) == 0.0
+    assert stats[1].tokens == stats[0].tokens + 5 * len(made), "what was played is counted, not what was computed"
 
 
 def test_weights_below_one_are_exact(tokenizer):

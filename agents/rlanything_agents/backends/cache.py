@@ -123,6 +123,15 @@ class RaggedDecoder:
         self._decoder = model.get_decoder()
         self._head = model.get_output_embeddings()
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """int64 array of shape (lanes,): tokens stored per lane."""
+        return self.cache.lengths
+
+    def keep(self, lanes: np.ndarray) -> None:
+        """Keep only these lanes, in this order; a lane named twice is copied."""
+        self.cache.keep(lanes)
+
     @classmethod
     @contextmanager
     def open(cls, model: PreTrainedModel, lanes: int) -> Iterator[RaggedDecoder]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -48,15 +49,25 @@ def sample_tokens(
     Returns:
         n ids, and their log-probabilities at temperature 1 among the choices.
     """
-    if any(choice is not None for choice in choices):
-        barred = np.zeros(logits.shape, dtype=bool)
-        for row, choice in enumerate(choices):
-            if choice is not None:
-                barred[row] = True
-                barred[row, list(choice)] = False
-        logits = logits.masked_fill(torch.from_numpy(barred).to(logits.device), float("-inf"))
+    table = None if all(choice is None for choice in choices) else _table(choices, logits.shape[1])
+    if table is not None:  # only the candidates are looked at
+        ids, outside = (torch.from_numpy(part).to(logits.device) for part in table)
+        logits = logits.gather(1, ids.expand(len(logits), -1)).masked_fill(outside, float("-inf"))
     logprobs = logits.log_softmax(-1)
     cumulative = (logits.double() / temperature).softmax(-1).cumsum(-1)
     threshold = torch.from_numpy(uniform).to(logits.device)[:, None] * cumulative[:, -1:]
-    tokens = (cumulative <= threshold).sum(-1, keepdim=True)
-    return tokens[:, 0].tolist(), logprobs.gather(1, tokens)[:, 0].tolist()
+    places = (cumulative <= threshold).sum(-1, keepdim=True)
+    tokens = places if table is None else ids.expand(len(logits), -1).gather(1, places)
+    return tokens[:, 0].tolist(), logprobs.gather(1, places)[:, 0].tolist()
+
+
+def _table(choices: Sequence[tuple[int, ...] | None], vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidate ids of shape (n, most candidates) in their order, and which places have none; n is 1 if all agree."""
+    if all(choice is choices[0] for choice in choices):  # the slots of a thought are the same for every lane
+        choices = choices[:1]
+    lists = [range(vocabulary) if choice is None else choice for choice in choices]
+    counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+    inside = np.arange(counts.max()) < counts[:, None]
+    ids = np.zeros(inside.shape, dtype=np.int64)
+    ids[inside] = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(counts.sum()))
+    return ids, ~inside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from rlanything_agents.backends.cache import RaggedDecoder
+from rlanything_agents.backends.decoder import open_decoder
 from rlanything_agents.backends.sampling import LaneNoise, sample_tokens
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -34,6 +35,8 @@ class TransformersGenerator:
         self.tokenizer = tokenizer
         self.batch_size = batch_size
         self.version = 0
+        self._end = tokenizer.eos_token_id
+        self._text = lru_cache(maxsize=4096)(self._decode)  # short answers repeat
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts.
@@ -72,37 +75,42 @@ class TransformersGenerator:
         n = params.n
         drafts = [_Draft() for _ in range(len(prompts) * n)]
         noise = LaneNoise(seed, range(first * n, first * n + len(drafts)), min(params.max_tokens, 512))
-        with RaggedDecoder.open(self.model, len(prompts)) as decoder:
+        with open_decoder(self.model, len(prompts)) as decoder:
             logits = decoder.append(np.arange(len(prompts)), prompts)
-            rows = np.arange(len(prompts)).repeat(n)
-            decoder.cache.keep(rows)
-            logits = logits[torch.from_numpy(rows).to(logits.device)]
-            rows = lanes = np.arange(len(drafts))  # drafts still being written, and where the cache holds each
+            rows, at = np.arange(len(drafts)), np.arange(len(prompts)).repeat(n)  # drafts, and the logits of each
+            lanes = np.arange(len(prompts))  # of the decoder, for each row of the logits
             while True:
-                barred = _bar(logits, params)
+                places = torch.from_numpy(at).to(logits.device)
+                barred = _bar(logits, params)[places]
                 tokens, _ = sample_tokens(barred, [None] * len(rows), noise.draw(rows), params.temperature)
-                logprobs = logits.log_softmax(-1)[range(len(rows)), tokens].tolist()
+                logprobs = logits.log_softmax(-1)[places, tokens].tolist()
                 for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
                     self._extend(drafts[row], token, logprob, params)
                 live = np.array([drafts[row].finish_reason is None for row in rows])
-                rows, lanes = rows[live], lanes[live]
-                if not len(rows):
+                if not live.any():
                     break
-                if len(rows) < len(live) // 2:
-                    decoder.cache.keep(lanes)
-                    lanes = np.arange(len(rows))
-                logits = decoder.append(lanes, [[drafts[row].ids[-1]] for row in rows])
+                # Drafts of one prompt that have written the same so far share a lane.
+                grown = lanes[at[live]] * logits.shape[1] + np.array(tokens)[live]
+                grown, at = np.unique(grown, return_inverse=True)
+                rows, lanes, new = rows[live], grown // logits.shape[1], grown % logits.shape[1]
+                if len(np.unique(lanes)) < len(lanes) or 2 * len(lanes) < len(decoder.lengths):
+                    decoder.keep(lanes)
+                    lanes = np.arange(len(lanes))
+                logits = decoder.append(lanes, new[:, None].tolist())
         return [
             [draft.completion(prompt, self.version) for draft in drafts[i * n : (i + 1) * n]]
             for i, prompt in enumerate(prompts)
         ]
 
+    def _decode(self, ids: tuple[int, ...]) -> str:
+        return str(self.tokenizer.decode(list(ids)))
+
     def _extend(self, draft: _Draft, token: int, logprob: float, params: SamplingParams) -> None:
         draft.ids.append(token)
         draft.logprobs.append(logprob)
-        ended = token == self.tokenizer.eos_token_id
+        ended = token == self._end
         if ended or params.stop or len(draft.ids) == params.max_tokens:
-            draft.text = self.tokenizer.decode(draft.ids[: len(draft.ids) - ended])
+            draft.text = self._text(tuple(draft.ids[: len(draft.ids) - ended]))
             cut = min((at for stop in params.stop if (at := draft.text.find(stop)) >= 0), default=-1)
             draft.text = draft.text[:cut] if cut >= 0 else draft.text
             if ended or cut >= 0:
