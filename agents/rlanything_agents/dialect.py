@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import gymnasium as gym
 from transformers import PreTrainedTokenizerFast
 
 from rlanything_agents.constraint import Constraint
@@ -97,6 +98,10 @@ class Dialect(Protocol):
     @property
     def environment(self) -> Mapping[str, Any]:
         """Arguments of the environment that a small model plays in, where they are not its defaults."""
+        ...
+
+    def wrapped(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+        """The environment as small models play in it: one whose observations and actions are texts of this dialect."""
         ...
 
     def opening(self, observation: str) -> list[int]:

@@ -51,8 +51,8 @@ class RunParts:
         if config.curriculum.operators is not None:
             domain.with_operators(config.curriculum.operators)
         arguments = {**dialect.environment, **(config.environment or {})}
-        lanes = config.rollout.tasks * config.rollout.rollouts
-        envs = [gym.make(domain.env_id, disable_env_checker=True, **arguments) for _ in range(lanes)]
+        lanes = config.rollout.environments or config.rollout.tasks * config.rollout.rollouts
+        envs = [dialect.wrapped(gym.make(domain.env_id, disable_env_checker=True, **arguments)) for _ in range(lanes)]
         learners = Learners(config, dialect)
         return cls(config, folder, reporter, domain, dialect, learners, envs, dialect.reviewer(config, learners))
 

@@ -82,7 +82,11 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter) -> Iterator[_
         if folder.prepare(config.model_dump(mode="json")):
             reporter.say(f"Continuing {folder.path}")
         write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
-        yield _Run(parts)
+        try:
+            yield _Run(parts)
+        finally:
+            for env in parts.envs:
+                env.close()
     finally:
         torch.set_num_threads(threads)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import gymnasium as gym
 from transformers import PreTrainedTokenizerFast
 
 from rlanything_agents.backends.tiny import UNK, word_tokenizer
@@ -30,6 +31,10 @@ class WordDialect:
     def end_id(self) -> int:
         """The id of the word that closes a turn."""
         return self._ids[self.end]
+
+    def wrapped(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+        """The environment as it is."""
+        return env
 
     @cached_property
     def _ids(self) -> dict[str, int]:

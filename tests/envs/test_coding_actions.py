@@ -112,4 +112,4 @@ def test_hostile_texts_take_no_time(piece):
     begin = time.process_time()
     with contextlib.suppress(Unreadable):
         read_action(text)
-    assert time.process_time() - begin < 0.5
+    assert time.process_time() - begin < 10  # what is quadratic takes minutes

@@ -63,6 +63,9 @@ class RolloutConfig(Section):
     temperature: Annotated[float, Field(gt=0)] = 1.0
     constrained: bool = True
     """Sample only tokens that continue what the environment admits (a command it lists, a program of the language)."""
+    environments: Positive | None = None
+    """Environments that are there at once, where each is costly, such as a real desktop; one an episode of an iteration
+    if None."""
     threads: Positive | None = None
     """Environments that step at once, where a step waits for a sandbox or another machine; one by one if None."""
 

@@ -118,7 +118,7 @@ def _demonstration(dialect: StepDialect, env: gym.Env[Any, Any], task: Any, max_
     ids = dialect.opening(observation)
     learnt = [False] * len(ids)
     for _ in range(max_steps):
-        move = expert.act(observation, info["admissible_commands"])
+        move = expert.act(observation, info.get("admissible_commands", ()))
         turn = [*dialect.thought(move.thought), *dialect.command(move.action)]
         ids += turn
         learnt += [move.exemplary] * len(turn)
