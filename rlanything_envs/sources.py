@@ -1,6 +1,7 @@
 """Where an environment's tasks come from, whatever the domain: drawn by chance, or found by id."""
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -122,3 +123,33 @@ def source_of(tasks: Tasks) -> TaskSource:
     if isinstance(tasks, TaskPool | str | os.PathLike):
         return PoolTasks(tasks)
     return GivenTasks(tasks) if isinstance(tasks, Iterable) else tasks
+
+
+def is_task_id(wanted: object, domain: str) -> bool:
+    """Whether something has the form of the ids of a domain's tasks."""
+    return isinstance(wanted, str) and re.fullmatch(rf"{domain}-[0-9a-f]{{16}}", wanted) is not None
+
+
+def find_task(wanted: object, domain: str, source: TaskSource, others: str = "") -> Task:
+    """The task that ``options["task"]`` of `reset` names.
+
+    Args:
+        wanted: a `Task`, its JSON mapping, or the id of a task of the source.
+        domain: whose ids are known.
+        source: what an id is looked up in.
+        others: what else the environment would have taken, for the message of the error.
+
+    Raises:
+        UnknownTask: it is nothing of the kind, or the source has no such task.
+        TaskFormatError: the mapping is not that of a task.
+    """
+    if isinstance(wanted, Task):
+        return wanted
+    if isinstance(wanted, Mapping):
+        return Task.from_dict(wanted)
+    if is_task_id(wanted, domain):
+        return source.find(str(wanted))
+    raise UnknownTask(
+        f"options['task'] is {wanted!r:.200}: neither a Task or its JSON mapping, nor a task id "
+        f"({domain}- and 16 hex digits){others}"
+    )

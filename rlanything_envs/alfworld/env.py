@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from rlanything_envs.alfworld import render
 from rlanything_envs.alfworld.commands import MAX_ACTION_LENGTH, to_command
-from rlanything_envs.alfworld.sources import TASK_ID, make_source
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
-from rlanything_envs.sources import Tasks, source_of
+from rlanything_envs.alfworld.sources import make_source
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
+from rlanything_envs.sources import Tasks, find_task, is_task_id, source_of
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Verdict
 from rlanything_task_pools import Task, TaskFormatError
@@ -264,18 +264,9 @@ class AlfWorldEnv(gym.Env[str, str]):
         }
 
     def _find(self, wanted: object) -> Task:
-        if isinstance(wanted, Task):
-            return wanted
-        if isinstance(wanted, Mapping):
-            return Task.from_dict(wanted)
-        if isinstance(wanted, str) and TASK_ID.match(wanted):
-            return self.source.find(wanted)
-        if isinstance(wanted, str | os.PathLike) and _exists(wanted):
+        if isinstance(wanted, str | os.PathLike) and not is_task_id(wanted, self.domain) and _exists(wanted):
             return DOMAIN.load(wanted)
-        raise UnknownTask(
-            f"options['task'] is {wanted!r:.200}: neither a Task or its JSON mapping, nor a task id "
-            "(alfworld- and 16 hex digits), nor the path of a game file"
-        )
+        return find_task(wanted, self.domain, self.source, ", nor the path of a game file")
 
 
 def _exists(path: str | os.PathLike[str]) -> bool:

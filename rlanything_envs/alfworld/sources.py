@@ -1,7 +1,6 @@
 """Where AlfWorld's tasks come from: its generator, or the official data."""
 
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN, SPLITS, find_games
 from rlanything_task_pools.alfworld.generate import make_knobs
 
-TASK_ID = re.compile(r"alfworld-[0-9a-f]{16}\Z")
 OFFICIAL = ("train", "valid_seen", "valid_unseen")
 """Splits of the official data; their names are also those of the generator's splits."""
 

@@ -1,6 +1,5 @@
 """The coding environment."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -11,8 +10,8 @@ import gymnasium as gym
 from rlanything_envs.coding import messages
 from rlanything_envs.coding.actions import MAX_ACTION_LENGTH, Action, Unreadable, read_action
 from rlanything_envs.coding.messages import MAX_OBSERVATION_LENGTH
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
-from rlanything_envs.sources import GeneratedTasks, Tasks, source_of
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
+from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Verdict
 from rlanything_task_pools import Task, TaskFormatError
@@ -33,8 +32,6 @@ from rlanything_verifiers.coding import (
 )
 
 Reward = Literal["all", "fraction"]
-
-_TASK_ID = re.compile(r"coding-[0-9a-f]{16}\Z")
 
 
 @lru_cache(maxsize=64)
@@ -184,7 +181,7 @@ class CodingEnv(gym.Env[str, str]):
         wanted = (options or {}).get("task")
         try:
             tier = self._sandbox().tier
-            task = self.source.draw(self.np_random) if wanted is None else self._find(wanted)
+            task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)
         except UnsafeSandbox:
             raise
         except SandboxError as error:
@@ -290,18 +287,6 @@ class CodingEnv(gym.Env[str, str]):
             "sandbox": tier,
             "outcome": answer.outcome,
         }
-
-    def _find(self, wanted: object) -> Task:
-        if isinstance(wanted, Task):
-            return wanted
-        if isinstance(wanted, Mapping):
-            return Task.from_dict(wanted)
-        if isinstance(wanted, str) and _TASK_ID.match(wanted):
-            return self.source.find(wanted)
-        raise UnknownTask(
-            f"options['task'] is {wanted!r:.200}: neither a Task or its JSON mapping, nor a task id "
-            "(coding- and 16 hex digits)"
-        )
 
 
 @dataclass(frozen=True, slots=True)

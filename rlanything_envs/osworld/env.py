@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import Any, Literal
 
 import gymnasium as gym
 
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, read_action
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
@@ -22,7 +21,7 @@ from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Settle
 from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
 from rlanything_envs.osworld.view import View
-from rlanything_envs.sources import GeneratedTasks, Tasks, source_of
+from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Verdict
 from rlanything_task_pools import Task, TaskFormatError
@@ -40,7 +39,6 @@ from rlanything_verifiers.osworld import EvaluatorError, VerifierError, evaluate
 
 ActionSpace = Literal["pyautogui", "computer_13"]
 
-_TASK_ID = re.compile(r"osworld-[0-9a-f]{16}\Z")
 _WAIT = "time.sleep(2)"
 """What WAIT does; upstream waits as long."""
 _FULL_SCORE = 1 - 1e-9
@@ -219,7 +217,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         super().reset(seed=seed)
         self._episode = None
         wanted = (options or {}).get("task")
-        task = self.source.draw(self.np_random) if wanted is None else self._find(wanted)
+        task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)
         problem = problem_of(task)
         try:
             seen, evaluator = self._begin(problem)
@@ -358,18 +356,6 @@ class OSWorldEnv(gym.Env[Any, Any]):
             "outcome": answer.outcome,
             "error": answer.error,
         }
-
-    def _find(self, wanted: object) -> Task:
-        if isinstance(wanted, Task):
-            return wanted
-        if isinstance(wanted, Mapping):
-            return Task.from_dict(wanted)
-        if isinstance(wanted, str) and _TASK_ID.match(wanted):
-            return self.source.find(wanted)
-        raise UnknownTask(
-            f"options['task'] is {wanted!r:.200}: neither a Task or its JSON mapping, nor a task id "
-            "(osworld- and 16 hex digits)"
-        )
 
 
 @dataclass(slots=True)

@@ -23,6 +23,18 @@ class UnknownOperator(ValueError):
     """A domain has no rewrite operator of this name."""
 
 
+def check_operators(names: object, known: Sequence[str]) -> tuple[str, ...]:
+    """Names of operators, checked; in the order in which they are known.
+
+    Raises:
+        UnknownOperator: There is no operator of a name, or none is named.
+    """
+    wanted = tuple(dict.fromkeys(names)) if isinstance(names, list | tuple | set | frozenset) else (names,)
+    if not wanted or any(name not in known for name in wanted):
+        raise UnknownOperator(f"operators = {names!r:.80}: choose one or more of {', '.join(known)}")
+    return tuple(name for name in known if name in wanted)
+
+
 @runtime_checkable
 class Domain(Protocol):
     """A family of tasks: makes them, tells them, rewrites them, and proves that they can be solved."""

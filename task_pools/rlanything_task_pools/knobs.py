@@ -66,7 +66,9 @@ def read_knobs(kind: type[K], knobs: Mapping[str, Any], *, names: Collection[str
     if unknown:
         raise KnobError(f"unknown knobs {unknown}; there are {', '.join(known)}")
     given = {name: tuple(value) if isinstance(value, list | set) else value for name, value in knobs.items()}
-    for name in names:
-        if isinstance(given.get(name), str):
-            given[name] = (given[name],)
+    for name in set(names) & set(knobs):
+        value = knobs[name]
+        if not isinstance(value, str | list | tuple | set | frozenset):
+            raise KnobError(f"{name} = {value!r:.80}: give a list of names")
+        given[name] = (value,) if isinstance(value, str) else tuple(value)
     return kind(**given)

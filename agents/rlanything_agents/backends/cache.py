@@ -19,7 +19,12 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.cache_utils import Cache
 from transformers.masking_utils import sdpa_mask
 
+from rlanything_agents.backends.batching import like_length
+
 __all__ = ["RaggedCache", "RaggedDecoder"]
+
+MOST_TOKENS = 8192
+"""Most padded tokens of a forward pass, which bounds its memory."""
 
 GROUPED_ATTENTION = "rlanything_grouped"
 
@@ -157,7 +162,7 @@ class RaggedDecoder:
             float32 logits of shape (n, vocabulary) after the last token of each lane.
         """
         counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-        groups = _like_length(counts)
+        groups = like_length(counts, MOST_TOKENS)
         parts = [self._forward(lanes[group], [tokens[i] for i in group], counts[group]) for group in groups]
         if len(parts) == 1:
             return parts[0]
@@ -179,25 +184,6 @@ class RaggedDecoder:
         last = torch.from_numpy(counts - 1).to(device)
         logits: torch.Tensor = self._head(hidden[torch.arange(len(last), device=device), last])
         return logits.float()
-
-
-def _like_length(counts: np.ndarray, tokens: int = 8192, smallest: int = 8) -> list[np.ndarray]:
-    """Split lanes into groups padded to at most twice the length, unless that leaves groups of a few lanes.
-
-    Args:
-        counts: int64 array of shape (n,).
-        tokens: Most padded tokens of a group, which bounds the memory of a forward pass.
-        smallest: A group is not cut below this many lanes for the sake of padding.
-    """
-    groups: list[list[int]] = []
-    for i in np.argsort(-counts, kind="stable"):
-        longest = counts[groups[-1][0]] if groups else 0
-        fits = groups and longest * (len(groups[-1]) + 1) <= tokens
-        if fits and (2 * counts[i] > longest or len(groups[-1]) < smallest):
-            groups[-1].append(int(i))
-        else:
-            groups.append([int(i)])
-    return [np.sort(np.array(group, dtype=np.int64)) for group in groups]
 
 
 def _grouped_attention(

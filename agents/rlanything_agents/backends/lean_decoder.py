@@ -9,9 +9,13 @@ import numpy as np
 import torch
 from transformers import Qwen3ForCausalLM
 
+from rlanything_agents.backends.batching import like_length
 from rlanything_agents.backends.lean import LeanModel
 
 __all__ = ["LeanDecoder"]
+
+MOST_TOKENS = 2048
+"""Most padded tokens of a pass: what it works on should stay near the processor."""
 
 
 class LeanDecoder:
@@ -78,7 +82,7 @@ class LeanDecoder:
         if (longest := int(before.max() + counts.max())) > self._cache.shape[3]:
             self._resize(self._cache.shape[2], max(longest + 32, self._cache.shape[3] * 3 // 2))
         self.lengths[lanes] = before + counts
-        groups = _alike(counts)
+        groups = like_length(counts, MOST_TOKENS)
         parts = [
             self._forward(self._rows[lanes[group]], before[group], [tokens[i] for i in order[group]], counts[group])
             for group in groups
@@ -168,22 +172,3 @@ class _Sight:
         seen = (scores.softmax(-1) @ values).view(-1, lean.shared, width, groups, lean.size)
         seen = seen.transpose(1, 2).reshape(len(queries), -1)
         return seen if places is None else seen[places]
-
-
-def _alike(counts: np.ndarray, tokens: int = 2048, smallest: int = 8) -> list[np.ndarray]:
-    """Split lanes into groups that are padded little, unless that leaves groups of a few lanes.
-
-    Args:
-        counts: int64 array of shape (n,).
-        tokens: Most padded tokens of a group: what a pass works on should stay near the processor.
-        smallest: A group is not cut below this many lanes for the sake of padding.
-    """
-    groups: list[list[int]] = []
-    for i in np.argsort(-counts, kind="stable"):
-        longest = counts[groups[-1][0]] if groups else 0
-        fits = groups and longest * (len(groups[-1]) + 1) <= tokens
-        if fits and (2 * counts[i] > longest or len(groups[-1]) < smallest):
-            groups[-1].append(int(i))
-        else:
-            groups.append([int(i)])
-    return [np.sort(np.array(group, dtype=np.int64)) for group in groups]

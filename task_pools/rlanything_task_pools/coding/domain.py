@@ -9,6 +9,7 @@ import numpy as np
 from rlanything_task_pools.coding import generate, rewrite, screen
 from rlanything_task_pools.coding.describe import describe
 from rlanything_task_pools.coding.importing import load
+from rlanything_task_pools.domain import check_operators
 from rlanything_task_pools.task import Direction, Rejection, Task
 
 
@@ -28,7 +29,7 @@ class CodingDomain:
     env_id = "RLAnything/Coding-v0"
 
     def __init__(self, operators: Iterable[str] = rewrite.OPERATORS, *, allow_unsafe: bool = False) -> None:
-        self.operators = rewrite.check_operators(operators)
+        self.operators = check_operators(operators, rewrite.OPERATORS)
         self.allow_unsafe = allow_unsafe
 
     def with_operators(self, names: Iterable[str]) -> "CodingDomain":

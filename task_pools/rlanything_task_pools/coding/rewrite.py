@@ -15,13 +15,12 @@ from rlanything_task_pools.coding.gate import Refused
 from rlanything_task_pools.coding.generate import check_levels, draw, level_index
 from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen
-from rlanything_task_pools.domain import UnknownOperator
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
 from rlanything_verifiers.coding import JudgeError
 
-__all__ = ["OPERATORS", "check_operators", "movable", "proposal_schema", "propose", "root_statement", "validate"]
+__all__ = ["OPERATORS", "movable", "proposal_schema", "propose", "root_statement", "validate"]
 
 OPERATORS = ("knob", "statement")
 """``knob``: one knob of a generated task, to another level. ``statement``: everything, by a language model."""
@@ -54,18 +53,6 @@ class _Proposal(BaseModel):
     hidden: tuple[_ProposedTest, ...] = Field(min_length=3, max_length=32)
     solution: _Source
     wrong_programs: tuple[_Source, ...] = Field(min_length=1, max_length=8)
-
-
-def check_operators(names: object) -> tuple[str, ...]:
-    """Names of operators, checked.
-
-    Raises:
-        UnknownOperator: There is no operator of a name, or none is named.
-    """
-    wanted = tuple(dict.fromkeys(names)) if isinstance(names, list | tuple | set | frozenset) else (names,)
-    if not wanted or any(name not in OPERATORS for name in wanted):
-        raise UnknownOperator(f"operators = {names!r:.80}: choose one or more of {', '.join(OPERATORS)}")
-    return tuple(name for name in OPERATORS if name in wanted)
 
 
 def propose(

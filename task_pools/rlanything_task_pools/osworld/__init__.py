@@ -8,9 +8,10 @@ print(read_payload(task.payload).instruction)
 ```
 """
 
+from rlanything_task_pools.knobs import SPLITS, KnobError
 from rlanything_task_pools.osworld.assets import AssetError, AssetMissing, Assets, asset_urls
 from rlanything_task_pools.osworld.domain import DOMAIN, OSWorldDomain
-from rlanything_task_pools.osworld.generate import APPS, HELD_OUT, SPLITS, KnobError, Knobs, generate
+from rlanything_task_pools.osworld.generate import APPS, HELD_OUT, Knobs, generate
 from rlanything_task_pools.osworld.importing import import_folder, import_task, load
 from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS
 from rlanything_task_pools.osworld.payload import (

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rlanything_task_pools.domain import check_operators
 from rlanything_task_pools.osworld import generate, proof, rewrite
 from rlanything_task_pools.osworld.describe import describe
 from rlanything_task_pools.osworld.importing import load
@@ -27,7 +28,7 @@ class OSWorldDomain:
     env_id = "RLAnything/OSWorld-v0"
 
     def __init__(self, operators: Iterable[str] = rewrite.OPERATORS) -> None:
-        self.operators = rewrite.check_operators(operators)
+        self.operators = check_operators(operators, rewrite.OPERATORS)
 
     def with_operators(self, names: Iterable[str]) -> "OSWorldDomain":
         """The same domain with other rewrite operators."""

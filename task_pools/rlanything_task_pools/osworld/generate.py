@@ -1,11 +1,11 @@
 """The task generator: a seed becomes a state of the desktop with a ladder of evaluators, proved by their oracles."""
 
-import operator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
 from rlanything_task_pools.osworld.difficulty import difficulty
 from rlanything_task_pools.osworld.gate import Refused, check_state
 from rlanything_task_pools.osworld.guest import write_file
@@ -17,8 +17,6 @@ from rlanything_task_pools.task import Task
 __all__ = [
     "APPS",
     "HELD_OUT",
-    "SPLITS",
-    "KnobError",
     "Knobs",
     "draw_state",
     "generate",
@@ -28,9 +26,6 @@ __all__ = [
     "told",
 ]
 
-Split = Literal["train", "valid_seen", "valid_unseen"]
-SPLITS: tuple[Split, ...] = get_args(Split)
-
 HELD_OUT = frozenset({"edit_json", "filter_lines", "make_folders", "sheet_totals", "slide_titles"})
 """Kinds that no training uses; ``valid_unseen`` draws from them, and from words that no training uses either."""
 
@@ -39,10 +34,6 @@ APPS = tuple(sorted({app for kind in KINDS.values() for app in kind.apps}))
 
 MAX_DRAWS = 24
 """Draws of a state until one passes the gate."""
-
-
-class KnobError(ValueError):
-    """A knob of the generator has a value that cannot be, or no task satisfies all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +85,8 @@ def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
         KnobError: The seed, the split or a knob cannot be, or no task with such knobs was found.
     """
     wanted = make_knobs(**knobs)
-    if split not in SPLITS:
-        raise KnobError(f"split {split!r:.80} is unknown; choose from {', '.join(SPLITS)}")
-    try:
-        seed = operator.index(seed)
-    except TypeError:
-        raise KnobError(f"seed = {seed!r:.80}: give an integer from 0") from None
-    if seed < 0:
-        raise KnobError(f"seed = {seed}: give an integer from 0")
+    check_split(split)
+    seed = check_seed(seed)
     name = Dice("osworld kind", split, seed).pick(_pool(split, wanted))
     state, draw = draw_state(name, split, seed)
     share = Dice("osworld rung", name, split, seed).uniform()
@@ -149,15 +134,7 @@ def make_knobs(**knobs: Any) -> Knobs:
     Raises:
         KnobError: An unknown knob or a value that cannot be.
     """
-    unknown = set(knobs) - set(Knobs.__dataclass_fields__)
-    if unknown:
-        raise KnobError(f"unknown knobs {sorted(unknown)}; there are {', '.join(Knobs.__dataclass_fields__)}")
-    for name in ("kinds", "apps"):
-        given = knobs.get(name, ())
-        if not isinstance(given, str | list | tuple | set | frozenset):
-            raise KnobError(f"{name} = {given!r:.80}: give a list of names")
-        knobs[name] = (given,) if isinstance(given, str) else tuple(given)
-    return Knobs(**knobs)
+    return read_knobs(Knobs, knobs, names=("kinds", "apps"))
 
 
 def _pool(split: str, knobs: Knobs) -> list[str]:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rlanything_task_pools.osworld.generate import SPLITS, KnobError, draw_state, ladder
+from rlanything_task_pools.knobs import SPLITS, KnobError
+from rlanything_task_pools.osworld.generate import draw_state, ladder
 from rlanything_task_pools.osworld.kinds import KINDS
 from rlanything_task_pools.osworld.meaning import lost
 from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, read_payload

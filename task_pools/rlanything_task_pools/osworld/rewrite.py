@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.domain import UnknownOperator
+from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.osworld.difficulty import difficulty, steps_of
-from rlanything_task_pools.osworld.generate import KnobError, draw_state, rung_of, told
+from rlanything_task_pools.osworld.generate import draw_state, rung_of, told
 from rlanything_task_pools.osworld.meaning import likeness, lost
 from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, make_task, read_payload
 from rlanything_task_pools.osworld.proof import flaw
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
 from rlanything_verifiers.osworld import EvaluatorError
 
-__all__ = ["OPERATORS", "check_operators", "proposal_schema", "propose", "validate"]
+__all__ = ["OPERATORS", "proposal_schema", "propose", "validate"]
 
 OPERATORS = ("evaluator", "hints", "words")
 """``evaluator``: another one decides. ``hints``: known hints are added or left out. ``words``: an instruction in words
@@ -33,18 +33,6 @@ class _Refused(Exception):
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason, self.detail = reason, detail
-
-
-def check_operators(names: object) -> tuple[str, ...]:
-    """Names of operators, checked.
-
-    Raises:
-        UnknownOperator: There is no operator of a name, or none is named.
-    """
-    wanted = tuple(dict.fromkeys(names)) if isinstance(names, list | tuple | set | frozenset) else (names,)
-    if not wanted or any(name not in OPERATORS for name in wanted):
-        raise UnknownOperator(f"operators = {names!r:.80}: choose one or more of {', '.join(OPERATORS)}")
-    return tuple(name for name in OPERATORS if name in wanted)
 
 
 def propose(
