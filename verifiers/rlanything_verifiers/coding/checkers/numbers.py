@@ -55,7 +55,7 @@ class Float(TextChecker):
         if isinstance(expected, dict) and isinstance(actual, dict):
             return expected.keys() == actual.keys() and all(self.same_value(expected[k], actual[k]) for k in expected)
         if _real(expected) and _real(actual) and (isinstance(expected, float) or isinstance(actual, float)):
-            return self._close(_as_float(expected), _as_float(actual))
+            return expected == actual or self._close(_as_float(expected), _as_float(actual))
         return bool(expected == actual)
 
     def _same_token(self, expected: bytes, actual: bytes) -> bool:
