@@ -3,6 +3,7 @@
 Importing this package registers the environments (`rlanything_envs.registration`) and nothing heavy.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rlanything_envs.registration import register_all
@@ -10,17 +11,24 @@ from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import SettleOutcome, Verdict
 
 if TYPE_CHECKING:
+    from rlanything_envs.conversation import Conversation, Turn
     from rlanything_envs.curriculum import AdaptiveDifficulty, Curriculum
 
-__all__ = ["AdaptiveDifficulty", "Curriculum", "SettleOutcome", "Unicode", "Verdict"]
+__all__ = ["AdaptiveDifficulty", "Conversation", "Curriculum", "SettleOutcome", "Turn", "Unicode", "Verdict"]
 
 register_all()
 
 
-def __getattr__(name: str) -> Any:
-    # The curriculum brings the task pools along; whoever only plays does not wait for them.
-    if name in ("AdaptiveDifficulty", "Curriculum"):
-        from rlanything_envs import curriculum
+_LATE = {
+    "AdaptiveDifficulty": "rlanything_envs.curriculum",
+    "Curriculum": "rlanything_envs.curriculum",
+    "Conversation": "rlanything_envs.conversation",
+    "Turn": "rlanything_envs.conversation",
+}
+"""Names whose modules bring the task pools along; whoever only plays does not wait for them."""
 
-        return getattr(curriculum, name)
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(import_module(_LATE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,6 +16,8 @@ class Registration:
     max_episode_steps: int | None
     disable_env_checker: bool = False
     kwargs: dict[str, Any] = field(default_factory=dict)
+    text: dict[str, Any] = field(default_factory=dict)
+    """Arguments with which the environment's observations are texts."""
 
 
 REGISTRATIONS: tuple[Registration, ...] = (
@@ -38,6 +40,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
         max_episode_steps=None,
         # Gymnasium's passive checker breaks the first step after a first reset that failed, as one on a desktop may.
         disable_env_checker=True,
+        text={"observation": "text"},
     ),
 )
 
@@ -54,3 +57,8 @@ def register_all() -> None:
                 disable_env_checker=row.disable_env_checker,
                 kwargs=dict(row.kwargs),
             )
+
+
+def text_arguments(env_id: str) -> dict[str, Any]:
+    """Arguments with which an environment of the table, or of another maker, speaks in text."""
+    return next((dict(row.text) for row in REGISTRATIONS if row.id == env_id.rpartition(":")[2]), {})

@@ -5,6 +5,9 @@ import re
 MAX_ACTION_LENGTH = 512
 """Longest action that is looked at, in code points; the longest real command has about 60."""
 
+MAX_ANSWER_LENGTH = 20_000
+"""How much of the end of an answer is read, in code points."""
+
 # ALFWorld before 0.4 said "put X in/on Y", prompts and papers still do; the game says "move X to Y".
 _PUT = re.compile(r"put (\S.*?) (?:in/on|in|on) (\S.*)\Z")
 
@@ -23,3 +26,26 @@ def to_command(action: str) -> str | None:
     if match := _PUT.match(command):
         return f"move {match[1]} to {match[2]}"
     return command
+
+
+MANUAL = """\
+You are in a house and have a task. Send one command a message, on a line of its own after "Action:". Commands are:
+go to X, open X, close X, take THING from X, move THING to X, clean THING with X, heat THING with X,
+cool THING with X, use X, examine X, look, inventory. X is a place or a thing with its number.
+For example:
+Action: go to fridge 1"""
+"""How to act, for agents that have not been trained on the game."""
+
+_TAGGED = re.compile(r"<action>(.*?)</action>", re.DOTALL | re.IGNORECASE)
+_MARKED = re.compile(r"^[\s>*_#-]*action[*_]*\s*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
+
+
+def read_answer(text: str) -> str:
+    """The command in what a language model wrote: the last one that is marked, else the last line.
+
+    What stands before ``</think>`` is not read. Marks are a line ``Action: ...`` and ``<action>...</action>``.
+    """
+    said = text.rpartition("</think>")[2][-MAX_ANSWER_LENGTH:]
+    marked = _TAGGED.findall(said) or _MARKED.findall(said)
+    lines = [line for line in (marked[-1] if marked else said).splitlines() if line.strip()]
+    return lines[-1].strip(" \t`\"'*>") if lines else ""

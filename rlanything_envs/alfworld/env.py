@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlanything_envs.alfworld import render
-from rlanything_envs.alfworld.commands import MAX_ACTION_LENGTH, to_command
+from rlanything_envs.alfworld.commands import MANUAL, MAX_ACTION_LENGTH, read_answer, to_command
 from rlanything_envs.alfworld.sources import make_source
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.sources import Tasks, find_task, is_task_id, source_of
@@ -153,6 +153,9 @@ class AlfWorldEnv(gym.Env[str, str]):
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 2}  # noqa: RUF012
     domain = "alfworld"
+    manual = MANUAL
+    """How to act; a `Conversation` puts it before the first observation, whose words are ALFWorld's."""
+    read_answer = staticmethod(read_answer)
 
     def __init__(
         self,

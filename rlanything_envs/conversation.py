@@ -1,0 +1,138 @@
+"""An episode as a conversation: what an agent that writes text is told, and answers, in any domain.
+
+Trainers and agents of other makers meet the environments through this one class: the first message carries all that
+is needed to act, an answer may hold prose around its action, and a failure of the machinery is always an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.registration import text_arguments
+from rlanything_envs.verdict import settle
+
+if TYPE_CHECKING:
+    from rlanything_task_pools import Task
+
+__all__ = ["Conversation", "Turn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the environment says.
+
+    Attributes:
+        text: The message.
+        reward: 0 until the end of the episode, then the verifier's score.
+        terminated: Whether the task itself ended the episode.
+        truncated: Whether a limit cut it off.
+        info: The environment's information, settled: ``outcome`` is 1 or -1 once the episode is over.
+    """
+
+    text: str
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode is over."""
+        return self.terminated or self.truncated
+
+    @property
+    def won(self) -> bool:
+        """Whether the episode is over and its task solved."""
+        return self.info.get("outcome") == 1
+
+    @property
+    def commands(self) -> list[str] | None:
+        """What can be done now, where the environment lists it."""
+        return self.info.get("admissible_commands")
+
+
+class Conversation:
+    """Episodes of one environment, as messages and answers.
+
+    Args:
+        env: A text environment, which `close` closes too; or the id of a registered one, which is made so that it
+            speaks in text.
+        arguments: Of `gymnasium.make`, for an id.
+
+    ```python
+    from rlanything_envs import Conversation
+
+    conversation = Conversation("RLAnything/AlfWorld-v0")
+    turn = conversation.start(seed=0)
+    while not turn.done:
+        turn = conversation.answer("I look around first.\\nAction: look")
+    ```
+    """
+
+    def __init__(self, env: gym.Env[Any, Any] | str, **arguments: Any) -> None:
+        if isinstance(env, str):
+            env = gym.make(env, **{**text_arguments(env), **arguments})
+        self.env = env
+
+    @property
+    def manual(self) -> str:
+        """How to act, where the first observation does not say it."""
+        return str(getattr(self.env.unwrapped, "manual", ""))
+
+    def start(self, task: Task | Mapping[str, Any] | str | None = None, *, seed: int | None = None) -> Turn:
+        """Begin an episode; the first message has the manual in front.
+
+        Args:
+            task: What to play: a `Task`, its JSON mapping, or an id that the environment knows; None to draw one.
+            seed: Of the draw.
+
+        Raises:
+            InfrastructureError: The machinery failed.
+            UnknownTask, TaskFormatError: The task is none.
+        """
+        observation, info = self.env.reset(seed=seed, options=None if task is None else {"task": task})
+        turn = self._turn(observation, 0.0, False, False, info)
+        if not self.manual:
+            return turn
+        return Turn(f"{self.manual}\n\n{turn.text}", turn.reward, turn.terminated, turn.truncated, turn.info)
+
+    def answer(self, text: str) -> Turn:
+        """Send what an agent wrote.
+
+        Raises:
+            InfrastructureError: The machinery failed. The episode is over and counts for nothing; it is no reward.
+            InvalidAction: This is not a text.
+            EpisodeOver: No episode is running.
+        """
+        read = getattr(self.env.unwrapped, "read_answer", None)
+        return self._turn(*self.env.step(read(text) if read and isinstance(text, str) else text))
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _turn(self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]) -> Turn:
+        if info.get("outcome") == "error":
+            reason = info.get("error") or "the environment does not say what failed"
+            raise InfrastructureError(f"{info.get('task_id')}: {reason}; the episode counts for nothing, play it again")
+        settle(info, truncated=truncated)
+        return Turn(_text_of(observation), float(reward), terminated, truncated, info)
+
+
+def _text_of(observation: Any) -> str:
+    if isinstance(observation, Mapping):
+        observation = observation.get("text")
+    if not isinstance(observation, str):
+        raise TypeError("the environment does not speak in text: make OSWorld with observation='text'")
+    return observation
