@@ -3,8 +3,9 @@
 ``python -m benchmarks.loop`` warms two small AlfWorld models up for a minute or two (or takes those of a run: ``--run
 FOLDER``), plays a few iterations and prints two tables.
 
-*Iteration split.* Model time is what passes inside the forward passes of the decoder and inside the forward, loss and
-backward passes of an update; all the rest, sampling and the automata of constrained decoding included, is not.
+*Iteration split.* Model time is what passes inside the decoder (forward passes and their cache) and inside the
+forward, loss and backward passes of an update; all the rest, sampling and the automata of constrained decoding
+included, is not.
 
 *Generation.* The same episodes, written in three ways that alternate within a run, so that all meet the same machine:
 the package's own; the same cache around the implementation of transformers; and, as one would write it first,
@@ -83,7 +84,7 @@ class TimedDecoder:
     def __init__(self, decoder: Decoder, clock: Clock, name: str) -> None:
         self._decoder = decoder
         self.append = clock.around(name, decoder.append)
-        self.keep = decoder.keep
+        self.keep = clock.around(name, decoder.keep)
 
     @property
     def lengths(self) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rlanything_agents.collection import quick_collection
 from rlanything_agents.config import RunConfig
 from rlanything_agents.corrupt import corrupt_groups
 from rlanything_agents.learners import Learners
@@ -96,6 +97,10 @@ class Loop:
         Args:
             before: Metrics of all iterations before; with the models and the pool, the whole past that counts.
         """
+        with quick_collection():
+            return self._iterate(before)
+
+    def _iterate(self, before: Sequence[Mapping[str, Any]]) -> Iteration:
         config, watch, iteration = self.config, _Stopwatch(), len(before) + 1
         rng = rng_of(config.seed, "iteration", iteration)
         used = config.used(before)

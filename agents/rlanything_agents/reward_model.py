@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rlanything_agents.dialect import StepDialect
 from rlanything_agents.sample import Sample
@@ -20,6 +21,7 @@ _SCORE = re.compile(r"\\boxed\{(1|-1)\}\s*\Z")
 _BOX = re.compile(r"\\boxed\{")
 
 
+@lru_cache(maxsize=4096)  # short judgements repeat
 def parse_score(text: str) -> int:
     r"""The score of a judgement: 1 or -1 from a text that ends in its only ``\boxed{...}``; 0 for any other text."""
     found = _SCORE.search(text)

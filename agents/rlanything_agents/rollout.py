@@ -165,9 +165,6 @@ class _Lane:
         choices: tuple[int, ...] | None = None,
     ) -> None:
         self.turn.append(token)
-        self._record(token, step, logprob, choices)
-
-    def _record(self, token: int, step: int | None, logprob: float, choices: tuple[int, ...] | None) -> None:
         self.unread.append(token)
         self.ids.append(token)
         self.step_of_token.append(step)
@@ -189,8 +186,12 @@ class _Lane:
         self.score = float(reward)
         self.done = terminated or truncated
         if not self.done:
-            for token in self.dialect.message(observation):
-                self._record(token, None, 0.0, None)
+            message = self.dialect.message(observation)
+            self.unread += message
+            self.ids += message
+            self.step_of_token += [None] * len(message)
+            self.logprobs += [0.0] * len(message)
+            self.allowed += [None] * len(message)
 
     def _fail(self, error: Exception) -> None:
         _log.warning("episode on %s ended by %s: %s", self.task_id, type(error).__name__, error)

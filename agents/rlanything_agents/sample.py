@@ -78,8 +78,8 @@ def check_vocabulary(samples: Sequence[Sample], vocab_size: int) -> None:
         SampleError: Names the row and the id.
     """
     for row, sample in enumerate(samples):
-        choices = [c for c in sample.allowed or () if c]
-        for ids in (sample.prompt_ids, sample.completion_ids, *choices):
+        choices = {id(c): c for c in sample.allowed or () if c}  # many positions share one tuple
+        for ids in (sample.prompt_ids, sample.completion_ids, *choices.values()):
             if not (min(ids) >= 0 and max(ids) < vocab_size):
                 bad = next(i for i in ids if not 0 <= i < vocab_size)
                 raise SampleError(f"sample {row}: token id {bad} is outside the vocabulary of {vocab_size}")

@@ -13,7 +13,6 @@ cut.
 from __future__ import annotations
 
 import copy
-import gc
 import random
 import tempfile
 import time
@@ -30,6 +29,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallba
 from trl import GRPOConfig, GRPOTrainer
 
 from rlanything_agents.backends import lean
+from rlanything_agents.collection import quick_collection
 from rlanything_agents.sample import Allowed, Sample, check_vocabulary, micro_batches, optimizer_batches, trimmed
 from rlanything_agents.trainer_config import TrainerConfig, TrainingError, UpdateStats
 
@@ -129,7 +129,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             self.optimizer = None
         if self._batches:
             was_training = self.model.training
-            with _preserved_rng(), _quick_collection():
+            with _preserved_rng(), quick_collection():
                 torch.manual_seed(int(seeds.generate_state(1)[0]))
                 self._swap_forward()
                 try:
@@ -443,16 +443,3 @@ def _preserved_rng() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
-
-
-@contextmanager
-def _quick_collection() -> Iterator[None]:
-    """Keep older objects out of garbage collection: Trainer.train starts with a full one (0.25 s)."""
-    if gc.get_freeze_count():  # somebody else froze them, and will thaw them
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

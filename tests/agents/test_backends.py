@@ -204,6 +204,15 @@ def test_noise_of_a_lane_is_its_own() -> None:
     assert LaneNoise(8, [3]).draw(np.array([0])) != LaneNoise(7, [3]).draw(np.array([0]))
 
 
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**63 - 1])
+def test_a_lane_draws_what_numpy_draws_for_seed_and_lane(seed: int) -> None:
+    lanes = [0, 1, 767, 2**32 - 1]
+    noise, rows = LaneNoise(seed, lanes, block=2), np.arange(len(lanes))
+    drawn = np.array([noise.draw(rows) for _ in range(5)]).T
+    for lane, numbers in zip(lanes, drawn, strict=True):
+        assert numbers.tolist() == np.random.default_rng((seed, lane)).random(5).tolist()
+
+
 def test_generator_scores_what_it_samples(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
     generator = TransformersGenerator(model, tokenizer, batch_size=8)
     rng = np.random.default_rng(0)

@@ -16,12 +16,17 @@ class LaneNoise:
 
     Args:
         seed: Seed of all streams.
-        lanes: Number of each stream.
+        lanes: Number of each stream, below 2**32.
         block: How many numbers a stream draws at a time.
     """
 
     def __init__(self, seed: int, lanes: Sequence[int], block: int = 512) -> None:
-        self._streams = [np.random.default_rng((seed, lane)) for lane in lanes]
+        # As ``default_rng((seed, lane))``, whose conversion of small numbers takes as long as all the rest.
+        words = np.array([*_words(seed), 0], dtype=np.uint32)
+        self._streams = []
+        for lane in lanes:
+            words[-1] = lane
+            self._streams.append(np.random.Generator(np.random.PCG64(np.random.SeedSequence(words))))
         self._block = np.array([stream.random(block) for stream in self._streams])
         self._used = np.zeros(len(lanes), dtype=np.int64)
 
@@ -33,6 +38,11 @@ class LaneNoise:
         drawn: np.ndarray = self._block[rows, self._used[rows]]
         self._used[rows] += 1
         return drawn
+
+
+def _words(number: int) -> list[int]:
+    """The 32-bit words of a natural number, the lowest first; at least one."""
+    return [number & 0xFFFFFFFF, *(_words(number >> 32) if number >> 32 else [])]
 
 
 def sample_tokens(
