@@ -128,3 +128,12 @@ def test_every_combination_of_table1_can_be_run() -> None:
             assert [configs[arm].curriculum.adapt for arm in ("policy", "reward", "full")] == [False, False, True]
             assert configs["step"].feedback.outcome_weight == 0
             assert configs["oracle"].judge.source == "oracle"
+
+
+@pytest.mark.parametrize("name", ["table1", "options"])
+def test_every_run_of_a_shipped_study_has_its_configuration(name: str) -> None:
+    study = load_study(TABLE1.with_name(f"{name}.yaml"))
+    for quick in (False, True):
+        plan = make_plan(study, regimes=list(study.regimes), arms=list(study.variants), seeds=1, quick=quick)
+        runs = {plan.config(*key).model_copy(update={"name": "run"}).model_dump_json() for key in plan.runs()}
+        assert len(runs) == len(study.regimes) * len(study.variants)  # no two arms are the same run
