@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 CONFIG ?= configs/quickstart.yaml
 
-.PHONY: demo test test-all bench lint desktop clean
+.PHONY: demo test test-all bench lint docs desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
 	$(BIN)/rlanything train --config $(CONFIG)
@@ -25,6 +25,10 @@ bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.coding
 	$(BIN)/python -m benchmarks.loop
 	$(BIN)/python -m benchmarks.osworld
+	$(BIN)/python -m benchmarks.view
+
+docs: $(VENV)/.dev  ## the documentation, built strictly into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -44,8 +48,8 @@ $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.train
 	@echo "Installing the test tools and the ALFWorld oracle into $(VENV) (once)"
-	$(PIP) -e '.[train,llm,export,alfworld,docker,desktop,video,dev]'
+	$(PIP) -e '.[train,llm,export,alfworld,docker,desktop,video,trackers,docs,dev]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venvs site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -75,7 +75,7 @@ class Budget:
     Raises:
         ValueError: A limit is negative, or there is a limit on dollars without prices.
 
-    Example:
+    Examples:
         >>> budget = Budget(max_dollars=2.0, price=Price(prompt=0.5, completion=1.5))
         >>> budget.reserve(Usage(1_000_000, 500_000))
         True

@@ -120,7 +120,7 @@ class PromptLog:
             private.
         secrets: Texts never to write, beside the key of the generator that logs here and all that looks like a key.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "prompts.jsonl"
         >>> hi = [{"role": "user", "content": "hi"}]

@@ -57,7 +57,7 @@ class OpenAIGenerator:
         MissingExtra: The package ``openai`` is not installed, or older than version 3.
         MissingKey: The environment variable of the key is unset.
 
-    Example:
+    Examples:
         A model served with ``vllm serve Qwen/Qwen3-8B`` or ``transformers serve Qwen/Qwen3-8B``::
 
             endpoint = Endpoint(model="Qwen/Qwen3-8B", base_url="http://localhost:8000/v1")

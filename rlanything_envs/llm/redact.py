@@ -28,7 +28,7 @@ def redact(value: Any, secrets: Iterable[str] = ()) -> Any:
         value: A text, or JSON-like data, which is searched through.
         secrets: Exact texts to hide.
 
-    Example:
+    Examples:
         >>> redact({"Authorization": "Bearer abc", "say": "my key is k-12345"}, ["k-12345"])
         {'Authorization': '[redacted]', 'say': 'my key is [redacted]'}
     """

@@ -89,7 +89,7 @@ class ReplayGenerator:
         FileNotFoundError: There is no such file.
         LogFormatError: The file is no such log.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> from rlanything_envs.llm import PromptLog, Record
         >>> hi = [{"role": "user", "content": "hi"}]
@@ -143,7 +143,7 @@ class ScriptedGenerator:
         answers: Texts or completions, one per sample; or a function of a prompt and the number of the sample among
             those for this prompt. Stop texts cut the answers as they would cut a model's.
 
-    Example:
+    Examples:
         >>> shout = ScriptedGenerator(lambda prompt, sample: prompt[-1]["content"].upper())
         >>> shout.generate([[{"role": "user", "content": "hi"}]], SamplingParams(max_tokens=8, n=2))[0][1].text
         'HI'

@@ -1,0 +1,42 @@
+"""OpenEnv: text environments behind a WebSocket, for any OpenEnv client, and a client for them.
+
+```python
+from rlanything_envs.adapters.openenv import TextClient, create_server
+
+with create_server("RLAnything/AlfWorld-v0", max_sessions=4) as server:
+    with TextClient(server.url).sync() as env:
+        result = env.reset(seed=0)
+        result = env.step("Action: look")
+```
+
+Needs the package ``openenv`` (0.10) and nothing of it before a name of this module is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlanything_envs.adapters.openenv.client import TextClient
+    from rlanything_envs.adapters.openenv.messages import TextAction, TextObservation, TextState
+    from rlanything_envs.adapters.openenv.port import Server, ServerSettingError
+    from rlanything_envs.adapters.openenv.server import create_server
+
+__all__ = ["Server", "ServerSettingError", "TextAction", "TextClient", "TextObservation", "TextState", "create_server"]
+
+_HOMES = {
+    "Server": "port",
+    "ServerSettingError": "port",
+    "TextAction": "messages",
+    "TextClient": "client",
+    "TextObservation": "messages",
+    "TextState": "messages",
+    "create_server": "server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

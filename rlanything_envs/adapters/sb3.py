@@ -1,0 +1,102 @@
+"""Stable-Baselines3: text environments for agents that know numbers only.
+
+`AdmissibleActions` makes commands a choice among numbers, with a mask of those that are possible; `HashedText` makes
+what is said vectors of fixed length. Together they serve ``PPO`` and, with the mask, ``MaskablePPO`` of sb3-contrib:
+
+```python
+import gymnasium as gym
+from sb3_contrib import MaskablePPO
+
+from rlanything_envs.adapters.sb3 import AdmissibleActions, HashedText
+
+env = HashedText(AdmissibleActions(gym.make("RLAnything/AlfWorld-v0")))
+MaskablePPO("MultiInputPolicy", env).learn(10_000)
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rlanything_envs.adapters.hashed_text import HashedText
+from rlanything_envs.conversation import Conversation, Turn
+
+__all__ = ["AdmissibleActions", "Commands", "HashedText"]
+
+Commands = Sequence[str] | Callable[[Turn], Sequence[str]]
+"""What can be said: always the same texts, or those that fit the latest message."""
+
+
+class AdmissibleActions(gym.Wrapper[str, Any, str, str]):
+    """Actions are numbers of commands: of those that the environment lists, or of given ones.
+
+    A command that is not possible now is sent like any other, and a number without a command as an empty text: the
+    environment takes either for a wasted turn. ``info["action_mask"]`` and `action_masks` say which are possible, and
+    at the end of an episode ``info["is_success"]`` says whether it was won.
+
+    Args:
+        env: A text environment, such as `gymnasium.make` gives it.
+        commands: What to choose from. By default what the environment lists, in its order: a command gets another
+            number whenever the list changes. In a list of your own each command has one number for good, and those that
+            the environment does not list are masked. An environment that lists nothing needs one.
+        slots: How many actions there are; by default as many as the given list has, else 128.
+
+    Attributes:
+        commands: The commands by number, now.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], commands: Commands | None = None, slots: int | None = None) -> None:
+        super().__init__(env)
+        self._conversation = Conversation(env)
+        self._given = commands
+        self.slots = slots or (128 if commands is None or callable(commands) else len(commands))
+        self.action_space = gym.spaces.Discrete(self.slots)
+        self.commands: list[str] = []
+        self._mask = np.zeros(self.slots, dtype=bool)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode; the message comes without the manual for readers of text.
+
+        Raises:
+            InfrastructureError: The machinery failed.
+            ValueError: There is nothing to choose from, or more than there are slots.
+        """
+        turn = self._conversation.start((options or {}).get("task"), seed=seed)
+        return turn.text.removeprefix(self._conversation.manual).lstrip(), self._told(turn)
+
+    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Say the command of a number.
+
+        Raises:
+            InfrastructureError: The machinery failed; the episode counts for nothing.
+            ValueError: As of `reset`.
+        """
+        turn = self._conversation.answer(self.said(action))
+        return turn.text, turn.reward, turn.terminated, turn.truncated, self._told(turn)
+
+    def said(self, action: int) -> str:
+        """The command of a number, now; an empty text for a number without one."""
+        return self.commands[int(action)] if int(action) < len(self.commands) else ""
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which actions are possible now: bool, of shape (slots,). The name is the one that sb3-contrib asks for."""
+        return self._mask.copy()
+
+    def _told(self, turn: Turn) -> dict[str, Any]:
+        given, listed = self._given, turn.commands
+        self.commands = list((listed or []) if given is None else given(turn) if callable(given) else given)
+        if len(self.commands) > self.slots:
+            raise ValueError(f"AdmissibleActions: {len(self.commands)} commands for {self.slots} slots: give slots=")
+        possible = set(self.commands if listed is None else listed)
+        self._mask[:] = False
+        self._mask[: len(self.commands)] = [command in possible for command in self.commands]
+        if not (turn.done or self._mask.any()):
+            lack = "the environment lists none" if given is None else "none of those given is possible now"
+            raise ValueError(f"AdmissibleActions: no command to choose from, {lack}: give (other) commands=")
+        info = {**turn.info, "action_mask": self._mask.copy()}
+        return {**info, "is_success": turn.won} if turn.done else info

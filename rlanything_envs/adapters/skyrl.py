@@ -1,0 +1,152 @@
+"""SkyRL-Gym: any text environment under an id of `skyrl_gym.make`, and the rows of SkyRL's data sets.
+
+```python
+from rlanything_envs.adapters import skyrl
+
+skyrl.register("alfworld", "RLAnything/AlfWorld-v0")  # in the entry point of the training run, and in its workers
+rows = skyrl.rows(tasks, "alfworld")  # datasets.Dataset.from_list(rows).to_parquet("train.parquet")
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gymnasium.wrappers import TimeLimit
+
+from rlanything_envs.adapters.rows import task_rows
+from rlanything_envs.conversation import Conversation, Turn
+from rlanything_envs.errors import InfrastructureError, MissingExtra
+from rlanything_task_pools import Task
+
+try:
+    import skyrl_gym
+    from omegaconf import DictConfig, OmegaConf
+    from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
+except ImportError as error:
+    raise MissingExtra("rlanything_envs.adapters.skyrl needs SkyRL-Gym: pip install skyrl-gym") from error
+
+__all__ = ["EpisodeFailed", "SkyRLEnv", "register", "rows"]
+
+Messages = list[dict[str, str]]
+
+
+class EpisodeFailed(skyrl_gym.error.Error, InfrastructureError):  # type: ignore[misc]
+    """The machinery failed: the episode has no reward. SkyRL knows no such episodes: its generation ends."""
+
+
+class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
+    """One episode of a text environment, as SkyRL plays it: made, `init`, some `step`, `close`.
+
+    Args:
+        env_config: This environment's section of SkyRL's configuration; its ``env_id`` and ``arguments`` go before
+            those below.
+        extras: The row of the data set: ``task`` (JSON, or an id that the environment knows) or ``seed`` says what is
+            played; ``max_turns``, which SkyRL adds, ends the episode if nothing did before.
+        env_id: Of the environment, as `gymnasium.make` takes it.
+        arguments: Of `gymnasium.make`.
+
+    Raises:
+        ValueError: The row has neither task nor seed. SkyRL plays a row several times and compares the outcomes, so
+            the row has to say what is played.
+    """
+
+    def __init__(
+        self,
+        env_config: Mapping[str, Any] | None = None,
+        extras: Mapping[str, Any] | None = None,
+        *,
+        env_id: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        config = OmegaConf.to_container(env_config, resolve=True) if isinstance(env_config, DictConfig) else env_config
+        config, row = dict(config or {}), dict(extras or {})
+        env_id = config.get("env_id") or env_id
+        if env_id is None:
+            raise ValueError("SkyRLEnv: env_id is missing: give it to `register`, or in the environment's env_config")
+        self._task = _task_of(row.get("task"))
+        self._seed = None if row.get("seed") is None else int(row["seed"])
+        if self._task is None and self._seed is None:
+            raise ValueError("SkyRLEnv: the row has neither 'task' nor 'seed': make rows by `skyrl.rows`")
+        self.max_turns = int(row.get("max_turns") or 0)
+        self._conversation = Conversation(env_id, **{**(arguments or {}), **(config.get("arguments") or {})})
+        if self.max_turns:
+            self._conversation.env = TimeLimit(self._conversation.env, self.max_turns)
+        self._turn: Turn | None = None
+
+    def init(self, prompt: Messages) -> tuple[Messages, dict[str, Any]]:
+        """Begin the episode.
+
+        Returns:
+            The messages of the row and after them the environment's first one, joined with a last one of the user's;
+            and the environment's information.
+
+        Raises:
+            EpisodeFailed: The machinery failed.
+        """
+        turn = self._played(lambda: self._conversation.start(self._task, seed=self._seed))
+        messages, text = [dict(message) for message in prompt], turn.text
+        if messages and messages[-1]["role"] == "user":
+            text = f"{messages.pop()['content']}\n\n{text}".lstrip()
+        return [*messages, {"role": "user", "content": text}], turn.info
+
+    def step(self, action: str) -> BaseTextEnvStepOutput:
+        """Answer the environment.
+
+        Returns:
+            Its message, none once the episode is over; the reward, 0 until then; whether the episode is over; and as
+            ``metadata`` the environment's information, with the message as ``text``.
+
+        Raises:
+            EpisodeFailed: The machinery failed.
+        """
+        turn = self._played(lambda: self._conversation.answer(action))
+        self.turns += 1
+        return BaseTextEnvStepOutput(
+            observations=[] if turn.done else [{"role": "user", "content": turn.text}],
+            reward=turn.reward,
+            done=turn.done,
+            metadata={**turn.info, "text": turn.text},
+        )
+
+    def get_metrics(self) -> dict[str, Any]:
+        """Whether the task is solved and whether the episode came to its end (1.0 or 0.0), and the answers given."""
+        won, done = (self._turn.won, self._turn.done) if self._turn else (False, False)
+        return {"success": float(won), "finished": float(done), "turns": self.turns}
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._conversation.close()
+
+    def _played(self, play: Callable[[], Turn]) -> Turn:
+        try:
+            self._turn = play()
+        except InfrastructureError as error:
+            self.close()  # SkyRL does not, where an exception passes
+            raise EpisodeFailed(str(error)) from error
+        return self._turn
+
+
+def _task_of(value: Any) -> Any:
+    return Task.from_json(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
+
+
+def register(name: str, env_id: str, **arguments: Any) -> None:
+    """Make an environment known to `skyrl_gym.make`; again under the same name replaces it.
+
+    Args:
+        name: The ``env_class`` of the rows.
+        env_id: Of the environment, as `gymnasium.make` takes it.
+        arguments: Of `gymnasium.make`.
+    """
+    if name in skyrl_gym.registry:
+        skyrl_gym.envs.deregister(name)
+    entry = f"{SkyRLEnv.__module__}:{SkyRLEnv.__qualname__}"
+    skyrl_gym.register(name, entry_point=entry, kwargs={"env_id": env_id, "arguments": arguments})
+
+
+def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, Any]]:
+    """Rows of a data set for SkyRL, a task each; ``name`` is as registered, and ``prompt`` stands before episodes."""
+    return [{**row, "env_class": name, "data_source": name} for row in task_rows(tasks, prompt)]

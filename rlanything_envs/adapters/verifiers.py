@@ -1,0 +1,148 @@
+"""Prime Intellect's verifiers (version 1 of its interface): text environments as taskset, env and harness.
+
+verifiers finds these by the name of an installed module, so an environment of yours is a module of two lines, say
+``my_env.py``, and ``vf-eval my_env --env.taskset.env-id RLAnything/Coding-v0`` plays it:
+
+```python
+from rlanything_envs.adapters.verifiers import ChatHarness, TextEnv, TextTaskset
+
+__all__ = ["ChatHarness", "TextEnv", "TextTaskset"]
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from rlanything_envs.conversation import Conversation
+from rlanything_envs.errors import MissingExtra
+from rlanything_task_pools import Task, TaskPool
+
+try:
+    import verifiers.v1 as vf  # Prime Intellect's: imports are absolute, and this module is another
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError
+    from verifiers.v1.dialects.chat import message_to_wire
+except ImportError as error:
+    raise MissingExtra("rlanything_envs.adapters.verifiers needs verifiers: pip install 'verifiers>=0.4'") from error
+
+__all__ = ["ChatHarness", "TextEnv", "TextEnvConfig", "TextTask", "TextTaskData", "TextTaskset", "TextTasksetConfig"]
+
+
+class TextTaskData(vf.TaskData):  # type: ignore[misc]
+    """What is played: a task as JSON, or else the one that the environment draws by a seed."""
+
+    task: str | None = None
+    seed: int | None = None
+
+
+class TextTask(vf.Task[TextTaskData]):  # type: ignore[misc]
+    """One episode. Its score is the environment's, given by `TextEnv`."""
+
+
+class TextTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
+    """Which environment, and which of its tasks; under ``--env.taskset``."""
+
+    env_id: str = "RLAnything/AlfWorld-v0"
+    """Of the environment, as `gymnasium.make` takes it."""
+    arguments: dict[str, Any] = {}  # noqa: RUF012 (pydantic copies it)
+    """Of `gymnasium.make`."""
+    pool: Path | None = None
+    """A pool of tasks, whose active ones are played."""
+    count: int = Field(64, ge=1)
+    """How many tasks, where no pool is given."""
+    first_seed: int = Field(0, ge=0)
+    """The seed of the first of them; the others follow."""
+
+
+class TextTaskset(vf.Taskset[TextTask, TextTasksetConfig]):  # type: ignore[misc]
+    """The active tasks of a pool, or tasks by seeds."""
+
+    def load(self) -> Iterator[TextTask]:
+        """One after the other.
+
+        Raises:
+            PoolMissing, PoolVersionError: The path is not that of a pool.
+        """
+        config = self.config
+        if config.pool is None:
+            for seed in range(config.first_seed, config.first_seed + config.count):
+                yield TextTask(TextTaskData(name=f"{config.env_id}#{seed}", seed=seed), config.task)
+            return
+        with TaskPool.open(config.pool) as pool:
+            tasks = [pool.active(slot) for slot in pool.slots]
+        for task in tasks:
+            yield TextTask(TextTaskData(id=task.id, name=task.id, task=task.to_json()), config.task)
+
+
+class TextEnvConfig(vf.EnvConfig):  # type: ignore[misc]
+    """The one seat: who plays. Its answers are text, so it needs no sandbox."""
+
+    player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+
+
+class TextEnv(vf.Env[TextEnvConfig]):  # type: ignore[misc]
+    """The environment speaks as the user, the player answers, until the episode is over.
+
+    The verifier's score is the reward ``score`` of the player's trace; ``success`` is a metric. An episode that a limit
+    of the player cuts off is lost. One whose machinery fails has no reward: the failure is an ``EnvError`` of the
+    episode, which is not ``ok``, and verifiers' retries apply to it.
+    """
+
+    async def run(self, task: TextTask, agents: Any) -> None:
+        """Play one episode; what blocks runs in a thread."""
+        config, data = self.taskset.config, task.data
+        wanted = None if data.task is None else Task.from_json(data.task)
+        conversation = await asyncio.to_thread(Conversation, config.env_id, **config.arguments)
+        try:
+            async with agents.player.interaction(task) as interaction:
+                turn = await asyncio.to_thread(conversation.start, wanted, seed=data.seed)
+                while not turn.done:
+                    segment = await interaction.turn(turn.text)
+                    if segment.terminated:
+                        break
+                    turn = await asyncio.to_thread(conversation.answer, segment.last_reply)
+        finally:
+            await asyncio.to_thread(conversation.close)
+        trace = interaction.trace
+        trace.info["task_id"] = turn.info["task_id"]
+        if trace.ok:
+            trace.record_reward("score", turn.reward)
+            trace.record_metric("success", float(turn.won))
+
+
+class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
+    """The model's answer and nothing else: no tools, and no program that would have to be started for each turn."""
+
+    APPENDS_SYSTEM_PROMPT = True
+    SUPPORTS_RESUME = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    async def launch(
+        self,
+        ctx: Any,
+        trace: Any,
+        runtime: Any,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: Any,
+    ) -> Any:
+        """Ask the model once, through the endpoint that keeps the record."""
+        system, prompt = self.resolve_prompt(data)
+        said = [vf.UserMessage(content=prompt)] if isinstance(prompt, str) else prompt or []
+        messages: list[Any] = [{"role": "system", "content": system}] if system else []
+        messages += [message_to_wire(message) for message in said]
+        # The endpoint is this machine's own, without TLS; reading all certificates would take 30 ms a turn.
+        http = DefaultAsyncHttpxClient(verify=endpoint.startswith("https:"), timeout=None)
+        async with AsyncOpenAI(base_url=endpoint, api_key=secret, http_client=http) as client:
+            try:
+                await client.chat.completions.create(model=ctx.model, messages=messages)
+            except OpenAIError as error:
+                return vf.ProgramResult(exit_code=1, stdout="", stderr=str(error))
+        return vf.ProgramResult(exit_code=0, stdout="", stderr="")

@@ -1,0 +1,19 @@
+"""What the checks raise."""
+
+from __future__ import annotations
+
+__all__ = ["ConformanceError"]
+
+
+class ConformanceError(AssertionError):
+    """The environment breaks a promise.
+
+    Attributes:
+        flaw: What it does.
+        remedy: What it should do.
+    """
+
+    def __init__(self, flaw: str, remedy: str) -> None:
+        super().__init__(f"{flaw}: {remedy}")
+        self.flaw = flaw
+        self.remedy = remedy

@@ -1,0 +1,169 @@
+"""Contract of text environments, promise by promise; see `check_text_env`."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils.env_checker import check_env
+
+from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.testing.errors import ConformanceError
+from rlanything_envs.testing.replay import AnyEnv, play, some_action
+from rlanything_envs.verdict import Verdict
+
+__all__ = [
+    "check_episode",
+    "check_gymnasium",
+    "check_infrastructure",
+    "check_refusals",
+    "check_tasks",
+    "checked_spec",
+]
+
+
+def check_gymnasium(env: AnyEnv) -> None:
+    """Gymnasium's own checker finds nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # Gymnasium's kind; those of other packages are not its business
+        # A wrapper may be checked as well as a bare environment.
+        warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
+        try:
+            check_env(env if _is_wrapper_of_ours(env) else env.unwrapped)
+        except (AssertionError, UserWarning, gym.error.Error) as error:
+            remedy = "gymnasium.utils.env_checker.check_env(env.unwrapped) shows the place"
+            said = re.sub(r"\x1b\[\d+m|WARN: ", "", str(error)).rstrip(".")
+            raise ConformanceError(f"Gymnasium's checker objects: {said}", remedy) from error
+
+
+def _is_wrapper_of_ours(env: AnyEnv) -> bool:
+    return isinstance(env, gym.Wrapper) and not type(env).__module__.startswith("gymnasium.")
+
+
+def checked_spec(spec: EnvSpec) -> str:
+    """The spec as JSON; it survives that, and pickle."""
+    remedy = "register it with a string entry point (package.module:Class) and plain JSON arguments"
+    try:
+        text = spec.to_json()
+        if EnvSpec.from_json(text) != spec:
+            raise ConformanceError("the spec changes in JSON", remedy)
+        if pickle.loads(pickle.dumps(spec)) != spec:
+            raise ConformanceError("the spec changes when pickled", remedy)
+    except ConformanceError:
+        raise
+    except Exception as error:  # whatever JSON and pickle, and what is in the arguments, may raise
+        raise ConformanceError(f"the spec cannot be written down ({error})", remedy) from error
+    return text
+
+
+def check_episode(env: AnyEnv, steps: int, seed: int) -> None:
+    """What is told and paid in an episode."""
+    seen: dict[int, Any] = {}  # by identity; keeps the containers alive, so that no id is used twice
+    for observation, reward, terminated, truncated, info in play(env, steps, seed):
+        for container in _containers((observation, info)):
+            if id(container) in seen:
+                flaw = f"a {type(container).__name__} is returned twice, {container!r:.100}"
+                raise ConformanceError(flaw, "build observation and info anew in every call")
+            seen[id(container)] = container
+        _check_told(observation, info)
+        _check_reward(reward, info["outcome"], terminated, truncated)
+
+
+def _check_told(observation: Any, info: Any) -> None:
+    text = observation.get("text") if isinstance(observation, Mapping) else observation
+    if not isinstance(text, str):
+        flaw = f"an observation of the type {type(observation).__name__} has no text"
+        raise ConformanceError(flaw, 'return a str, or a mapping with a str under "text"')
+    if missing := {"task_id", "outcome"} - set(info):
+        raise ConformanceError(f"info lacks {sorted(missing)}", "put them into the info of every reset and step")
+    if not isinstance(info["task_id"], str) or not info["task_id"]:
+        remedy = "give each task a name that is the same on every machine"
+        raise ConformanceError(f"info['task_id'] is {info['task_id']!r:.80} and not a non-empty text", remedy)
+    if info["outcome"] not in (None, Verdict.SUCCESS, Verdict.FAILURE, "error"):
+        remedy = "say None while the episode runs, then 1 or -1, or 'error' where the machinery failed"
+        raise ConformanceError(f"info['outcome'] is {info['outcome']!r:.80}", remedy)
+
+
+def _check_reward(reward: Any, outcome: Any, terminated: bool, truncated: bool) -> None:
+    try:
+        amount = float(reward)
+    except (TypeError, ValueError):
+        amount = math.nan
+    if not math.isfinite(amount):
+        raise ConformanceError(f"the reward is {reward!r:.80}", "give a finite number")
+    if not (terminated or truncated) and (amount != 0 or outcome is not None):
+        flaw = f"a running episode has the reward {amount:g} and the outcome {outcome!r}"
+        raise ConformanceError(flaw, "keep them at 0 and None until the end, and then give the verifier's score")
+    if terminated and outcome is None:
+        raise ConformanceError("a terminated episode has no outcome", "set info['outcome'] to 1 or -1")
+    if outcome == "error" and amount != 0:
+        flaw = f"an episode that the machinery ended has the reward {amount:g}"
+        raise ConformanceError(flaw, "give 0 with the outcome 'error', or raise InfrastructureError")
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | dict | set | np.ndarray):
+        yield value
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _containers(item)
+
+
+def check_refusals(env: AnyEnv, seed: int) -> None:
+    """What is no text is refused, and nothing else happens."""
+    _, info = env.reset(seed=seed)
+    remedy = "raise TypeError before anything else happens where an action is not a str"
+    for action in (None, 3, b"look", ["look"]):
+        try:
+            env.step(action)
+        except (TypeError, ValueError):
+            continue
+        except Exception as error:
+            flaw = f"the action {action!r} is no text and must be refused, but breaks the environment ({error!r:.200})"
+            raise ConformanceError(flaw, remedy) from error
+        raise ConformanceError(f"the action {action!r} is no text and must be refused", remedy)
+    try:
+        env.step(some_action(env, info, np.random.default_rng(seed)))
+    except Exception as error:
+        raise ConformanceError(f"a refused action ends the episode ({error!r:.200})", remedy) from error
+
+
+def check_tasks(env: AnyEnv, seed: int) -> None:
+    """A task can be played again by its id."""
+    env = env.unwrapped  # a wrapper may take its tasks from elsewhere
+    if not hasattr(env, "domain"):
+        return
+    _, info = env.reset(seed=seed)
+    wanted = info["task_id"]
+    remedy = 'play the task that reset(options={"task": ...}) names: a Task, its JSON mapping, or an id'
+    try:
+        _, info = env.reset(seed=seed + 1, options={"task": wanted})
+    except Exception as error:
+        raise ConformanceError(f"the task {wanted} cannot be played again ({error!r:.200})", remedy) from error
+    if info["task_id"] != wanted:
+        raise ConformanceError(f"asked for the task {wanted}, the environment plays {info['task_id']}", remedy)
+
+
+def check_infrastructure(env: AnyEnv, break_engine: Callable[[AnyEnv], None], seed: int) -> None:
+    """A broken engine is no reward."""
+    env.reset(seed=seed)
+    break_engine(env)
+    try:
+        _, reward, _, _, info = env.step("look")
+    except InfrastructureError:
+        return
+    except Exception as error:
+        flaw = f"a broken engine shows as {error!r:.200}"
+        raise ConformanceError(flaw, "raise InfrastructureError from it, or give the outcome 'error'") from error
+    if reward != 0 or info.get("outcome") != "error":
+        flaw = f"a broken engine gives the reward {reward} and the outcome {info.get('outcome')!r}"
+        raise ConformanceError(flaw, "raise InfrastructureError, or give the outcome 'error' and no reward")

@@ -1,0 +1,92 @@
+"""Virtual environments for packages whose pins do not fit beside ours, and tests that run in them.
+
+One lies in ``.venvs/NAME-KEY`` of the checkout, KEY being a hash of all that decides what is in it: above all the exact
+versions in ``requirements/NAME.txt``. It sees the packages of this interpreter's environment behind its own, so that
+only what differs is installed. An interrupted installation is made anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / ".venvs"
+TESTS_S = 900
+"""Most seconds for the tests of one file, many times what they take."""
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """A virtual environment of its own.
+
+    Attributes:
+        name: What it is called, and the name of its file in ``requirements``.
+    """
+
+    name: str
+
+    @property
+    def requirements(self) -> Path:
+        """The file that says what is in it."""
+        return Path(__file__).with_name("requirements") / f"{self.name}.txt"
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        decisive = "\n".join([sys.version, sysconfig.get_path("purelib"), self.requirements.read_text()])
+        return HOME / f"{self.name}-{hashlib.sha256(decisive.encode()).hexdigest()[:12]}"
+
+    @property
+    def built(self) -> bool:
+        """Whether it is there, complete."""
+        return (self.path / "complete").exists()
+
+    def python(self) -> Path:
+        """Its interpreter; builds it first where it is missing. Skips the test where packages cannot be had."""
+        HOME.mkdir(exist_ok=True)
+        with (HOME / f"{self.path.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.built:
+                self._build()
+        return self.path / "bin" / "python"
+
+    def run_tests(self, *files: str, marks: str = "not slow") -> None:
+        """Run files of tests beside this one in it, those that have the marks, and fail as they do."""
+        command = [str(self.python()), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks]
+        command += [str(Path(__file__).with_name(file)) for file in files]
+        self._run(command, f"tests in {self.path.name} failed", TESTS_S)
+
+    def _build(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        venv.create(self.path, symlinks=True)
+        inside = sysconfig.get_path("purelib", vars={"base": str(self.path), "platbase": str(self.path)})
+        # By addsitedir and not by a plain path, for the .pth files in there: an editable installation is one.
+        behind = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+        Path(inside, "behind.pth").write_text(behind)
+        pip = [sys.executable, "-m", "pip", "--python", str(self.path), "--disable-pip-version-check"]
+        install = [*pip, "install", "--quiet", "--requirement", str(self.requirements)]
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = f"{self.requirements} cannot be installed: {done.stderr[-1500:]}"
+            if os.environ.get("CI"):
+                pytest.fail(reason)
+            pytest.skip(reason)
+        (self.path / "complete").touch()
+
+    @staticmethod
+    def _run(command: list[str], complaint: str, limit_s: int) -> None:
+        env = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, timeout=limit_s, check=False)
+        if done.returncode:
+            pytest.fail(f"{complaint} (exit {done.returncode}):\n{done.stdout[-6000:]}\n{done.stderr[-3000:]}")

@@ -1,0 +1,13 @@
+"""The adapter for Prime Intellect's verifiers, on the real package, in an environment of its own."""
+
+import pytest
+from isolated import Isolated
+
+
+def test_verifiers() -> None:
+    Isolated("verifiers").run_tests("verifiers_checks.py")
+
+
+@pytest.mark.slow
+def test_the_command_line_of_verifiers() -> None:
+    Isolated("verifiers").run_tests("verifiers_checks.py", marks="slow")

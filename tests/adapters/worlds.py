@@ -1,0 +1,97 @@
+"""The three environments as the tests of adapters play them: a task, the answers that solve it, a broken engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import gymnasium as gym
+
+from rlanything_task_pools import Task, get_domain
+
+
+@dataclass(frozen=True)
+class World:
+    """One environment.
+
+    Attributes:
+        domain: Its name.
+        env_id: Its id.
+        arguments: Of `gymnasium.make`, so that it runs anywhere.
+        knobs: Of the generator.
+        say: From a line of a proof to an answer of a model.
+        last: Answers after the proof.
+        idle: An answer that uses up a turn and changes nothing.
+    """
+
+    domain: str
+    env_id: str
+    say: Callable[[str], str]
+    idle: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    knobs: dict[str, Any] = field(default_factory=dict)
+    last: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.domain
+
+    def task(self, seed: int = 0) -> Task:
+        return _generated(self.domain, seed, tuple(self.knobs.items()))
+
+    def answers(self, task: Task) -> list[str]:
+        """What solves a generated task."""
+        return [*map(self.say, task.proof), *self.last]
+
+
+@cache
+def _generated(domain: str, seed: int, knobs: tuple[tuple[str, Any], ...]) -> Task:
+    return get_domain(domain).generate(seed, **dict(knobs))
+
+
+WORLDS = [
+    World("alfworld", "RLAnything/AlfWorld-v0", lambda command: f"I go on.\nAction: {command}", "Action: look"),
+    World("coding", "RLAnything/Coding-v0", lambda code: f"So:\nSUBMIT\n```python\n{code}\n```", "Let me think."),
+    World(
+        "osworld",
+        "RLAnything/OSWorld-v0",
+        lambda code: f"I press keys.\n```python\n{code}\n```",
+        "WAIT",
+        {"backend": "simulator"},
+        {"simulated": True},
+        ("DONE",),
+    ),
+]
+
+
+class Broken:
+    """An engine whose every use fails."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise OSError("the engine is gone")
+
+
+def break_engine(env: gym.Env[Any, Any]) -> None:
+    """Take the engine of one of the three environments away."""
+    inner: Any = env.unwrapped
+    if inner.domain == "alfworld":
+        inner._world = Broken()
+    elif inner.domain == "coding":
+        inner._sandbox = Broken
+    else:
+        inner._machine._desktop = Broken()
+
+
+class Failing(gym.Env[str, str]):
+    """An environment that reports a failure of its machinery as the outcome of its first step."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
+        return "hello", {"task_id": "failing-1", "outcome": None, "admissible_commands": ["look"]}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        return "", 0.0, False, True, {"task_id": "failing-1", "outcome": "error", "error": "the disk is full"}
+
+
+FAILING = "Failing-v0"
+gym.register(FAILING, entry_point=Failing, disable_env_checker=True)
