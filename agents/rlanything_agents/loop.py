@@ -25,6 +25,7 @@ from rlanything_agents.learners import Learners
 from rlanything_agents.played import PlayedGroup, policy_samples, success_by_role
 from rlanything_agents.review import Review, Reviewer
 from rlanything_agents.rollout import rollout
+from rlanything_agents.screens import Screens
 from rlanything_agents.seeds import rng_of, seed_of
 from rlanything_agents.trainer_config import UpdateStats
 from rlanything_envs.curriculum import Curriculum, Rewriter
@@ -76,7 +77,8 @@ class Loop:
         self.config = config
         self.learners = learners
         self.pool = pool
-        self.envs = envs
+        watched = config.rollout.screenshots
+        self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:watched]), *envs[watched:]]
         self.reviewer: Reviewer[Any] = learners.dialect.reviewer(config, learners)
         self.curriculum = Curriculum(
             pool,

@@ -41,6 +41,7 @@ class RunFolder:
         stages/NAME.json          result of a finished stage: warm_start, before, iteration-NNNN, after
         metrics.jsonl             one line per iteration
         trajectories/NNNN.jsonl.gz   every turn with every judgement
+        screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` keeps some
         checkpoints/NNNN/         models, optimizers, pool, random state after iteration NNNN
     """
 
@@ -54,6 +55,7 @@ class RunFolder:
         self.summary = path / "summary.json"
         self.prompts = path / "prompts.jsonl"
         self.trajectories = path / "trajectories"
+        self.screens = path / "screens"
         self.checkpoints = path / "checkpoints"
         self._stages = path / "stages"
 
@@ -148,6 +150,9 @@ class RunFolder:
         for file in self.trajectories.iterdir():
             if int(file.name.split(".")[0]) > iteration:
                 file.unlink()
+        for folder in self.screens.glob("[0-9]*"):
+            if int(folder.name) > iteration:
+                shutil.rmtree(folder)
 
     @contextmanager
     def checkpoint(self, iteration: int) -> Iterator[Path]:

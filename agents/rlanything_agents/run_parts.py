@@ -51,6 +51,8 @@ class RunParts:
         if config.curriculum.operators is not None:
             domain.with_operators(config.curriculum.operators)
         arguments = {**dialect.environment, **(config.environment or {})}
+        if config.rollout.screenshots:
+            arguments.setdefault("render_mode", "rgb_array")
         lanes = config.rollout.environments or config.rollout.tasks * config.rollout.rollouts
         envs = [dialect.wrapped(gym.make(domain.env_id, disable_env_checker=True, **arguments)) for _ in range(lanes)]
         learners = Learners(config, dialect)

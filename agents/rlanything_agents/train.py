@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,10 @@ from rlanything_agents.report import write_report
 from rlanything_agents.rewriting import open_rewriter
 from rlanything_agents.run_folder import RunFolder, write_atomically
 from rlanything_agents.run_parts import RunParts
+from rlanything_agents.screens import store_screens
 from rlanything_agents.summary import accepted_rewrites, installed_versions, summarise
+from rlanything_agents.trackers import Tracking, named
+from rlanything_agents.trackers.names import of_evaluation
 from rlanything_agents.warmstart.stage import warm_start
 from rlanything_envs.curriculum.monitor import DriftWarning
 from rlanything_task_pools import TaskPool
@@ -49,7 +52,7 @@ def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: 
         RunFolderError: The folder belongs to another run, or the warm start to be reused does not fit.
         UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
         ValueError: The domain refuses its knobs or operators.
-        MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked.
+        MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked, or a tracker is not installed.
     """
     with _run(config, folder, reporter) as run:
         run.warm_start()
@@ -78,13 +81,15 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter) -> Iterator[_
     try:
         with open_rewriter(config.curriculum, folder.prompts):
             pass  # what it lacks is told now, and not after the warm start
+        tracking = Tracking(config.trackers, reporter.say)
         parts = RunParts.assemble(config, folder, reporter)
         if folder.prepare(config.model_dump(mode="json")):
             reporter.say(f"Continuing {folder.path}")
         write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
         try:
-            yield _Run(parts)
+            yield _Run(parts, tracking)
         finally:
+            tracking.finish()
             for env in parts.envs:
                 env.close()
     finally:
@@ -94,8 +99,9 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter) -> Iterator[_
 class _Run:
     """The stages of one run."""
 
-    def __init__(self, parts: RunParts) -> None:
+    def __init__(self, parts: RunParts, tracking: Tracking) -> None:
         self.parts = parts
+        self.tracking = tracking
         self.config = parts.config
         self.folder = parts.folder
         self.reporter = parts.reporter
@@ -124,6 +130,7 @@ class _Run:
             pool.restore(path / "pool.sqlite")
         self.folder.rewind(done)
         rows = self.folder.rows()
+        self.tracking.start(self.config.name, self.folder.path, self.config.model_dump(mode="json"), done)
         with (
             pool,
             open_rewriter(self.config.curriculum, self.folder.prompts) as rewriter,
@@ -135,7 +142,9 @@ class _Run:
             while (used := self.config.used(rows)) < 1:
                 stage.reach(round(used * self.config.iterations), _note(rows))
                 self._evaluate_in_between(len(rows))
+                self.tracking.reach(len(rows), self._tracked)
                 result = loop.iterate(rows)
+                store_screens(loop.envs, self.folder.screens / f"{len(rows) + 1:04d}")
                 self._store(result.metrics, result.episodes)
                 with self.folder.checkpoint(len(rows) + 1) as scratch:
                     self.parts.learners.save(scratch)
@@ -165,6 +174,8 @@ class _Run:
             rewrites=rewrites,
             episodes=self._example_episodes(),
         )
+        self.tracking.reach(len(rows), self._tracked)
+        self.tracking.finish(self.folder.report)
         table = Table(title=f"{self.config.name}, seed {self.config.seed}")
         for column in ("", "measured on", "before", "after", "change"):
             table.add_column(column)
@@ -175,6 +186,14 @@ class _Run:
             self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
         self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")
         return summary
+
+    def _tracked(self, step: int) -> dict[str, float]:
+        """The values of an iteration for trackers, with those of the evaluations after it; 0 is before the loop."""
+        rows = self.folder.rows()
+        row = rows[step - 1] if step else {}
+        stages = ["before"] if step == 0 else [_point(step), *(["after"] if step == len(rows) else [])]
+        found = [result for name in stages if (result := self.folder.stage(name))]
+        return {**named({k: v for k, v in row.items() if k != "iteration"}), **_merged(map(of_evaluation, found))}
 
     def _curve(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         """The evaluations in between, in order."""
@@ -203,6 +222,11 @@ class _Run:
         won = [e for e in won if len(e["turns"]) >= 5] or won
         lost = [e for e in episodes if e["outcome"] == -1]
         return won[:1] + lost[:1]
+
+
+def _merged(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """All parts, the later ones over the earlier."""
+    return {name: value for part in parts for name, value in part.items()}
 
 
 def _point(iteration: int) -> str:

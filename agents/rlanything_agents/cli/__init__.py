@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import typer
 
 from rlanything_agents.cli import curriculum, desktop, pool, study
+from rlanything_agents.cli.benchmark import benchmark
+from rlanything_agents.cli.compare import compare
+from rlanything_agents.cli.doctor import doctor
+from rlanything_agents.cli.export import export
+from rlanything_agents.cli.play import play
+from rlanything_agents.cli.serve import serve
 from rlanything_agents.cli.train import train
+from rlanything_agents.cli.view import view
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-app.command()(train)
-app.add_typer(curriculum.app, name="curriculum")
-app.add_typer(desktop.app, name="desktop")
-app.add_typer(pool.app, name="pool")
-app.add_typer(study.app, name="study")
+EXIT_CODES = "Exit codes: 0 done; 1 what was checked is not so; 2 bad input; 130 interrupted."
+
+COMMANDS: tuple[Callable[..., Any], ...] = (
+    train,
+    benchmark,
+    compare,
+    play,
+    doctor,
+    export,
+    serve,
+    view,
+)
+GROUPS: dict[str, typer.Typer] = {
+    "curriculum": curriculum.app,
+    "desktop": desktop.app,
+    "pool": pool.app,
+    "study": study.app,
+}
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)
+for _command in COMMANDS:
+    app.command(epilog=EXIT_CODES)(_command)
+for _name, _group in GROUPS.items():
+    for _info in _group.registered_commands:
+        _info.epilog = EXIT_CODES
+    app.add_typer(_group, name=_name, epilog=EXIT_CODES)
 
 
 @app.callback()

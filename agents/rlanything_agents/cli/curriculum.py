@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,7 @@ def power(
     futility: Annotated[float, typer.Option(help="Rule `default`: probability that rejects.")] = 0.2,
     budget: Annotated[int, typer.Option(help="Rule `default`: most episodes of a trial.")] = 48,
     seed: Annotated[int, typer.Option(min=0, help="Seeds the simulation.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole grid as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How often each acceptance rule takes a candidate, by the true success rates of parent and candidate.
 
@@ -73,14 +74,13 @@ def power(
 
 def _print_json(settings: dict[str, Any], cells: dict[str, list[Cell]], figures: Sequence[Figures]) -> None:
     import dataclasses
-    import json
 
     document = {
         **settings,
         "figures": [dataclasses.asdict(row) for row in figures],
         "grid": [dataclasses.asdict(cell) for rows in cells.values() for cell in rows],
     }
-    typer.echo(json.dumps(document, indent=1))
+    print_json(document)
 
 
 def _print_grid(console: Console, name: str, cells: Sequence[Cell]) -> None:

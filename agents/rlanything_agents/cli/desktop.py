@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.output import AsJson
 from rlanything_agents.cli.untrusted import printable
 
 __all__ = ["app"]
@@ -30,23 +31,17 @@ def doctor(
         bool, typer.Option("--install", help="Install what is missing (root, Debian or Ubuntu).")
     ] = False,
     start: Annotated[bool, typer.Option(help="Start a desktop for a moment to see that it works.")] = True,
+    as_json: AsJson = False,
 ) -> None:
     """Say what is missing for a desktop, and the one command that installs it."""
+    from rlanything_agents.cli.doctor import show_findings
     from rlanything_envs.osworld.desktop import doctor as practice
 
     with plain_errors():
         if install:
             names = practice.install()
-            typer.echo(f"installed {' '.join(names)}" if names else "nothing to install")
-        healthy, remedies = True, []
-        for finding in practice.examine(start):
-            mark = {True: "ok", False: "MISSING", None: "--"}[finding.good]
-            typer.echo(f"{mark:8} {finding.topic:14} {printable(finding.said)}")
-            healthy &= finding.good is not False
-            if finding.remedy and finding.remedy not in remedies:
-                remedies.append(finding.remedy)
-    for remedy in remedies:
-        typer.echo(f"\n  {printable(remedy)}")
+            typer.echo(f"installed {' '.join(names)}" if names else "nothing to install", err=as_json)
+        healthy = show_findings(practice.examine(start), as_json)
     raise typer.Exit(0 if healthy else 1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import warnings
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.output import AsJson, AsLines, print_json, print_lines
 
 if TYPE_CHECKING:
     from rlanything_task_pools import TaskPool
@@ -23,7 +23,6 @@ __all__ = ["app"]
 app = typer.Typer(no_args_is_help=True, help="Look into the tasks of a run, also while it goes on.")
 
 PoolPath = Annotated[Path, typer.Argument(metavar="POOL", help="A pool's file, or the folder of a run.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 
 
 class Table(StrEnum):
@@ -58,14 +57,14 @@ class Words(StrEnum):
 
 
 @app.command()
-def show(path: PoolPath, as_json: AsJson = False) -> None:
+def show(path: PoolPath, as_json: AsLines = False) -> None:
     """One line for each slot: what it trains on, how deep it is rewritten, how well it is solved."""
     with _opened(path) as pool:
         from rlanything_agents.cli import pool_views
 
         rows = pool_views.slot_rows(pool)
         if as_json:
-            _print_json(rows)
+            print_lines(rows)
             return
         pool_views.print_slots(pool, rows)
 
@@ -76,7 +75,7 @@ def log(
     slot: Annotated[int | None, typer.Option(help="Only of this slot.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="Only of this kind.")] = None,
     last: Annotated[int, typer.Option(min=1, help="So many of the latest.")] = 50,
-    as_json: AsJson = False,
+    as_json: AsLines = False,
 ) -> None:
     """What was proposed, accepted, rejected and discarded, with the reasons."""
     with _opened(path) as pool:
@@ -84,7 +83,7 @@ def log(
 
         events = pool.events(slot, kind=None if kind is None else kind.value)[-last:]
         if as_json:
-            _print_json(pool_views.event_rows(events))
+            print_lines(pool_views.event_rows(events))
             return
         pool_views.print_events(events)
 
@@ -96,11 +95,15 @@ def lineage(
         list[str] | None,
         typer.Argument(metavar="[SLOT|TASK]...", help="Slots by number or tasks by id; else all rewritten slots."),
     ] = None,
+    as_json: AsLines = False,
 ) -> None:
     """What became of each root: a tree with the text diff, the success rates and the critique behind each edge."""
     with _opened(path) as pool:
         from rlanything_agents.cli import pool_views
 
+        if as_json:
+            print_lines(pool_views.lineage_rows(pool, which or []))
+            return
         pool_views.print_lineages(pool, which or [])
 
 
@@ -109,11 +112,15 @@ def diff(
     path: PoolPath,
     one: Annotated[str, typer.Argument(help="Id of a task.")],
     other: Annotated[str, typer.Argument(help="Id of the task to compare it with.")],
+    as_json: AsJson = False,
 ) -> None:
     """What differs between two tasks: goal, world, proof, traits."""
     with _opened(path) as pool:
-        from rlanything_agents.cli.task_diff import print_difference
+        from rlanything_agents.cli.task_diff import difference, print_difference
 
+        if as_json:
+            print_json(difference(pool.task(one), pool.task(other)))
+            return
         print_difference(pool.task(one), pool.task(other))
 
 
@@ -148,7 +155,7 @@ def import_(
 def verify(
     path: PoolPath,
     replay: Annotated[bool, typer.Option(help="Play the proof of every task.")] = True,
-    as_json: AsJson = False,
+    as_json: AsLines = False,
 ) -> None:
     """Check the file, every task (its id, its proof) and the log; exits with 1 when something is wrong."""
     with _opened(path) as pool:
@@ -157,7 +164,7 @@ def verify(
 
         problems = list(verify_pool(pool, replay=replay))
         if as_json:
-            _print_json([{"where": problem.where, "what": problem.what} for problem in problems])
+            print_lines([{"where": problem.where, "what": problem.what} for problem in problems])
         else:
             for problem in problems:
                 typer.echo(f"{printable(problem.where)}: {printable(problem.what)}")
@@ -172,7 +179,7 @@ def verify(
 @app.command()
 def metrics(
     path: PoolPath,
-    as_json: AsJson = False,
+    as_json: AsLines = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the curves to this file (.svg, .png, .pdf).")] = None,
     every: Annotated[
         int | None, typer.Option(min=1, help="Groups of episodes in a row; else about twenty rows.")
@@ -203,10 +210,10 @@ def metrics(
             from rlanything_agents.report.curriculum_plot import plot_curriculum
 
             plot_curriculum(rows, plot, drift_limit=monitor.drift_limit)
-            typer.echo(f"{plot}: {len(rows)} rows")
-        elif as_json:
-            _print_json([row.to_dict() for row in rows])
-        else:
+            typer.echo(f"{plot}: {len(rows)} rows", err=as_json)
+        if as_json:
+            print_lines([row.to_dict() for row in rows])
+        elif plot is None:
             pool_views.print_metrics(rows, monitor.alarms)
 
 
@@ -228,8 +235,3 @@ def _opened(path: Path) -> Iterator[TaskPool]:
 
 def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{counts[name]} {name}" for name in ("slots", "tasks", "outcomes", "accepted", "rejected"))
-
-
-def _print_json(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        typer.echo(json.dumps(row, sort_keys=True))

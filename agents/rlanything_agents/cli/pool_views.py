@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -137,14 +137,50 @@ def _numbers(stats: Mapping[str, Any]) -> str:
 def print_lineages(pool: TaskPool, which: Sequence[str]) -> None:
     """The trees of slots, given by number or by a task they had; of all slots with a rewrite if none is given."""
     out = console()
-    slots = sorted({slot for name in which for slot in _slots_of(pool, name)} if which else _tried(pool))
-    if not slots:
+    found = False
+    for slot, versions, outcomes in _lineages(pool, which):
+        found = True
+        out.print(_tree(slot, versions, outcomes))
+        out.print()
+    if not found:
         out.print("no slot has seen a rewrite yet")
+
+
+def lineage_rows(pool: TaskPool, which: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One plain record for each version of the slots that `print_lineages` shows: a task, and what became of it."""
+    for slot, versions, outcomes in _lineages(pool, which):
+        by_index = {version.index: version for version in versions}
+        for version in versions:
+            parent = None if version.parent is None else by_index[version.parent]
+            rewrite, task = version.task.rewrite, version.task
+            row: dict[str, Any] = {
+                "slot": slot,
+                "version": version.index,
+                "task": task.id,
+                "goal": task.goal,
+                "state": version.state,
+                "reason": version.decided.reason if version.decided is not None else "",
+                "parent_version": version.parent,
+                "parent": None if parent is None else parent.task.id,
+                "direction": rewrite.direction if rewrite else None,
+                "author": rewrite.author if rewrite else None,
+                "critique": rewrite.critique if rewrite else None,
+            }
+            if parent is not None:
+                before, after = _before_and_after(version, parent, outcomes)
+                row["before"] = {"successes": before.successes, "episodes": before.n}
+                row["after"] = {"successes": after.successes, "episodes": after.n}
+            yield row
+
+
+def _lineages(
+    pool: TaskPool, which: Sequence[str]
+) -> Iterator[tuple[int, Sequence[Version], Mapping[Any, Sequence[OutcomeRecord]]]]:
+    slots = sorted({slot for name in which for slot in _slots_of(pool, name)} if which else _tried(pool))
     for slot in slots:
         with pool.snapshot():
             versions, outcomes = pool.versions(slot), _by_task(pool.outcomes(slot, errors=False))
-        out.print(_tree(slot, versions, outcomes))
-        out.print()
+        yield slot, versions, outcomes
 
 
 def _slots_of(pool: TaskPool, name: str) -> list[int]:

@@ -6,11 +6,13 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from rlanything_agents.cli import completion
 from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.output import AsJson, print_json
 
 __all__ = ["app"]
 
@@ -21,8 +23,15 @@ Workers = Annotated[int, typer.Option(min=1, help="Runs side by side, one thread
 Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")]
 Where = Annotated[Path, typer.Option(help="Where everything goes.")]
 File = Annotated[Path, typer.Option(help="The study file.")]
-Override = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of every run.")]
-Names = Annotated[list[str] | None, typer.Option(help="Names, repeated or with commas; else what the file says.")]
+Override = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change one key of every run.", autocompletion=completion.config_keys
+    ),
+]
+_NAMES = "Names, repeated or with commas; else what the file says."
+Arms = Annotated[list[str] | None, typer.Option(help=_NAMES, autocompletion=completion.arms)]
+Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES, autocompletion=completion.regimes)]
 
 
 @app.callback()
@@ -32,17 +41,15 @@ def study() -> None:
 
 @app.command()
 def table1(
-    regime: Names = None,
+    regime: Regimes = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")] = None,
-    arms: Names = None,
+    arms: Arms = None,
     quick: Annotated[bool, typer.Option(help="The small version: fewer seeds, arms, iterations and games.")] = False,
     folder: Annotated[
         Path | None, typer.Option(help="Where everything goes; runs/study, with --quick runs/study-quick.")
     ] = None,
     workers: Workers = 2,
-    override: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of every run.")
-    ] = None,
+    override: Override = None,
     file: Annotated[Path, typer.Option(help="The study file: regimes, arms and their settings.")] = Path(
         "configs/study/table1.yaml"
     ),
@@ -74,7 +81,7 @@ def table1(
 
 
 @app.command()
-def report(folder: Folder) -> None:
+def report(folder: Folder, as_json: AsJson = False) -> None:
     """Write the tables, figures and page of a study again, also while it goes on."""
     with plain_errors():
         from rlanything_agents.study.drift import write_drift
@@ -84,8 +91,12 @@ def report(folder: Folder) -> None:
 
         writers = {"robustness.json": write_robustness, "transfer.json": write_transfer, "drift.json": write_drift}
         more = [write for name, write in writers.items() if (folder / name).exists()]
-        for write in more if write_drift in more else [write_study_report, *more]:
-            typer.echo(f"Report: {write(folder)}")
+        pages = [write(folder) for write in (more if write_drift in more else [write_study_report, *more])]
+    if as_json:
+        print_json(_reported(folder, pages))
+        return
+    for page in pages:
+        typer.echo(f"Report: {page}")
 
 
 @app.command()
@@ -93,9 +104,12 @@ def evaluate(
     folder: Folder,
     panel: Annotated[
         list[str],
-        typer.Option(help="valid_seen, valid_unseen, train, official_seen, official_unseen, train_official."),
+        typer.Option(
+            help="valid_seen, valid_unseen, train, official_seen, official_unseen, train_official.",
+            autocompletion=completion.panels,
+        ),
     ],
-    arms: Names = None,
+    arms: Arms = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Only so many seeds, from 0.")] = None,
     episodes: Annotated[int | None, typer.Option(min=1, help="Games per panel; all official ones.")] = None,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Of an episode; else as in the study.")] = None,
@@ -156,7 +170,7 @@ def robustness(
 
 @app.command()
 def drift(
-    arms: Names = None,
+    arms: Arms = None,
     seeds: Seeds = None,
     folder: Where = Path("runs/drift"),
     run: Annotated[
@@ -193,7 +207,7 @@ def drift(
 
 @app.command()
 def transfer(
-    arms: Names = None,
+    arms: Arms = None,
     seeds: Seeds = None,
     folder: Where = Path("runs/transfer"),
     workers: Workers = 2,
@@ -229,6 +243,15 @@ def _interruptible(folder: Path, study: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
         raise typer.Exit(130) from None
+
+
+def _reported(folder: Path, pages: list[Path]) -> dict[str, Any]:
+    """The pages, and the results of the runs that ended, a row for each measure of each."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    results = folder / "results.parquet"
+    rows = pd.read_parquet(results).to_dict("records") if results.exists() else []
+    return {"pages": [str(page) for page in pages], "results": rows}
 
 
 def _names(given: list[str] | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from rich.padding import Padding
 from rich.text import Text
@@ -13,27 +14,37 @@ from rlanything_agents.cli.screen import console, plain_text
 from rlanything_agents.cli.untrusted import printable
 from rlanything_task_pools import Task, UnknownDomain, get_domain
 
-__all__ = ["print_difference", "word_diff", "world_diff"]
+__all__ = ["difference", "print_difference", "word_diff", "world_diff"]
 
 
 def print_difference(one: Task, other: Task) -> None:
     """What differs between two tasks, part by part."""
     out = console()
     out.print(Text.assemble(("− ", "red"), plain_text(one.id), ("\n+ ", "green"), plain_text(other.id)))
-    traits = ([f"{name}: {value}" for name, value in sorted(task.traits.items())] for task in (one, other))
-    parts: tuple[tuple[str, list[Text]], ...] = (
-        ("goal", [word_diff(one.goal, other.goal)] if one.goal != other.goal else []),
-        ("world", world_diff(one, other)),
-        ("proof", _line_diff(one.proof, other.proof)),
-        ("traits", _line_diff(*traits)),
-    )
-    for name, lines in parts:
+    parts = _parts(one, other)
+    for name, lines in parts.items():
         if lines:
             out.print(Text(name, style="bold"))
             for line in lines:
                 out.print(Padding(line, (0, 0, 0, 2)))
-    if not any(lines for _, lines in parts):
+    if not any(parts.values()):
         out.print("no difference")
+
+
+def difference(one: Task, other: Task) -> dict[str, Any]:
+    """The same as plain data: of each part the lines that went (``-``), came (``+``) and stand around them."""
+    parts = {name: [line.plain for line in lines] for name, lines in _parts(one, other).items()}
+    return {"one": one.id, "other": other.id, "same": not any(parts.values()), **parts}
+
+
+def _parts(one: Task, other: Task) -> dict[str, list[Text]]:
+    traits = ([f"{name}: {value}" for name, value in sorted(task.traits.items())] for task in (one, other))
+    return {
+        "goal": [word_diff(one.goal, other.goal)] if one.goal != other.goal else [],
+        "world": world_diff(one, other),
+        "proof": _line_diff(one.proof, other.proof),
+        "traits": _line_diff(*traits),
+    }
 
 
 def world_diff(one: Task, other: Task) -> list[Text]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,10 +33,14 @@ from rlanything_task_pools import Task
 from rlanything_task_pools.coding import read_payload
 from rlanything_task_pools.frozen import canonical_json
 
-__all__ = ["ProgramGroup", "UnitTestReview", "UnitTestReviewer", "program_of"]
+__all__ = ["ProgramGroup", "UnitTestReview", "UnitTestReviewer", "hidden_verdicts", "program_of"]
 
 RESAMPLES = 2000
 """Resamples of the tasks behind an interval: tests of one task are no independent draws."""
+MAX_TEXT = 2_000
+"""Characters written down of an input or an output of a written test."""
+
+_SUBMITTED = re.compile(r"SUBMIT: [0-9]+ of [0-9]+ hidden tests accepted: ([0-9]+ [^,.]+(?:, [0-9]+ [^,.]+)*)\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,13 +241,19 @@ class UnitTestReview:
         return "\n".join(lines)
 
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
-        """Every episode with its program; a vote is a written test, 1 passed, -1 failed, 0 unknown or unreadable."""
+        """Every episode with its program, its verdicts and the written tests.
+
+        A vote is what the program came to on a test: 1 passed, -1 failed, 0 unknown or unreadable.
+        """
         played, found = self.groups[group], self.feedback[group]
         votes = played.scores()
+        tests = [_written(test, reward) for test, reward in zip(played.tests, found.test_rewards, strict=True)]
         texts = [_shown(test, reward) for test, reward in zip(played.tests, found.test_rewards, strict=True)]
         return [
             {
                 **played.header(t, iteration),
+                "tests": tests,
+                "verdicts": hidden_verdicts(trajectory),
                 "turns": [
                     {
                         "thought": step.thought,
@@ -269,6 +280,15 @@ def program_of(trajectory: Trajectory) -> str:
     except Unreadable:
         return ""
     return action.code if action.verb == "SUBMIT" else ""
+
+
+def hidden_verdicts(trajectory: Trajectory) -> dict[str, int]:
+    """How many hidden tests came to which verdict, as the answer to the submission counts them; empty without one."""
+    answer = trajectory.steps[-1].observation if trajectory.steps else ""
+    listed = _SUBMITTED.match(answer)
+    if listed is None:
+        return {}
+    return {verdict: int(number) for number, verdict in (part.split(" ", 1) for part in listed[1].split(", "))}
 
 
 def _truth(bench: Bench) -> Floats:
@@ -305,6 +325,17 @@ def _intervals(counts: Sequence[UnitTestQuality], seed: int) -> dict[str, tuple[
         low, high = np.quantile(shares, (0.025, 0.975)) if len(shares) else (0.0, 1.0)
         found[f"{name}_interval"] = (float(low), float(high))
     return found
+
+
+def _written(test: WrittenTest, reward: float) -> dict[str, Any]:
+    """A test for whoever reads the episodes."""
+    asked, wanted = (test.test.stdin, test.test.stdout) if test.test is not None else ("", "")
+    return {
+        "stdin": asked[:MAX_TEXT],
+        "stdout": wanted[:MAX_TEXT],
+        "complaint": test.complaint[:MAX_TEXT],
+        "reward": None if np.isnan(reward) else round(float(reward), 4),
+    }
 
 
 def _shown(test: WrittenTest, reward: float) -> str:

@@ -68,6 +68,9 @@ class RolloutConfig(Section):
     if None."""
     threads: Positive | None = None
     """Environments that step at once, where a step waits for a sandbox or another machine; one by one if None."""
+    screenshots: Annotated[int, Field(ge=0, exclude=True)] = 0
+    """In so many environments a small picture of the screen is kept after each turn, where a domain has one; some 20 KB
+    each. Who looks at a run is no part of what it is: the option is not stored with it."""
 
 
 class JudgeConfig(Section):
@@ -104,9 +107,13 @@ class RunConfig(Section):
     """A whole run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    """Of the run and of its folder."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """Of everything random in the run: same seed, same configuration and same machine, same run."""
     threads: Positive = 2
+    """Of torch."""
     domain: str = "alfworld"
+    """Name of an installed domain that has a dialect for small models."""
     iterations: Positive = 32
     """At most this many."""
     env_steps: Positive | None = None
@@ -126,6 +133,9 @@ class RunConfig(Section):
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     corrupt: CorruptConfig = CorruptConfig()
+    trackers: Annotated[tuple[Literal["trackio", "tensorboard", "wandb"], ...], Field(exclude=True)] = ()
+    """Where the curves are shown besides the report. Who watches a run is no part of what it is: a run may be continued
+    with other trackers, and they are not stored with it."""
 
     def used(self, rows: Sequence[Mapping[str, Any]]) -> float:
         """Share of the budget that the iterations of these metrics rows have used up; from 1 on the run is over."""

@@ -1,5 +1,6 @@
 """A group of real episodes, tests by a scripted reward model: what both sides learn from it."""
 
+import dataclasses
 import json
 
 import gymnasium as gym
@@ -7,12 +8,13 @@ import numpy as np
 import pytest
 
 from rlanything_agents.coding import DIALECT
-from rlanything_agents.coding.review import ProgramGroup, UnitTestReviewer, program_of
+from rlanything_agents.coding.review import ProgramGroup, UnitTestReviewer, hidden_verdicts, program_of
 from rlanything_agents.coding.test_writer import ChatTests, WrittenTest
 from rlanything_agents.config import RunConfig
 from rlanything_agents.dialect import Step
 from rlanything_agents.trajectory import Trajectory, outcome_of
 from rlanything_envs import registration  # noqa: F401  (registers the environments)
+from rlanything_envs.coding import messages
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools import Task
@@ -131,8 +133,6 @@ def test_quality_against_the_policys_programs(group: ProgramGroup) -> None:
 
 def test_infrastructure_failures_are_no_rewards(task: Task, played: list[Trajectory], group: ProgramGroup) -> None:
     """A program the judge failed on, and a test the generator failed on."""
-    import dataclasses
-
     lost = dataclasses.replace(played[1], outcome=None, score=0.0)
     tests = [
         *group.tests[:3],
@@ -160,6 +160,22 @@ def test_records_are_json_with_every_test(group: ProgramGroup) -> None:
     assert turn["votes"] == [1, -1, 1, 0]
     assert turn["judgements"][1] == "'1 2\\n' gives '3\\n' (reward +2)"
     assert "no pair" in turn["judgements"][3]
+    assert [test["reward"] for test in records[1]["tests"]][:2] == [1, 2]
+    assert records[1]["tests"][1] == {"stdin": "1 2\n", "stdout": "3\n", "complaint": "", "reward": 2}
+    assert "no pair" in records[1]["tests"][3]["complaint"]
+
+
+def test_verdicts_are_those_the_answer_to_a_submission_counts(played: list[Trajectory]) -> None:
+    answer = messages.submitted(["AC", "WA", "TLE", "AC", "RE"])
+    step = dataclasses.replace(played[0].steps[-1], observation=answer)
+    submitted = dataclasses.replace(played[0], steps=(*played[0].steps[:-1], step))
+    assert hidden_verdicts(submitted) == {
+        "accepted": 2,
+        "wrong answer": 1,
+        "over the limit of processor time": 1,
+        "runtime error": 1,
+    }
+    assert hidden_verdicts(dataclasses.replace(played[0], steps=())) == {}
 
 
 def test_a_critique_shows_the_nearest_wrong_program(group: ProgramGroup) -> None:

@@ -60,8 +60,8 @@ def test_only_root_needs_no_sudo(monkeypatch):
 def test_the_doctor_names_what_is_missing_and_one_command(lacking):
     done = CliRunner().invoke(app, ["desktop", "doctor"])
     assert done.exit_code == 1
-    assert "MISSING  packages       missing: bubblewrap" in done.output
-    assert "MISSING  applications   missing: gimp" in done.output
+    assert "broken  packages               missing: bubblewrap" in done.output
+    assert "broken  applications           missing: gimp" in done.output
     assert done.output.count("apt-get install") == 1
 
 

@@ -1,0 +1,95 @@
+"""Pairs of tasks that two agents played, or of tasks of which one came from the other, and what differs.
+
+The unit is the task. The difference in success is the mean over tasks, with a bootstrap interval over tasks. Beside it
+stands McNemar's exact test: among the tasks on which one did better than the other, each side is as likely as the other
+if there is no difference. With several episodes a task, "better" means more of them won.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest, bootstrap
+
+__all__ = ["exact_p", "pair"]
+
+RESAMPLES = 9999
+SEED = 20_260_202
+"""Of the resampling, so that a comparison made twice says the same."""
+FEWEST = 3
+"""Fewer pairs give no interval."""
+
+Played = Mapping[str, Any]
+"""A task with the lists ``outcomes``, ``steps`` and ``scores`` of its episodes, as in ``results.json``."""
+
+
+def pair(pairs: Sequence[tuple[Played, Played]]) -> dict[str, Any] | None:
+    """Differences over pairs of tasks, second minus first. Episodes without an outcome are left out.
+
+    Returns:
+        Plain data; None where not one pair has an outcome on both sides.
+    """
+    ended = [(one, other) for one, other in pairs if _won(one) and _won(other)]
+    if not ended:
+        return None
+    rates = [(float(np.mean(_won(one))), float(np.mean(_won(other)))) for one, other in ended]
+    differences = [after - before for before, after in rates]
+    gained = [number for number, difference in enumerate(differences) if difference > 0]
+    lost = [number for number, difference in enumerate(differences) if difference < 0]
+    both = [(one, other) for one, other in ended if any(_won(one)) and any(_won(other))]
+    return {
+        "tasks": len(ended),
+        "left_out": len(pairs) - len(ended),
+        "success": [float(np.mean([before for before, _ in rates])), float(np.mean([after for _, after in rates]))],
+        "difference": _interval(differences),
+        "mcnemar": {"gained": len(gained), "lost": len(lost), "p": exact_p(len(gained), len(lost))},
+        "steps": _interval([_steps(other) - _steps(one) for one, other in ended]),
+        "steps_both_won": _interval([_steps(other, True) - _steps(one, True) for one, other in both]) if both else None,
+        "gained": [_line(*ended[number]) for number in gained],
+        "lost": [_line(*ended[number]) for number in lost],
+    }
+
+
+def exact_p(gained: int, lost: int) -> float:
+    """Two-sided exact p-value of McNemar's test; 1 where nothing was gained or lost."""
+    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+
+
+def _interval(differences: Sequence[float]) -> dict[str, float | None]:
+    """Mean with its 95 % percentile-bootstrap interval over tasks; none for fewer than `FEWEST`, or if all are alike.
+
+    Of 400 draws of 32 to 128 tasks the interval held the true difference in 92 to 96 %, but in 80 to 94 % where only
+    one task in twenty differs; the exact test knows better then.
+    """
+    sample = np.asarray(differences, dtype=np.float64)
+    mean, low, high = float(sample.mean()), None, None
+    if len(sample) >= FEWEST and np.ptp(sample) > 0:
+        found = bootstrap(
+            (sample,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(SEED)
+        ).confidence_interval
+        low, high = float(found.low), float(found.high)
+    return {"mean": mean, "low": low, "high": high}
+
+
+def _won(task: Played) -> list[bool]:
+    return [outcome == 1 for outcome in task["outcomes"] if outcome is not None]
+
+
+def _steps(task: Played, only_won: bool = False) -> float:
+    """Mean steps of the episodes with an outcome, or of those that were won."""
+    taken = [
+        steps
+        for steps, outcome in zip(task["steps"], task["outcomes"], strict=True)
+        if outcome == 1 or (outcome is not None and not only_won)
+    ]
+    return float(np.mean(taken))
+
+
+def _line(one: Played, other: Played) -> dict[str, Any]:
+    return {
+        **{name: other[name] for name in ("task", "group", "kind", "goal")},
+        "won": [sum(_won(one)), sum(_won(other))],
+        "episodes": [len(_won(one)), len(_won(other))],
+    }

@@ -1,0 +1,166 @@
+"""What this machine has: packages, memory, disk, GPU, sandbox, desktop, data. What nobody asked for is no fault."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from rlanything_envs.osworld.desktop.doctor import Finding
+
+__all__ = ["examine_machine"]
+
+PACKAGE = "rlanything-envs"
+LEAST_DISK = 2 << 30
+LEAST_MEMORY = 2 << 30
+"""Bytes below which the quickstart may not come to its end."""
+_DEVELOPMENT = ("dev",)
+
+
+def examine_machine(desktop: bool = True) -> Iterator[Finding]:
+    """Look at everything.
+
+    Args:
+        desktop: Also start a desktop for a moment.
+    """
+    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        _python, _extras, _memory, _disk, _gpu, _sandbox, _games, lambda: _desktop(desktop),
+    )  # fmt: skip
+    for check in checks:
+        yield from check()
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("python", True, f"{platform.python_version()} on {platform.platform()}, {os.cpu_count()} processors")
+    try:
+        yield Finding(PACKAGE, True, version(PACKAGE))
+    except PackageNotFoundError:
+        yield Finding(
+            PACKAGE, False, "it can be imported, but is not installed: no domain is known", "pip install -e ."
+        )
+
+
+def _extras() -> Iterator[Finding]:
+    """Which extras are whole, by what the installed package says it needs."""
+    from packaging.requirements import Requirement
+
+    needed: dict[str, list[Requirement]] = defaultdict(list)
+    try:
+        texts = requires(PACKAGE) or []
+    except PackageNotFoundError:
+        return
+    extras = sorted({text.partition("extra == ")[2].strip(" \"')(") for text in texts if "extra == " in text})
+    for requirement in map(Requirement, texts):
+        marker = requirement.marker
+        for extra in [""] if marker is None else extras:
+            if marker is None or marker.evaluate({"extra": extra}):
+                needed[extra].append(requirement)
+    for extra, requirements in sorted(needed.items()):
+        absent, wrong = [], []
+        for requirement in requirements:
+            try:
+                found = version(requirement.name)
+            except PackageNotFoundError:
+                absent.append(requirement.name)
+            else:
+                if not requirement.specifier.contains(found, prereleases=True):
+                    wrong.append(f"{requirement.name} {found} is not {requirement.specifier}")
+        topic = f"extra {extra}" if extra else "core packages"
+        remedy = f"pip install '{PACKAGE}[{extra}]'" if extra else f"pip install {PACKAGE}"
+        if wrong:
+            yield Finding(topic, False, "; ".join(wrong), remedy)
+        elif absent:
+            why = "only needed to work on the library" if extra in _DEVELOPMENT else "not installed"
+            yield Finding(
+                topic, False if not extra else None, f"{why}: {' '.join(sorted(set(absent)))} missing", remedy
+            )
+        else:
+            yield Finding(topic, True, f"{len(requirements)} packages")
+
+
+def _memory() -> Iterator[Finding]:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        table = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines)}
+        free, total = table["MemAvailable"], table["MemTotal"]
+    except (OSError, ValueError, KeyError, IndexError):
+        yield Finding("memory", None, "unknown on this system")
+        return
+    said = f"{_size(free)} of {_size(total)} free"
+    yield Finding(
+        "memory", True if free >= LEAST_MEMORY else None, said, "" if free >= LEAST_MEMORY else "end something"
+    )
+
+
+def _disk() -> Iterator[Finding]:
+    free = shutil.disk_usage(Path.cwd()).free
+    if not os.access(Path.cwd(), os.W_OK):
+        yield Finding("disk", None, f"{Path.cwd()} cannot be written to", "change to a folder that can be")
+    else:
+        remedy = "" if free >= LEAST_DISK else "make room: a run of the quickstart takes some 40 MB"
+        yield Finding("disk", True if free >= LEAST_DISK else None, f"{_size(free)} free in {Path.cwd()}", remedy)
+
+
+def _gpu() -> Iterator[Finding]:
+    if importlib.util.find_spec("torch") is None:
+        yield Finding("gpu", None, "torch is not installed", f"pip install '{PACKAGE}[train]'")
+        return
+    import torch
+
+    if torch.cuda.is_available():
+        names = ", ".join(torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count()))
+        yield Finding("gpu", True, f"torch {torch.__version__}: {names}")
+    else:
+        yield Finding("gpu", None, f"torch {torch.__version__} sees none; small models need none")
+
+
+def _sandbox() -> Iterator[Finding]:
+    from rlanything_verifiers.coding.sandbox import available_tiers
+    from rlanything_verifiers.coding.sandbox.tier import SAFE
+
+    tiers = available_tiers()
+    best = next((tier for tier in SAFE if tiers[tier] is None), None)
+    for tier in SAFE:
+        reason = tiers[tier]
+        if reason is None:
+            yield Finding(f"sandbox {tier}", True, "programs can be judged in it")
+        else:
+            yield Finding(f"sandbox {tier}", None, reason)
+    if best is None:
+        yield Finding(
+            "sandbox",
+            False,
+            "no safe sandbox works here",
+            'use the docker backend of the coding environment (backend="docker"), or Linux with user namespaces',
+        )
+
+
+def _games() -> Iterator[Finding]:
+    from rlanything_task_pools.alfworld.official import DATA_VARIABLE, HOW_TO_GET, NoGamesFound, find_games
+
+    if not os.environ.get(DATA_VARIABLE):
+        yield Finding(f"${DATA_VARIABLE}", None, "not set: generated games only", HOW_TO_GET)
+        return
+    for split in ("train", "valid_seen", "valid_unseen"):
+        try:
+            yield Finding(f"games {split}", True, f"{len(find_games(split=split))} official games")
+        except NoGamesFound as error:
+            yield Finding(f"games {split}", False, str(error), HOW_TO_GET)
+
+
+def _desktop(start: bool) -> Iterator[Finding]:
+    """What the desktops of this machine lack; nobody needs one who does not play on it."""
+    from rlanything_envs.osworld.desktop.doctor import examine
+
+    for finding in examine(start):
+        topic = finding.topic if "desktop" in finding.topic else f"desktop {finding.topic}"
+        yield Finding(topic, finding.good or None, finding.said, finding.remedy)
+
+
+def _size(number: int) -> str:
+    return f"{number / (1 << 30):.1f} GiB"

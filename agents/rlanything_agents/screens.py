@@ -1,0 +1,94 @@
+"""Small pictures of what the screen was like after each turn, for people who look at a run."""
+
+from __future__ import annotations
+
+import io
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+import numpy as np
+from PIL import Image
+
+__all__ = ["NoScreen", "Screens", "store_screens"]
+
+WIDTH = 960
+"""Greatest width of a picture in pixels: letters of a desktop can still be read."""
+QUALITY = 60
+"""Of WebP; a picture of a desktop has some 20 KB."""
+
+_log = logging.getLogger(__name__)
+
+
+class NoScreen(ValueError):
+    """The environment draws no pictures; the message names it."""
+
+
+class Screens(gym.Wrapper[Any, Any, Any, Any]):
+    """Keeps a small picture of the screen after each turn of the episodes played since the last `take`.
+
+    Args:
+        env: An environment with ``render_mode="rgb_array"``.
+
+    Raises:
+        NoScreen: The environment has another render mode.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        if env.render_mode != "rgb_array":
+            raise NoScreen(f"rollout.screenshots: {env.unwrapped} draws no pictures; leave the option out")
+        super().__init__(env)
+        self._episodes: list[list[bytes]] = []
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        self._episodes.append([])
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Take an action and keep what the screen is like then."""
+        result = self.env.step(action)
+        frame = self.env.render()
+        if isinstance(frame, np.ndarray):
+            self._episodes[-1].append(_packed(frame))
+        return result
+
+    def take(self) -> list[list[bytes]]:
+        """The pictures of each episode since the last call, as WebP, one for each turn."""
+        episodes, self._episodes = self._episodes, []
+        return episodes
+
+
+def store_screens(envs: Sequence[gym.Env[Any, Any]], folder: Path) -> None:
+    """Write the pictures of one rollout: ``EPISODE-TURN.webp``, both counted from 0.
+
+    A rollout plays episode ``e`` in environment ``e % len(envs)``. What cannot be written is left out with a warning: a
+    full disk is no reason to lose a run.
+
+    Args:
+        envs: All environments of the rollout; those that keep no screens have no pictures.
+        folder: Where to; what was in it is replaced.
+    """
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        for lane, env in enumerate(envs):
+            for lap, pictures in enumerate(env.take() if isinstance(env, Screens) else []):
+                for turn, picture in enumerate(pictures):
+                    folder.mkdir(parents=True, exist_ok=True)
+                    (folder / f"{lap * len(envs) + lane:04d}-{turn:03d}.webp").write_bytes(picture)
+    except OSError as error:
+        _log.warning("screens of %s are not complete: %s", folder, error)
+
+
+def _packed(frame: np.ndarray[Any, Any]) -> bytes:
+    picture = Image.fromarray(frame.astype(np.uint8, copy=False))
+    if picture.width > WIDTH:
+        picture = picture.resize(
+            (WIDTH, max(1, round(picture.height * WIDTH / picture.width))), Image.Resampling.LANCZOS
+        )
+    buffer = io.BytesIO()
+    picture.save(buffer, "WEBP", quality=QUALITY, method=2)
+    return buffer.getvalue()

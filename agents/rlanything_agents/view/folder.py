@@ -1,0 +1,118 @@
+"""Files of a run folder that nobody vouches for: nothing outside it, nothing endless, nothing that waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+__all__ = ["ReadError", "SafeFolder"]
+
+MAX_JSON = 64 << 20
+"""Largest JSON file read, in bytes; the stage of an evaluation of 100,000 episodes has 0.5 MB."""
+
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
+
+
+class ReadError(ValueError):
+    """A file of a run cannot be shown; the message names it and says why."""
+
+
+class SafeFolder:
+    """Reads regular files below a folder; symbolic links are not followed, so no path leaves it.
+
+    Args:
+        root: The folder; itself it may be a link.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def open(self, name: str) -> BinaryIO:
+        """A regular file by its name, with slashes between folders.
+
+        Raises:
+            FileNotFoundError: There is none.
+            ReadError: The name or what is there is not that of a regular file inside the folder.
+        """
+        *folders, last = name.split("/")
+        try:
+            with self._entered(folders) as folder:
+                if not _PART.fullmatch(last):
+                    raise ReadError(f"{name!r:.80} is not a name of a file in a run folder")
+                # Not to wait for a writer, should somebody have put a pipe there.
+                file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise ReadError(f"{name} is not a plain file of this run: {error.strerror}") from None
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise ReadError(f"{name} is not a plain file of this run: it is no regular file")
+        return os.fdopen(file, "rb")
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The content of a file.
+
+        Raises:
+            FileNotFoundError, ReadError: As for `open`; or it is larger than ``limit`` bytes.
+        """
+        with self.open(name) as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise ReadError(f"{name} is larger than {limit >> 20} MiB and is not shown")
+        return content
+
+    def json(self, name: str) -> dict[str, Any]:
+        """The JSON object of a file; empty where there is no such file.
+
+        Raises:
+            ReadError: As for `read`; or it is no JSON object.
+        """
+        try:
+            value = json.loads(self.read(name, MAX_JSON))
+        except FileNotFoundError:
+            return {}
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, ReadError):
+                raise
+            raise ReadError(f"{name} is not JSON ({str(error)[:80]})") from None
+        if not isinstance(value, dict):
+            raise ReadError(f"{name} does not hold a JSON object")
+        return value
+
+    def names(self, folder: str, pattern: re.Pattern[str]) -> list[str]:
+        """Names in a folder that match wholly, sorted; none where it is missing or a link."""
+        try:
+            with self._entered(folder.split("/")) as inner:
+                return sorted(name for name in os.listdir(inner) if pattern.fullmatch(name))  # noqa: PTH208 (a descriptor)
+        except (OSError, ReadError):
+            return []
+
+    @contextmanager
+    def _entered(self, parts: Sequence[str]) -> Iterator[int]:
+        """A folder below the root, entered one by one."""
+        folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for part in parts:
+                if not _PART.fullmatch(part):
+                    raise ReadError(f"{part!r:.80} is not a name of a folder in a run folder")
+                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            yield folder
+        finally:
+            os.close(folder)
+
+    def mark(self, name: str) -> tuple[int, int]:
+        """Time of the last change in nanoseconds and size of a file or folder; zeros where there is none."""
+        try:
+            status = os.lstat(self.root / name)
+        except OSError:
+            return 0, 0
+        return status.st_mtime_ns, status.st_size

@@ -1,0 +1,93 @@
+"use strict";
+// The first page of a run: what it came to, its curves, what it was told to do.
+{
+  const { h } = RL;
+
+  const head = (o) => h("div.facts",
+    RL.fact("domain", o.domain), RL.fact("seed", o.seed), o.feedback ? RL.fact("feedback", o.feedback) : null,
+    RL.fact("iterations", o.finished || !o.planned ? o.done : `${o.done} of ${o.planned}`),
+    RL.fact("environment steps", RL.count(o.env_steps)), RL.fact("time", RL.duration(o.seconds)),
+    o.counts.slots ? RL.fact("tasks accepted", RL.count(o.counts.accepted)) : null,
+    o.counts.slots ? RL.fact("rejected", RL.count(o.counts.rejected + o.counts.discarded)) : null,
+    o.counts.errors ? RL.fact("broken episodes", RL.count(o.counts.errors)) : null);
+
+  // "67.7% [60.1%, 72.0%]" as numbers from 0 to 1; null for what is no share.
+  const share = (text) => {
+    const found = /^([\d.]+)%(?: \[([\d.]+)%, ([\d.]+)%\])?$/.exec(text);
+    return found ? { rate: found[1] / 100, low: found[2] ? found[2] / 100 : null, high: found[3] ? found[3] / 100 : null } : null;
+  };
+
+  const result = (what, on, points, told = null) => {
+    const first = points[0], last = points[points.length - 1], change = told ?? (points.length > 1 ? 100 * (last.rate - first.rate) : null);
+    return h("tr", h("th", { scope: "row" }, what, h("small", on)), h("td", RL.interval(points)),
+      h("td.number", change === null ? "" : RL.percent(first.rate, 1)), h("td.number", h("b", RL.percent(last.rate, 1))),
+      h("td.number", { class: change > 0 ? "good" : change < 0 ? "bad" : "" }, change === null ? "" : RL.signed(change, 1)));
+  };
+
+  const results = (o) => {
+    if (!o.panels.length && !o.table.length) return null;
+    const panels = o.panels.map((panel) => result(`success, ${panel.name}`, `${RL.count(panel.points[0].episodes)} tasks`, panel.points));
+    const measures = o.table.filter((line) => !o.panels.some((panel) => line.on.endsWith(`, ${panel.name}`)))
+      .map((line) => [line, share(line.before), share(line.after)]).filter(([, before, after]) => before && after)
+      .map(([line, before, after]) => result(line.what, line.on, [before, after], Number.parseFloat(line.change)));
+    return h("section.card", h("h2", o.finished ? "Before and after" : "Success so far"),
+      h("div.scroll", h("table.results", h("thead", h("tr", h("th"), h("th", "0 to 100 %, with 95 % intervals"),
+        h("th.number", "before"), h("th.number", o.finished ? "after" : "last"), h("th.number", "points"))),
+      h("tbody", panels, measures))), o.note ? h("p.faint.small", o.note) : null);
+  };
+
+  const reasons = (tasks, run) => {
+    const { counts } = tasks;
+    if (!counts.slots) return null;
+    const part = (title, pairs, colour) => (pairs && pairs.length ? [h("h3", title), RL.tally(pairs.map(([name, n]) => [name, n]), colour)] : null);
+    return h("section.card", h("h2", "Tasks ", h("a.more", { href: RL.link(run, "tasks") }, "all slots →")),
+      h("p.small", `${RL.count(counts.rewritten)} of ${RL.plural(counts.slots, "slot")} hold a rewrite, `
+        + `${RL.count(counts.pending)} on trial; ${RL.count(counts.proposed)} proposed.`),
+      part("Accepted", tasks.reasons.accepted, "green"), part("Rejected after a trial", tasks.reasons.rejected, "red"),
+      part("Never tried", tasks.reasons.discarded, "grey"));
+  };
+
+  const evaluations = (o, xs) => {
+    const drawn = o.panels.filter((panel) => panel.points.length > 2);
+    const at = [...new Set(drawn.flatMap((panel) => panel.points.map((point) => point.at)))].sort((a, b) => a - b);
+    if (!drawn.length) return null;
+    const colours = ["blue", "amber", "green", "violet"];
+    const pick = (panel, key) => at.map((x) => panel.points.find((point) => point.at === x)?.[key] ?? null);
+    return RL.chart({ title: "Success on panels", unit: "share of tasks, 95 % intervals", kind: "share",
+      lines: drawn.map((panel, k) => ({ label: panel.name, colour: colours[k % 4], dots: true,
+        points: pick(panel, "rate"), low: pick(panel, "low"), high: pick(panel, "high") })) }, at, null);
+  };
+
+  const judge = (o) => {
+    const keys = [["process_balanced", "process accuracy, balanced", "violet"], ["outcome", "outcome accuracy", "amber"],
+      ["outcome_auc", "outcome AUC", "blue"], ["ut", "tests every correct program passes", "green"],
+      ["detect", "and every wrong one fails", "red"]];
+    if (o.judge.length < 3) return null;
+    const lines = keys.filter(([key]) => o.judge.some((point) => key in point)).map(([key, label, colour]) => ({
+      label, colour, dots: true, points: o.judge.map((point) => point[key] ?? null) }));
+    return RL.chart({ title: "Reward model on its panel", unit: "share", kind: "share", lines }, o.judge.map((point) => point.at), null);
+  };
+
+  const settings = (o) => h("details.card.settings", h("summary", "Settings and versions"),
+    o.command ? h("pre", o.command) : null,
+    h("dl", o.settings.map(([key, value]) => h("div", h("dt", key), h("dd", value)))),
+    h("p.faint.small", Object.entries(o.versions).map(([name, version]) => `${name} ${version}`).join(" · ")));
+
+  RL.pages.overview = async (view) => {
+    const o = view.overview, xs = o.rows.map((row) => row.iteration);
+    // The pool takes longest to read: the rest does not wait for it.
+    const beside = h("div", h("section.card.waiting"));
+    RL.load(`${view.key}/tasks`).then((tasks) => beside.replaceChildren(...[reasons(tasks, view.run)].filter(Boolean)),
+      (error) => beside.replaceChildren(RL.problems([error.message])));
+    const open = (iteration) => { location.hash = RL.link(view.run, "episodes", [iteration]); };
+    return {
+      title: o.run || o.name,
+      node: h("div.page", RL.problems(o.problems), head(o),
+        h("div.columns", results(o), beside),
+        xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
+          h("div.charts", evaluations(o, xs), judge(o), o.charts.map((chart) => RL.chart(chart, xs, open))))
+          : RL.empty("The loop has not finished an iteration yet."),
+        settings(o)),
+    };
+  };
+}

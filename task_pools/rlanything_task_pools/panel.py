@@ -1,0 +1,282 @@
+"""Pinned lists of tasks to measure agents on: a recipe, and the hash that its tasks have on every machine.
+
+A recipe is a JSON file that says how the tasks are made (splits, seeds, knobs), in which environment they are played,
+and which tasks that gives: their ids, which are content hashes, and one hash over these. Tasks are made anew when a
+panel is loaded and must be those of the recipe. Official games are not made and not shipped: there the number of games
+is pinned, and the hash of what was found is for the result to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rlanything_task_pools.domain import Domain, get_domain
+from rlanything_task_pools.knobs import Split
+from rlanything_task_pools.pool import TaskPool
+from rlanything_task_pools.task import Name, Task
+
+__all__ = [
+    "Entry",
+    "Panel",
+    "PanelError",
+    "PanelMismatch",
+    "Part",
+    "Recipe",
+    "UnknownPanel",
+    "load_panel",
+    "make_tasks",
+    "panel_hash",
+    "panel_names",
+    "pin",
+    "pool_panel",
+    "read_recipe",
+]
+
+MAX_BYTES = 8_000_000
+"""Largest recipe that is read; 100,000 ids take 2.5 MB."""
+
+ROOT, ADAPTED = "root", "adapted"
+"""Groups of the tasks of a pool."""
+
+
+class PanelError(ValueError):
+    """A panel cannot be had; the message says why and what to do."""
+
+
+class UnknownPanel(PanelError):
+    """No panel has this name."""
+
+
+class PanelMismatch(PanelError):
+    """The tasks that were found are not those that are pinned; the message has both hashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A task of a panel, and which part of the panel it stands for; most panels have one part, without a name."""
+
+    task: Task
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Tasks in their order, ready to be played.
+
+    Attributes:
+        name: Of the recipe, or where the tasks are from.
+        meaning: What it is, in a sentence.
+        domain: Of all tasks.
+        environment: Arguments of the environment; those of the domain's defaults are left out.
+        entries: The tasks.
+        total: How many there are without a limit.
+    """
+
+    name: str
+    meaning: str
+    domain: str
+    environment: Mapping[str, Any]
+    entries: tuple[Entry, ...]
+    total: int
+
+    @property
+    def hash(self) -> str:
+        """16 hex digits over the ids of the tasks, in their order, with their groups."""
+        return panel_hash(f"{entry.group} {entry.task.id}".strip() for entry in self.entries)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Part(_Strict):
+    """Where some of the tasks of a generated panel come from."""
+
+    split: Split
+    knobs: dict[str, Any] = {}
+
+
+class Recipe(_Strict):
+    """How a panel is made and what has to come of it."""
+
+    name: Name
+    meaning: str
+    domain: Name
+    environment: dict[str, Any] = {}
+    count: Annotated[int, Field(gt=0, le=100_000)]
+    parts: tuple[Part, ...] = ()
+    """They take turns: task ``i`` is from part ``i`` modulo their number."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the first task of each part."""
+    official: str | None = None
+    """Split of official games, in place of ``parts``."""
+    hash: str | None = None
+    """`panel_hash` of ``tasks``; None where the tasks cannot be known here."""
+    tasks: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Recipe:
+        if bool(self.parts) == (self.official is not None):
+            raise ValueError("give either parts or official")
+        if self.hash is None:
+            if self.tasks:
+                raise ValueError("tasks without their hash")
+        elif len(self.tasks) != self.count:
+            raise ValueError(f"count says {self.count}, and {len(self.tasks)} tasks are listed")
+        elif (found := panel_hash(self.tasks)) != self.hash:
+            raise ValueError(f"the tasks that are listed have the hash {found}, and hash says {self.hash}")
+        return self
+
+
+def panel_hash(ids: Iterable[str]) -> str:
+    """16 hex digits of the SHA-256 over task ids in their order."""
+    return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
+
+
+def panel_names() -> list[str]:
+    """Names of the panels that are shipped, sorted."""
+    return sorted(file.name.removesuffix(".json") for file in _shipped().iterdir() if file.name.endswith(".json"))
+
+
+def read_recipe(source: str | os.PathLike[str]) -> Recipe:
+    """The recipe of a shipped panel by its name, or of a file.
+
+    Raises:
+        UnknownPanel: There is neither such a panel nor such a file.
+        PanelError: The file is not a recipe.
+    """
+    name = os.fspath(source)
+    if name in panel_names():
+        text = (_shipped() / f"{name}.json").read_bytes()
+    elif Path(name).is_file():
+        if Path(name).stat().st_size > MAX_BYTES:
+            raise PanelError(f"{name}: more than {MAX_BYTES} bytes are not read as the recipe of a panel")
+        text = Path(name).read_bytes()
+    else:
+        raise UnknownPanel(
+            f"no panel is called {name!r:.200}: choose from {', '.join(panel_names())}, or name the JSON file of one"
+        )
+    try:
+        return Recipe.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the whole"
+        raise PanelError(f"panel {name}: {place}: {first['msg']}") from None
+
+
+def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None) -> Panel:
+    """A panel with its tasks, which have been compared with those that are pinned.
+
+    Args:
+        source: A name, a file, or a recipe.
+        limit: Take only so many tasks from the beginning.
+
+    Raises:
+        PanelError: There is no such panel, its recipe is malformed, or the limit is not positive.
+        PanelMismatch: Its tasks are others here, or not as many as there should be.
+        UnknownDomain, KnobError: The recipe asks for what there is not.
+        LookupError: Official games are not where the domain looks for them.
+    """
+    recipe = source if isinstance(source, Recipe) else read_recipe(source)
+    count = _limited(recipe.count, limit)
+    tasks = make_tasks(recipe, count)
+    if recipe.hash is not None:
+        _compare(recipe, [task.id for task in tasks])
+    entries = tuple(Entry(task) for task in tasks)
+    return Panel(recipe.name, recipe.meaning, recipe.domain, recipe.environment, entries, recipe.count)
+
+
+def make_tasks(recipe: Recipe, count: int | None = None) -> list[Task]:
+    """The first ``count`` tasks of a recipe, whatever ids are pinned in it."""
+    domain, count = get_domain(recipe.domain), recipe.count if count is None else count
+    if recipe.official is not None:
+        return [domain.load(path) for path in _official_files(domain, recipe)[:count]]
+    tasks = []
+    for number in range(count):
+        turn, place = divmod(number, len(recipe.parts))
+        part = recipe.parts[place]
+        tasks.append(domain.generate(recipe.seed + turn, split=part.split, **part.knobs))
+    return tasks
+
+
+def pin(recipe: Recipe) -> Recipe:
+    """The same recipe with the tasks that it gives here, and their hash; its JSON is the file of a panel."""
+    ids = [task.id for task in make_tasks(recipe)]
+    return Recipe.model_validate({**recipe.model_dump(), "tasks": ids, "hash": panel_hash(ids)})
+
+
+def pool_panel(path: str | os.PathLike[str], limit: int | None = None) -> Panel:
+    """The tasks of a pool: the root of each slot, followed by what has become of it where it was adapted.
+
+    Args:
+        path: Of the pool; a run may go on writing to it.
+        limit: Take only so many tasks from the beginning.
+
+    Raises:
+        PanelError: The limit is not positive, or tasks of several domains are in the pool.
+        PoolError: There is no pool at the path.
+    """
+    with TaskPool.open(path) as pool, pool.snapshot():
+        entries: dict[tuple[str, str], Entry] = {}
+        for slot in pool.slots:
+            root, active = pool.root(slot), pool.active(slot)
+            entries.setdefault((ROOT, root.id), Entry(root, ROOT))
+            if active.id != root.id:
+                entries.setdefault((ADAPTED, active.id), Entry(active, ADAPTED))
+    domains = sorted({entry.task.domain for entry in entries.values()})
+    if len(domains) != 1:
+        raise PanelError(f"{path} has tasks of {len(domains)} domains ({', '.join(domains)}): a panel is of one")
+    chosen = tuple(entries.values())[: _limited(len(entries), limit)]
+    return Panel(
+        f"pool {path}",
+        "The roots of a pool, and what became of those that were adapted.",
+        domains[0],
+        {},
+        chosen,
+        len(entries),
+    )
+
+
+def _limited(count: int, limit: int | None) -> int:
+    if limit is not None and limit < 1:
+        raise PanelError(f"a limit of {limit} leaves no task: give at least 1")
+    return count if limit is None else min(count, limit)
+
+
+def _compare(recipe: Recipe, found: Sequence[str]) -> None:
+    pinned = recipe.tasks[: len(found)]
+    if list(pinned) == list(found):
+        return
+    number = next(i for i, (one, other) in enumerate(zip(pinned, found, strict=True)) if one != other)
+    raise PanelMismatch(
+        f"panel {recipe.name}: expected the hash {panel_hash(pinned)} over {len(found)} tasks, found "
+        f"{panel_hash(found)}; the first that differs is task {number}, expected {pinned[number]}, found "
+        f"{found[number]}. Another version of the generator makes other tasks: use the release that pinned the panel"
+    )
+
+
+def _official_files(domain: Domain, recipe: Recipe) -> list[Path]:
+    try:
+        official = import_module(f"{__package__}.{domain.name}.official")
+    except ModuleNotFoundError as error:
+        raise PanelError(f"panel {recipe.name}: the domain {domain.name} has no official games") from error
+    games: list[Path] = official.find_games(split=recipe.official)
+    if len(games) != recipe.count:
+        raise PanelMismatch(
+            f"panel {recipe.name}: expected {recipe.count} games of the split {recipe.official}, found {len(games)}; "
+            f"{official.HOW_TO_GET}"
+        )
+    return games
+
+
+def _shipped() -> Any:
+    return files(__package__) / "panels"
