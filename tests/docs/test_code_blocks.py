@@ -1,0 +1,125 @@
+"""Every block of code in the README and the documentation does what the page says.
+
+A block that cannot run here says so in the page, in an HTML comment with its reason; `test_few_blocks_are_not_run`
+lists them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+from doc_blocks import Page, PageError, read_page
+from doc_runner import ROOT, BlockFailed, run_page
+
+import rlanything_envs  # noqa: F401 (what it registers is to stay)
+
+PAGES = [read_page(path) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
+MOST_NOT_RUN = 20
+
+
+def _name(page: Page) -> str:
+    return page.path.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture
+def undone(tmp_path: Path) -> Iterator[None]:
+    """Takes back what a page does to this process: modules from its folder, environments that it registered."""
+    registered = dict(gym.registry)
+    yield
+    gym.registry.clear()
+    gym.registry.update(registered)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith((str(tmp_path), "plugins")):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("undone")
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=_name(page), marks=[pytest.mark.slow] if page.slow else [])
+        for page in PAGES
+        if any(block.not_run is None for block in page.blocks)
+    ],
+)
+def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if page.environment is None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        run_page(page, tmp_path)
+        return
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "adapters"))
+    monkeypatch.setenv("PIP_NO_DEPS", "1")  # the files name all that is needed
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    python = import_module("isolated").Isolated(page.environment).python()
+    command = [str(python), str(ROOT / "tests" / "docs" / "doc_runner.py"), str(page.path), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+
+
+def test_few_blocks_are_not_run() -> None:
+    listed = [f"{block.place}: {block.not_run}" for page in PAGES for block in page.blocks if block.not_run is not None]
+    print(*listed, sep="\n")
+    assert len(listed) <= MOST_NOT_RUN, "\n".join(listed)
+    assert sum(len(page.blocks) for page in PAGES) > 5 * len(listed)
+
+
+# -- the runner itself ---------------------------------------------------------------------------------------
+
+
+def _page(text: str) -> Page:
+    return read_page(Path("page.md"), text)
+
+
+def _run(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(folder)
+    return [block.place for block in run_page(_page(text), folder)]
+
+
+def test_blocks_share_a_namespace_and_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (
+        '```python title="one.py"\nx = 2\n```\n\n```bash\ncat one.py\n```\n\n```text\nx = ...\n```\n\n'
+        "```python\nprint(x + 1)\n```\n```text\n3\n```\n"
+    )
+    assert _run(page, tmp_path, monkeypatch) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("```python\nprint(1)\n```\n```text\n2\n```\n", "page.md:2"),
+        ("one\n\n```python\n1 / 0\n```\n", "ZeroDivisionError"),
+        ("```bash\nfalse\n```\n", "exit 1"),
+        ("```bash\nmake no-such-target\n```\n", "exit 2"),
+        ("```yaml\nno_such_key: 1\n```\n", "no_such_key"),
+        ("```json\n{\n```\n", "page.md:2"),
+        ("```rust\nmain\n```\n", "rust"),
+    ],
+)
+def test_a_page_that_is_wrong_fails(page: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BlockFailed, match=said):
+        _run(page, tmp_path, monkeypatch)
+
+
+def test_what_is_not_run_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run("<!-- not run: why -->\n```bash\nfalse\n```\n", tmp_path, monkeypatch) == ["page.md:3"]
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("- a list\n\n  ```bash\n  true\n  ```\n", "inside a list"),
+        ("<!-- not run: why -->\n\nProse.\n", "before no block"),
+        ("<!-- run with: --seed 1 -->\n", "before no block"),
+    ],
+)
+def test_a_page_that_would_slip_through_is_refused(page: str, said: str) -> None:
+    with pytest.raises(PageError, match=said):
+        _page(page)
