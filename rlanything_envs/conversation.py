@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.registration import text_arguments
 from rlanything_envs.verdict import settle
-
-if TYPE_CHECKING:
-    from rlanything_task_pools import Task
+from rlanything_task_pools import Task
 
 __all__ = ["Conversation", "Turn"]
 
@@ -88,13 +86,16 @@ class Conversation:
         """Begin an episode; the first message has the manual in front.
 
         Args:
-            task: What to play: a `Task`, its JSON mapping, or an id that the environment knows; None to draw one.
+            task: What to play: a `Task`, its JSON as a mapping or as text, or an id that the environment knows; None
+                to draw one.
             seed: Of the draw.
 
         Raises:
             InfrastructureError: The machinery failed.
             UnknownTask, TaskFormatError: The task is none.
         """
+        if isinstance(task, str) and task.lstrip().startswith("{"):
+            task = Task.from_json(task)
         observation, info = self.env.reset(seed=seed, options=None if task is None else {"task": task})
         turn = self._turn(observation, 0.0, False, False, info)
         if not self.manual:

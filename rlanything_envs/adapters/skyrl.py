@@ -66,7 +66,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         env_id = config.get("env_id") or env_id
         if env_id is None:
             raise ValueError("SkyRLEnv: env_id is missing: give it to `register`, or in the environment's env_config")
-        self._task = _task_of(row.get("task"))
+        self._task = row.get("task")
         self._seed = None if row.get("seed") is None else int(row["seed"])
         if self._task is None and self._seed is None:
             raise ValueError("SkyRLEnv: the row has neither 'task' nor 'seed': make rows by `skyrl.rows`")
@@ -127,10 +127,6 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
             self.close()  # SkyRL does not, where an exception passes
             raise EpisodeFailed(str(error)) from error
         return self._turn
-
-
-def _task_of(value: Any) -> Any:
-    return Task.from_json(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
 
 
 def register(name: str, env_id: str, **arguments: Any) -> None:

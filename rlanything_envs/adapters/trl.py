@@ -28,7 +28,6 @@ import gymnasium as gym
 
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError, InvalidAction
-from rlanything_task_pools import Task
 
 __all__ = ["OVER", "EnvironmentFactory", "TextEnvironment", "text_environment"]
 
@@ -71,9 +70,8 @@ class TextEnvironment:
         Raises:
             UnknownTask, TaskFormatError: The row's task is none.
         """
-        wanted = Task.from_json(task) if task is not None and task.lstrip().startswith("{") else task
         try:
-            return self._take(self._conversation.start(wanted, seed=seed))
+            return self._take(self._conversation.start(task, seed=seed))
         except InfrastructureError as error:
             return self._fail(error)
 

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from rlanything_envs.conversation import Conversation
 from rlanything_envs.errors import MissingExtra
-from rlanything_task_pools import Task, TaskPool
+from rlanything_task_pools import TaskPool
 
 try:
     import verifiers.v1 as vf  # Prime Intellect's: imports are absolute, and this module is another
@@ -96,11 +96,10 @@ class TextEnv(vf.Env[TextEnvConfig]):  # type: ignore[misc]
     async def run(self, task: TextTask, agents: Any) -> None:
         """Play one episode; what blocks runs in a thread."""
         config, data = self.taskset.config, task.data
-        wanted = None if data.task is None else Task.from_json(data.task)
         conversation = await asyncio.to_thread(Conversation, config.env_id, **config.arguments)
         try:
             async with agents.player.interaction(task) as interaction:
-                turn = await asyncio.to_thread(conversation.start, wanted, seed=data.seed)
+                turn = await asyncio.to_thread(conversation.start, data.task, seed=data.seed)
                 while not turn.done:
                     segment = await interaction.turn(turn.text)
                     if segment.terminated:

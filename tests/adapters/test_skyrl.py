@@ -120,7 +120,7 @@ def test_rows_that_say_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="neither 'task' nor 'seed'"):
         made(WORLDS[0], max_turns=3)
     with pytest.raises(TaskFormatError):
-        made(WORLDS[0], task=json.dumps({"domain": "alfworld"}))
+        made(WORLDS[0], task=json.dumps({"domain": "alfworld"})).init(PROMPT)
     with pytest.raises(UnknownTask):
         made(WORLDS[0], task="alfworld-0000000000000000").init(PROMPT)
     with pytest.raises(ValueError, match="env_id is missing"):

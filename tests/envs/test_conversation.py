@@ -1,5 +1,9 @@
 """Episodes as conversations: first messages carry the manual, answers may hold prose, failures are exceptions."""
 
+import json
+from collections.abc import Callable
+from typing import Any
+
 import gymnasium as gym
 import pytest
 from hypothesis import given
@@ -8,7 +12,7 @@ from hypothesis import strategies as st
 from rlanything_envs import Conversation
 from rlanything_envs.alfworld.commands import MANUAL, read_answer
 from rlanything_envs.errors import InfrastructureError, InvalidAction
-from rlanything_task_pools import get_domain
+from rlanything_task_pools import Task, TaskFormatError, get_domain
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,15 @@ def test_alfworld_is_won_by_answers_in_prose() -> None:
             assert not turn.done
             turn = conversation.answer(f"Because of the task.\nAction: {command}")
         assert (turn.won, turn.reward, turn.terminated, turn.info["task_id"]) == (True, 1.0, True, task.id)
+
+
+@pytest.mark.parametrize("form", [lambda task: task, Task.to_json, lambda task: json.loads(task.to_json())])
+def test_a_task_is_named_in_any_form(form: Callable[[Task], Any]) -> None:
+    task = get_domain("alfworld").generate(3)
+    with Conversation("RLAnything/AlfWorld-v0") as conversation:
+        assert conversation.start(form(task)).info["task_id"] == task.id
+        with pytest.raises(TaskFormatError):
+            conversation.start("{}")
 
 
 def test_time_that_runs_out_is_a_loss() -> None:
