@@ -254,8 +254,8 @@ def test_a_broken_environment_is_found_and_told(monkeypatch: pytest.MonkeyPatch)
     code, output = invoke("--no-desktop", "--json")
     assert code == 1
     found = json.loads(output)
-    (finding,) = [f for f in found["findings"] if f["state"] == "broken"]
-    assert finding["topic"] == "play nowhere"
+    (finding,) = [f for f in found["findings"] if f["topic"] == "play nowhere"]
+    assert finding["state"] == "broken"
     assert finding["remedy"]
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def slow_benchmark(tmp_path: Path, *options: str) -> subprocess.Popen[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # ignored where tests run in the background
     )
     lines, end = tmp_path / "out" / "results.jsonl", time.monotonic() + 120
     while (not lines.exists() or lines.read_bytes().count(b"\n") < 2) and time.monotonic() < end:

@@ -94,7 +94,7 @@ def served() -> Iterator[Callable[[Path], ViewServer]]:
         server.server_close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop must not outlive the tests that use it
 def chromium() -> Iterator[Any]:
     """A headless browser."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

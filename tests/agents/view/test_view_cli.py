@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from functools import partial
 from http.cookiejar import CookieJar
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from rlanything_agents.cli import app
 
 def test_a_viewer_prints_its_address_answers_and_ends(runs: Path) -> None:
     command = [sys.executable, "-m", "rlanything_agents", "view", str(runs / "alfworld"), "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # ignored where tests run in the background
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     try:
         assert process.stdout is not None
         address = json.loads(process.stdout.readline())["url"]
