@@ -6,8 +6,8 @@ block instructs whoever runs it, and nobody else sees it:
 * ``<!-- not run: REASON -->``: it cannot run here;
 * ``<!-- run with: ARGUMENTS -->``: each ``rlanything`` command gets these arguments too, to be quick.
 
-``<!-- slow page: REASON -->`` anywhere marks the whole page as too long for the quick tests, and
-``<!-- environment: NAME -->`` as one for a virtual environment of its own, see ``tests/adapters/isolated.py``.
+``<!-- environment: NAME -->`` anywhere marks the whole page as one for a virtual environment of its own, see
+``tests/adapters/isolated.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from markdown_it.token import Token
 
 __all__ = ["Block", "Page", "PageError", "read_page"]
 
-_DIRECTIVE = re.compile(r"\A<!--\s*(not run|run with|slow page|environment):\s*(\S.*?)\s*-->\s*\Z", re.DOTALL)
+_DIRECTIVE = re.compile(r"\A<!--\s*(not run|run with|environment):\s*(\S.*?)\s*-->\s*\Z", re.DOTALL)
 _TITLE = re.compile(r'\btitle="([^"]+)"')
 
 
@@ -61,11 +61,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page's blocks, why it is slow, if it is, and the environment that it wants, if any."""
+    """A page's blocks, and the environment that it wants, if any."""
 
     path: Path
     blocks: tuple[Block, ...]
-    slow: str | None = None
     environment: str | None = None
 
 
@@ -78,11 +77,14 @@ def read_page(path: Path, text: str | None = None) -> Page:
     tokens = MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8") if text is None else text)
     blocks: list[Block] = []
     said: dict[str, str] = {}
-    about: dict[str, str] = {}
+    environment: str | None = None
     after_block = False
     for token in tokens:
         if token.type == "html_block" and (found := _DIRECTIVE.match(token.content)):
-            (about if found[1] in ("slow page", "environment") else said)[found[1]] = found[2]
+            if found[1] == "environment":
+                environment = found[2]
+            else:
+                said[found[1]] = found[2]
             continue
         if token.type != "fence":
             if token.type != "html_block" and said:
@@ -99,7 +101,7 @@ def read_page(path: Path, text: str | None = None) -> Page:
         said = {}
     if said:
         raise PageError(f"{path.name}: {list(said)} stands before no block of code")
-    return Page(path, tuple(blocks), about.get("slow page"), about.get("environment"))
+    return Page(path, tuple(blocks), environment)
 
 
 def _block(path: Path, token: Token, said: dict[str, str]) -> Block:

@@ -42,12 +42,7 @@ def undone(tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("undone")
 @pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=_name(page), marks=[pytest.mark.slow] if page.slow else [])
-        for page in PAGES
-        if any(block.not_run is None for block in page.blocks)
-    ],
+    "page", [page for page in PAGES if any(block.not_run is None for block in page.blocks)], ids=_name
 )
 def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page.environment is None:

@@ -12,7 +12,6 @@ from doc_runner import ROOT
 
 pytest.importorskip("mkdocs", reason="mkdocs is not installed (extra: docs)")
 pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed (extra: docs)")
-pytestmark = pytest.mark.slow
 
 FOREIGN = re.compile(r'<(?:script|img|iframe)\b[^>]*\bsrc="(?:https?:)?//[^"]+|<link\b[^>]*\bhref="(?:https?:)?//[^"]+')
 
