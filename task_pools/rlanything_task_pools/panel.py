@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -34,6 +35,7 @@ __all__ = [
     "UnknownPanel",
     "load_panel",
     "make_tasks",
+    "official_of",
     "panel_hash",
     "panel_names",
     "pin",
@@ -264,11 +266,23 @@ def _compare(recipe: Recipe, found: Sequence[str]) -> None:
     )
 
 
+def official_of(domain: Domain) -> ModuleType:
+    """The module that finds a domain's official games.
+
+    Raises:
+        PanelError: The domain has none.
+    """
+    try:
+        return import_module(f"{__package__}.{domain.name}.official")
+    except ModuleNotFoundError as error:
+        raise PanelError(f"the domain {domain.name} has no official games") from error
+
+
 def _official_files(domain: Domain, recipe: Recipe) -> list[Path]:
     try:
-        official = import_module(f"{__package__}.{domain.name}.official")
-    except ModuleNotFoundError as error:
-        raise PanelError(f"panel {recipe.name}: the domain {domain.name} has no official games") from error
+        official = official_of(domain)
+    except PanelError as error:
+        raise PanelError(f"panel {recipe.name}: {error}") from error
     games: list[Path] = official.find_games(split=recipe.official)
     if len(games) != recipe.count:
         raise PanelMismatch(

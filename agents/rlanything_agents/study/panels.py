@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rlanything_agents.config import EvaluationConfig, Mixture
 from rlanything_agents.study.plan import StudyError
 from rlanything_task_pools import Domain
+from rlanything_task_pools.panel import PanelError, official_of
 
 __all__ = ["OFFICIAL", "Panel", "make_panel", "official_files"]
 
@@ -80,9 +80,9 @@ def official_files(domain: Domain, panel: Panel) -> list[Path]:
         LookupError: They are not where the domain looks for them; the message says how to get them.
     """
     try:
-        official = importlib.import_module(f"rlanything_task_pools.{domain.name}.official")
-    except ModuleNotFoundError as error:
-        raise StudyError(f"panel {panel.name}: the domain {domain.name} has no official games") from error
+        official = official_of(domain)
+    except PanelError as error:
+        raise StudyError(f"panel {panel.name}: {error}") from error
     games: list[Path] = official.find_games(split=OFFICIAL[panel.name])
     count = len(games) if panel.episodes is None else min(panel.episodes, len(games))
     return [games[k] for k in np.linspace(0, len(games) - 1, count).round().astype(int)]
