@@ -16,9 +16,9 @@ from small_runs import small_run
 from typer.testing import CliRunner
 
 from rlanything_agents.cli import app
-from rlanything_agents.episodes import EpisodesError, read_episodes
 from rlanything_agents.export import FORMATS, KINDS, RolloutExportError, export_run
 from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.stored.episodes import EpisodesError, read_episodes
 from rlanything_envs import Conversation
 
 Records = list[dict[str, Any]]

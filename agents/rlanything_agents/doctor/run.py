@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from rlanything_agents.episodes import EpisodesError, read_episodes
 from rlanything_agents.run_folder import RunFolder, RunFolderError
+from rlanything_agents.stored.episodes import EpisodesError, read_episodes
 from rlanything_envs.osworld.desktop.doctor import Finding
 
 __all__ = ["examine_run"]

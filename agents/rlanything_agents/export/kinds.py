@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rlanything_agents.episodes import StoredEpisode, StoredTurn
+from rlanything_agents.stored.episodes import StoredEpisode, StoredTurn
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -10,11 +10,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from rlanything_agents.episodes import read_episodes
 from rlanything_agents.export.card import card
 from rlanything_agents.export.kinds import KINDS, Group, Kind, Row
 from rlanything_agents.export.tables import JsonTable, ParquetTable, Table
 from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.stored.episodes import read_episodes
 from rlanything_task_pools import MissingExtra, UnknownDomain, get_domain
 
 __all__ = ["FORMATS", "SPLITS", "RolloutExportError", "export_run"]

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from statistics import fmean
 from typing import Any, TypedDict
 
-from rlanything_agents.view.folder import ReadError, SafeFolder
-from rlanything_agents.view.lines import unpacked_lines
+from rlanything_agents.stored.folder import ReadError, SafeFolder
+from rlanything_agents.stored.lines import unpacked_lines
 from rlanything_agents.view.values import integer, mapping, number, readable, sequence
 
 __all__ = ["CHUNK", "Brief", "Episode", "brief", "read_chunk", "read_episode", "read_index", "search"]

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from rlanything_agents.stored.folder import ReadError
 from rlanything_agents.view import shell
-from rlanything_agents.view.folder import ReadError
 from rlanything_agents.view.run import NoResource
 from rlanything_agents.view.site import Site
 

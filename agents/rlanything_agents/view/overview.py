@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rlanything_agents.view.folder import ReadError, SafeFolder
+from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_agents.view.values import integer, mapping, number, readable, sequence
 
 __all__ = ["overview", "run_line"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from rlanything_agents.view.folder import ReadError, SafeFolder
+from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_task_pools import TaskPool
 from rlanything_task_pools.errors import PoolVersionError
 

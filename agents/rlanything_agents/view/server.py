@@ -16,8 +16,8 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from rlanything_agents.stored.folder import ReadError
 from rlanything_agents.view import shell
-from rlanything_agents.view.folder import ReadError
 from rlanything_agents.view.run import NoResource
 from rlanything_agents.view.site import Site
 

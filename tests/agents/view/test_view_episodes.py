@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from view_runs import read_episodes, write_episodes
 
+from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_agents.view.episodes import CHUNK, brief, read_chunk, read_episode, read_index, search
-from rlanything_agents.view.folder import ReadError, SafeFolder
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

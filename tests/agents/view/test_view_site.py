@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_agents.view import NothingToView, Site
-from rlanything_agents.view.folder import ReadError, SafeFolder
 from rlanything_agents.view.pool import open_pool
 from rlanything_agents.view.run import NoResource
 from rlanything_task_pools import Outcome, TaskPool

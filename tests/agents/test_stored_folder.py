@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_agents.view.folder import ReadError, SafeFolder
-from rlanything_agents.view.lines import unpacked_lines
+from rlanything_agents.stored.folder import ReadError, SafeFolder
+from rlanything_agents.stored.lines import unpacked_lines
 from rlanything_agents.view.values import integer, number, readable
 
 

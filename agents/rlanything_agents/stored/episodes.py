@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlanything_agents.view.folder import ReadError
-from rlanything_agents.view.lines import unpacked_lines
+from rlanything_agents.stored.folder import ReadError
+from rlanything_agents.stored.lines import unpacked_lines
 
 __all__ = ["EpisodesError", "StoredEpisode", "StoredTurn", "read_episodes"]
 

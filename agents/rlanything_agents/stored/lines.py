@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from rlanything_agents.view.folder import ReadError
+from rlanything_agents.stored.folder import ReadError
 
 __all__ = ["unpacked_lines"]
 

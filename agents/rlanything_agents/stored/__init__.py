@@ -1,0 +1,1 @@
+"""What a run has stored, read back with nothing in it trusted."""
