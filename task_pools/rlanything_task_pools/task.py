@@ -7,7 +7,7 @@ to.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -111,6 +111,11 @@ class Task(_Record):
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """What it is known by: a world of thousands of words is no help in an error message."""
+        yield "id", self.id
+        yield "goal", self.goal
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A changed copy, validated, with the id of its own content."""

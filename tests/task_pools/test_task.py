@@ -116,6 +116,12 @@ def test_depth_limit_is_exact() -> None:
         freeze(nested(MAX_DEPTH + 1))
 
 
+def test_its_repr_fits_an_error_message() -> None:
+    world = {"things": [{"name": f"thing {n}"} for n in range(1000)]}
+    task = Task(domain="demo", goal="put it there", payload=world, proof=("go",) * 100)
+    assert repr(task) == f"Task(id='{task.id}', goal='put it there')"
+
+
 def test_known_id_and_what_it_depends_on() -> None:
     # SHA-256 of '["d","g",{"a":"\\u00e9","b":[1,{"c":null}]}]', by hand with sha256sum.
     assert SMALL.id == "d-10ded7d3349c7139"
