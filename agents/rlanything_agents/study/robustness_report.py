@@ -156,5 +156,5 @@ def draw_robustness(
         right.axhline(100 * estimate(list(before.values())).mean, color="#8c959f", linestyle="--", label="before")
     right.set_title(f"Success after learning, {panel} (%)", loc="left", fontsize=10, fontweight="bold")
     right.set_xlabel("turned round (%)", fontsize=8)
-    right.legend(fontsize=7, frameon=False)
+    right.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return figure
