@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 CONFIG ?= configs/quickstart.yaml
 
-.PHONY: demo test test-all bench lint docs desktop clean
+.PHONY: demo test test-all bench soak fuzz audit lint docs desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
 	$(BIN)/rlanything train --config $(CONFIG)
@@ -26,6 +26,17 @@ bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.loop
 	$(BIN)/python -m benchmarks.osworld
 	$(BIN)/python -m benchmarks.view
+	$(BIN)/python -m benchmarks.scaling
+
+soak: $(VENV)/.dev  ## hours of work in minutes: does memory, do files or processes grow?
+	$(BIN)/python -m benchmarks.soak
+
+fuzz: $(VENV)/.dev  ## every reader of untrusted content, guided by coverage, so many seconds each
+	$(PIP) -e '.[fuzz]'
+	$(BIN)/python tests/fuzz/guided.py --seconds $(or $(SECONDS_EACH),20)
+
+audit: $(VENV)/.dev  ## known vulnerabilities of the pinned packages; asks an advisory service
+	$(BIN)/python tests/fuzz/audit.py
 
 docs: $(VENV)/.dev  ## the documentation, built strictly into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -35,6 +46,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit -q -c pyproject.toml -r verifiers/rlanything_verifiers task_pools/rlanything_task_pools rlanything_envs agents/rlanything_agents
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -48,7 +60,7 @@ $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.train
 	@echo "Installing the test tools and the ALFWorld oracle into $(VENV) (once)"
-	$(PIP) -e '.[train,llm,export,alfworld,docker,desktop,video,trackers,docs,dev]'
+	$(PIP) -e '.[train,llm,export,alfworld,docker,ray,desktop,video,trackers,docs,dev]'
 	@touch $@
 
 clean:

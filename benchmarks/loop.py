@@ -35,6 +35,7 @@ from transformers import PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents import rollout as rollout_module
+from rlanything_agents import writers as writers_module
 from rlanything_agents.backends import transformers as generator_module
 from rlanything_agents.backends.cache import RaggedDecoder
 from rlanything_agents.backends.decoder import Decoder, open_decoder
@@ -118,7 +119,7 @@ def iteration_split(loop: Loop, iterations: int, now: Callable[[], float]) -> li
         loop.envs = [TimedEnv(env, clock) for env in envs]
         training_step = clock.around("update: model", SampleTrainer.training_step)
         with (
-            patch.object(rollout_module, "open_decoder", timed_open(clock, "rollout: model")),
+            patch.object(writers_module, "open_decoder", timed_open(clock, "rollout: model")),
             patch.object(generator_module, "open_decoder", timed_open(clock, "judge: model")),
             patch.object(SampleTrainer, "training_step", lambda *args, step=training_step: step(*args)),
             patch("rlanything_agents.loop.time.perf_counter", now),
@@ -198,7 +199,7 @@ def generation(parts: RunParts, rounds: int, every: int, now: Callable[[], float
     games = [task for task in tasks for _ in range(config.rollout.rollouts)]
 
     def in_general() -> Any:
-        return patch.object(rollout_module, "open_decoder", RaggedDecoder.open)
+        return patch.object(writers_module, "open_decoder", RaggedDecoder.open)
 
     def votes_in_general() -> Any:
         return patch.object(generator_module, "open_decoder", RaggedDecoder.open)

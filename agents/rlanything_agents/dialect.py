@@ -3,8 +3,8 @@
 A pretrained language model reads an environment's messages as they are. A model of a million parameters
 trained from nothing needs them short and in few words. A `Dialect` is that translation for one domain. It
 lives beside the other parts of its domain (``rlanything_agents.alfworld``) under the name ``DIALECT``, so
-that rollouts, warm start and reward model never name a domain. A renderer of chat prompts for pretrained
-models has the same place and the same methods.
+that rollouts, warm start and reward model never name a domain. Pretrained models chat: `rlanything_agents.chat` has a
+dialect for them that is made of a domain's small one, its environment and a model's chat template.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = [
     "Move",
     "Step",
     "StepDialect",
+    "TurnDialect",
     "UnknownDialect",
     "get_dialect",
     "step_dialect",
@@ -135,6 +136,30 @@ class Dialect(Protocol):
 
 
 @runtime_checkable
+class TurnDialect(Dialect, Protocol):
+    """A dialect whose turns are written whole, by a source of text."""
+
+    @property
+    def context(self) -> int:
+        """Most tokens of an episode: its last prompt and the response to it."""
+        ...
+
+    @property
+    def anew(self) -> bool:
+        """Whether the prompt of each turn is rendered anew by `chat`, instead of being the transcript so far."""
+        ...
+
+    def chat(self, opening: str, turns: Sequence[tuple[Sequence[int], str]]) -> list[int]:
+        """Tokens up to the next turn.
+
+        Args:
+            opening: The first message.
+            turns: Of each turn so far its tokens, and the message that answered it.
+        """
+        ...
+
+
+@runtime_checkable
 class StepDialect(Dialect, Protocol):
     """A dialect whose reward model judges steps, and whose policy imitates an expert's thoughts and commands."""
 
@@ -176,7 +201,7 @@ def get_dialect(domain: str) -> Dialect:
     """The dialect of a domain.
 
     Raises:
-        UnknownDialect: There is none; such a domain needs a pretrained model.
+        UnknownDialect: There is none.
     """
     place = f"{__package__}.{domain}"
     try:

@@ -10,18 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
-from transformers import PreTrainedModel
-
 from rlanything_agents.config import EvaluationConfig
-from rlanything_agents.dialect import Dialect
 from rlanything_agents.metrics import success_rate
-from rlanything_agents.rollout import rollout
 from rlanything_agents.run_folder import RunFolder, write_atomically
 from rlanything_agents.run_parts import RunParts
 from rlanything_agents.seeds import seed_of
 from rlanything_agents.tasks import generate_tasks
 from rlanything_agents.trajectory import Trajectory
+from rlanything_agents.workers import LocalWorkers, Play, Workers
 from rlanything_task_pools import Domain, Task
 
 __all__ = ["Evaluation", "panel_result", "panel_tasks", "play_panel"]
@@ -34,29 +30,11 @@ def panel_tasks(domain: Domain, split: str, config: EvaluationConfig, episodes: 
 
 
 def play_panel(
-    policy: PreTrainedModel,
-    dialect: Dialect,
-    envs: Sequence[gym.Env[Any, Any]],
-    tasks: Sequence[Task],
-    config: EvaluationConfig,
-    *,
-    constrained: bool,
-    threads: int = 1,
-    progress: Callable[[int], None] | None = None,
+    workers: Workers, tasks: Sequence[Task], config: EvaluationConfig, progress: Callable[[int], None] | None = None
 ) -> list[Trajectory]:
     """Play every game of a panel once; the sampling seed is fixed, so two policies meet the same luck."""
-    return rollout(
-        policy,
-        dialect,
-        envs,
-        tasks,
-        max_steps=config.max_steps,
-        seed=seed_of(config.seed, "sampling"),
-        temperature=config.temperature,
-        constrained=constrained,
-        threads=threads,
-        progress=progress,
-    )
+    how = Play(config.max_steps, seed_of(config.seed, "sampling"), config.temperature)
+    return workers.play(tasks, how, progress=progress)
 
 
 def panel_result(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
@@ -78,10 +56,12 @@ class Evaluation:
 
     Args:
         parts: The run.
+        workers: Who plays; this process, in the run's environments, if None.
     """
 
-    def __init__(self, parts: RunParts) -> None:
+    def __init__(self, parts: RunParts, workers: Workers | None = None) -> None:
         self.parts = parts
+        self.workers = workers or LocalWorkers(parts.config, parts.learners, parts.envs)
 
     def before(self) -> dict[str, Any]:
         """Evaluate the warm start, or take over what the run it is from measured on the same panels."""
@@ -107,16 +87,7 @@ class Evaluation:
             for number, split in enumerate(settings.panels):
                 tasks = panel_tasks(parts.domain, split, settings, episodes)
                 with parts.reporter.stage(f"Evaluation {name}, {split}", len(tasks)) as stage:
-                    trajectories = play_panel(
-                        parts.learners.policy.model,
-                        parts.dialect,
-                        parts.envs,
-                        tasks,
-                        settings,
-                        constrained=parts.config.rollout.constrained,
-                        threads=parts.config.rollout.threads or 1,
-                        progress=stage.add,
-                    )
+                    trajectories = play_panel(self.workers, tasks, settings, stage.add)
                 panels[split] = panel_result(trajectories)
                 if number == 0 and name == "before" and parts.config.judge_is_asked:
                     self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)

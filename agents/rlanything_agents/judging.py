@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from rlanything_agents.seeds import seed_of
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.curriculum.critique import task_critique
+from rlanything_envs.llm.errors import ServiceLost
 from rlanything_task_pools import Task
 
 __all__ = ["StepReview", "StepReviewer", "measure_judge", "stored_trajectory"]
@@ -59,9 +60,10 @@ class StepReviewer:
     def ask(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], iteration: int
     ) -> list[JudgedGroup]:
-        """Have every step judged."""
+        """Have every step judged. An episode with a step whose judge could not be heard counts for nothing."""
         votes = self._votes(assignments, played, iteration)
-        return [JudgedGroup(*parts) for parts in zip(assignments, played, votes, strict=True)]
+        groups = zip(assignments, played, votes, strict=True)
+        return [JudgedGroup(assignment, *_heard(group, steps)) for assignment, group, steps in groups]
 
     def review(self, groups: Sequence[JudgedGroup], before: Sequence[Mapping[str, Any]]) -> StepReview:
         """Integrate outcomes and votes."""
@@ -206,8 +208,13 @@ def measure_judge(
         votes: Samples per step.
         temperature: Of the sampling.
         seed: Of the sampling.
+
+    Raises:
+        ServiceLost: Its generator failed.
     """
     judged = reward_model.judge(trajectories, votes=votes, seed=seed, temperature=temperature)
+    if error := next((step.error for steps in judged for step in steps if step.error), ""):
+        raise ServiceLost(f"the reward model cannot be measured: {error}")
     return judge_quality(
         [score_matrix(steps) for steps in judged],
         [np.array(steps) for steps in labels],
@@ -231,6 +238,18 @@ def stored_trajectory(record: Mapping[str, Any]) -> Trajectory:
         logprobs=[],
         allowed=[],
     )
+
+
+def _heard(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list[Trajectory], list[list[StepVotes]]]:
+    """The same, with episodes masked on which the machinery of the judge failed."""
+    if not any(step.error for steps in votes for step in steps):
+        return group, votes
+    masked, kept = [], []
+    for trajectory, steps in zip(group, votes, strict=True):
+        error = next((step.error for step in steps if step.error), "")
+        masked.append(replace(trajectory, outcome=None, error=f"reward model: {error}") if error else trajectory)
+        kept.append([StepVotes([], ())] * len(steps) if error else steps)
+    return masked, kept
 
 
 def _last_mu(before: Sequence[Mapping[str, Any]]) -> float | None:

@@ -24,10 +24,10 @@ from rlanything_agents.corrupt import corrupt_groups
 from rlanything_agents.learners import Learners
 from rlanything_agents.played import PlayedGroup, policy_samples, success_by_role
 from rlanything_agents.review import Review, Reviewer
-from rlanything_agents.rollout import rollout
 from rlanything_agents.screens import Screens
 from rlanything_agents.seeds import rng_of, seed_of
 from rlanything_agents.trainer_config import UpdateStats
+from rlanything_agents.workers import LocalWorkers, Play, Workers
 from rlanything_envs.curriculum import Curriculum, Rewriter
 from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_task_pools import TaskPool
@@ -63,6 +63,7 @@ class Loop:
         pool: The tasks; changed in place.
         envs: Environments to play in.
         rewriter: Where new tasks come from.
+        workers: Who plays; this process, in ``envs``, if None.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Loop:
         pool: TaskPool,
         envs: Sequence[gym.Env[Any, Any]],
         rewriter: Rewriter,
+        workers: Workers | None = None,
     ) -> None:
         settings = config.curriculum
         self.config = config
@@ -79,6 +81,7 @@ class Loop:
         self.pool = pool
         watched = config.rollout.screenshots
         self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:watched]), *envs[watched:]]
+        self.workers = workers or LocalWorkers(config, learners, self.envs)
         self.reviewer: Reviewer[Any] = learners.dialect.reviewer(config, learners)
         self.curriculum = Curriculum(
             pool,
@@ -145,16 +148,9 @@ class Loop:
         with watch.lap("assign"):
             assignments = self.curriculum.assign(settings.tasks, rng)
         with watch.lap("rollout"):
-            flat = rollout(
-                self.learners.policy.model,
-                self.learners.dialect,
-                self.envs,
+            flat = self.workers.play(
                 [assignment.task for assignment in assignments for _ in range(n)],
-                max_steps=settings.max_steps,
-                seed=seed_of(self.config.seed, "rollout", iteration),
-                temperature=settings.temperature,
-                constrained=settings.constrained,
-                threads=settings.threads or 1,
+                Play(settings.max_steps, seed_of(self.config.seed, "rollout", iteration), settings.temperature),
                 tags=[f"slot {assignment.slot}, {assignment.role}" for assignment in assignments for _ in range(n)],
             )
             played = [flat[k : k + n] for k in range(0, len(flat), n)]

@@ -127,7 +127,8 @@ class JudgedGroup(PlayedGroup):
 
 def score_matrix(judged: Sequence[StepVotes]) -> np.ndarray:
     """Votes of one trajectory, shape (steps, votes)."""
-    return np.array([step.scores for step in judged], dtype=np.float64)
+    votes = len(judged[0].scores) if judged else 0
+    return np.array([step.scores for step in judged], dtype=np.float64).reshape(len(judged), votes)
 
 
 def _turned(step: StepVotes, rng: np.random.Generator, share: float) -> StepVotes:
@@ -139,17 +140,18 @@ def _turned(step: StepVotes, rng: np.random.Generator, share: float) -> StepVote
 
 
 def policy_samples(groups: Sequence[PlayedGroup], advantages: Sequence[Sequence[Floats]]) -> list[Sample]:
-    """The episodes the policy learns from, one row each.
+    """What the policy learns from: the rows of each episode, one unless its turns have prompts of their own.
 
     Args:
         groups: The episodes.
         advantages: Of each group and trajectory one per step; an episode without any is left out.
     """
     return [
-        trajectory.sample(values.tolist())
+        sample
         for group, rows in zip(groups, advantages, strict=True)
         for trajectory, values in zip(group.trajectories, rows, strict=True)
         if values.any()
+        for sample in trajectory.samples(values.tolist())
     ]
 
 

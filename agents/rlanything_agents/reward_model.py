@@ -12,7 +12,9 @@ from functools import lru_cache
 
 from rlanything_agents.dialect import StepDialect
 from rlanything_agents.sample import Sample
+from rlanything_agents.thoughts import split_thought
 from rlanything_agents.trajectory import Trajectory
+from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
 
 __all__ = ["GenerativeRewardModel", "StepVotes", "Vote", "parse_score"]
@@ -23,7 +25,11 @@ _BOX = re.compile(r"\\boxed\{")
 
 @lru_cache(maxsize=4096)  # short judgements repeat
 def parse_score(text: str) -> int:
-    r"""The score of a judgement: 1 or -1 from a text that ends in its only ``\boxed{...}``; 0 for any other text."""
+    r"""The score of a judgement: 1 or -1 from a text that ends in its only ``\boxed{...}``; 0 for any other text.
+
+    What a judge thinks before it judges, up to ``</think>``, is not read; a thought that does not end has no score.
+    """
+    text = split_thought(text)[1]
     found = _SCORE.search(text)
     return int(found[1]) if found and len(_BOX.findall(text)) == 1 else 0
 
@@ -47,10 +53,17 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class StepVotes:
-    """All votes on one step, and the prompt they answer."""
+    """All votes on one step, and the prompt they answer.
+
+    Attributes:
+        prompt_ids: What the judge read.
+        votes: What it said; none where it was not asked, or where it could not be heard.
+        error: Why it could not be heard: the machinery failed, which says nothing about the step.
+    """
 
     prompt_ids: list[int]
     votes: tuple[Vote, ...]
+    error: str = ""
 
     @property
     def scores(self) -> tuple[int, ...]:
@@ -103,6 +116,7 @@ class GenerativeRewardModel:
 
         Raises:
             ValueError: The generator hides the ids it sampled.
+            ServiceLost: It failed on every one of several steps.
         """
         prompts = [
             prompt
@@ -110,15 +124,20 @@ class GenerativeRewardModel:
             for prompt in self.dialect.judge_prompts(trajectory.opening, trajectory.steps)
         ]
         params = SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed)
-        completions = iter(self.generator.generate(list(prompts), params))
-        judged = iter(prompts)
-        return [[_step_votes(next(judged), next(completions)) for _ in trajectory.steps] for trajectory in trajectories]
+        answers = self.generator.generate(list(prompts), params)
+        judged = [_step_votes(prompt, completions) for prompt, completions in zip(prompts, answers, strict=True)]
+        if len(judged) > 1 and all(step.error for step in judged):
+            raise ServiceLost(f"the reward model's generator judged none of {len(judged)} steps: {judged[-1].error}")
+        steps = iter(judged)
+        return [[next(steps) for _ in trajectory.steps] for trajectory in trajectories]
 
 
 def _step_votes(prompt: list[int], completions: Sequence[Completion]) -> StepVotes:
     votes = []
     for completion in completions:
-        if not isinstance(completion, Completion) or completion.token_ids is None or completion.logprobs is None:
+        if completion.finish_reason == "error" or completion.token_ids == []:
+            return StepVotes(prompt, (), completion.error or "the generator does not say why")
+        if completion.token_ids is None or completion.logprobs is None:
             raise ValueError("the judge's generator must return token ids and log-probabilities")
         votes.append(Vote(completion.text, parse_score(completion.text), completion.token_ids, completion.logprobs))
     return StepVotes(prompt, tuple(votes))

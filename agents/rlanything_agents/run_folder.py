@@ -6,29 +6,24 @@ process killed at any instruction leaves a folder that the same command can cont
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RunFolder", "RunFolderError", "write_atomically"]
+from rlanything_agents.manifest import damage, seal
+from rlanything_agents.storage import StorageError, storing, sync_folder, write_atomically
+
+__all__ = ["RunFolder", "RunFolderError", "StorageError", "write_atomically"]
 
 
 class RunFolderError(ValueError):
     """The folder cannot be used for this run; the message says which file and what to do."""
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write ``text`` so that ``path`` holds either its old content or all of the new one."""
-    scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with scratch.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
 
 
 class RunFolder:
@@ -42,7 +37,9 @@ class RunFolder:
         metrics.jsonl             one line per iteration
         trajectories/NNNN.jsonl.gz   every turn with every judgement
         screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` keeps some
-        checkpoints/NNNN/         models, optimizers, pool, random state after iteration NNNN
+        checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, and a list of their hashes
+
+    What cannot be written is a `StorageError`.
     """
 
     KEPT_CHECKPOINTS = 2
@@ -65,13 +62,15 @@ class RunFolder:
         Raises:
             RunFolderError: The folder belongs to a run with another configuration.
         """
-        for folder in (self.path, self.trajectories, self.checkpoints, self._stages):
-            folder.mkdir(parents=True, exist_ok=True)
-        for leftover in (*self.path.glob("*.part"), *self._stages.glob("*.part")):
-            leftover.unlink()
-        for leftover in (*self.checkpoints.glob("*.part"), *self._stages.glob("*.adopted")):
-            shutil.rmtree(leftover)
-        stored = self._read(self.path / "config.json")
+        with storing(self.path):
+            for folder in (self.path, self.trajectories, self.checkpoints, self._stages):
+                folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.path, self.trajectories, self._stages):
+                for leftover in folder.glob("*.part"):
+                    leftover.unlink()
+            for leftover in (*self.checkpoints.glob("*.part"), *self._stages.glob("*.adopted")):
+                shutil.rmtree(leftover)
+        stored = self._config()
         if stored is None:
             write_atomically(self.path / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
             return False
@@ -89,34 +88,66 @@ class RunFolder:
         Raises:
             RunFolderError: There is none.
         """
-        stored = self._read(self.path / "config.json")
+        stored = self._config()
         if stored is None:
             raise RunFolderError(f"{self.path} is not a run folder: it has no config.json")
         return stored
 
+    def _config(self) -> dict[str, Any] | None:
+        remedy = "restore it from a copy, or delete it: the command of this run writes it anew and goes on"
+        return _read(self.path / "config.json", remedy)
+
     def stage(self, name: str) -> dict[str, Any] | None:
-        """The stored result of a finished stage, or None."""
-        return self._read(self._stages / f"{name}.json")
+        """The stored result of a finished stage, or None.
+
+        Raises:
+            RunFolderError: It is damaged.
+        """
+        remedy = "delete it: the command of this run does the stage again"
+        return _read(self._stages / f"{name}.json", remedy)
 
     def finish_stage(self, name: str, result: Mapping[str, Any]) -> None:
         """Store the result of a stage; from now on it is not run again."""
+        if (self._stages / name).is_dir():
+            seal(self._stages / name)
         write_atomically(self._stages / f"{name}.json", json.dumps(result, sort_keys=True) + "\n")
+
+    def stage_damage(self, name: str) -> str:
+        """What is wrong with a finished stage or its own files; empty where all is well."""
+        try:
+            self.stage(name)
+        except RunFolderError as error:
+            return str(error)
+        return "; ".join(f"stages/{name}/{file}: {what}" for file, what in damage(self._stages / name).items())
+
+    def drop_damaged_stages(self) -> Iterator[str]:
+        """Forget finished stages that are damaged, so that they are done again; say of each what was wrong."""
+        for file in sorted(self._stages.glob("*.json")):
+            if what := self.stage_damage(file.stem):
+                with storing(file):
+                    shutil.rmtree(self._stages / file.stem, ignore_errors=True)
+                    file.unlink()
+                when = ", if the run still comes to it" if file.stem.startswith("iteration-") else ""
+                yield f"the stage {file.stem} is done again{when}: {what}"
 
     def adopt_stage(self, source: RunFolder, name: str) -> dict[str, Any]:
         """Take over a finished stage of another run, its files included; the result says where it is from.
 
         Raises:
-            RunFolderError: The other run has not finished this stage.
+            RunFolderError: The other run has not finished this stage, or its files are damaged.
         """
         result = source.stage(name)
         if result is None:
             raise RunFolderError(f"{source.path} has no finished stage {name!r} to take over: let that run come to it")
+        if what := source.stage_damage(name):
+            raise RunFolderError(f"{source.path}, {what}; start that run again: it does the stage {name!r} anew")
         files, scratch = source._stages / name, self._stages / f"{name}.adopted"
         if files.is_dir():
-            shutil.rmtree(scratch, ignore_errors=True)
-            shutil.copytree(files, scratch)
-            shutil.rmtree(self._stages / name, ignore_errors=True)
-            scratch.rename(self._stages / name)
+            with storing(scratch):
+                shutil.rmtree(scratch, ignore_errors=True)
+                shutil.copytree(files, scratch)
+                shutil.rmtree(self._stages / name, ignore_errors=True)
+                scratch.rename(self._stages / name)
         adopted = {"adopted_from": str(source.path), **result}
         self.finish_stage(name, adopted)
         return adopted
@@ -129,43 +160,122 @@ class RunFolder:
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Append one iteration's metrics."""
-        with self.metrics.open("a", encoding="utf-8") as file:
+        with storing(self.metrics), self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, sort_keys=True) + "\n")
 
+    def store_episodes(self, iteration: int, episodes: Iterable[Mapping[str, Any]]) -> None:
+        """Write every turn of an iteration's episodes."""
+        path = self.trajectories / f"{iteration:04d}.jsonl.gz"
+        scratch = path.with_name(f"{path.name}.part")
+        with storing(path):
+            try:
+                with scratch.open("wb") as raw:
+                    with gzip.open(raw, "wt", encoding="utf-8") as file:
+                        file.writelines(json.dumps(episode) + "\n" for episode in episodes)
+                    raw.flush()
+                    os.fsync(raw.fileno())
+                scratch.replace(path)
+            except BaseException:
+                scratch.unlink(missing_ok=True)
+                raise
+
     def rows(self) -> list[dict[str, Any]]:
-        """All complete metrics rows, in order of iteration."""
-        if not self.metrics.exists():
+        """All complete metrics rows, in order of iteration; a last line cut short by a crash is skipped.
+
+        Raises:
+            RunFolderError: Another line is damaged.
+        """
+        return _rows(self.metrics) if self.metrics.exists() else []
+
+    def stored_checkpoints(self) -> list[tuple[int, Path]]:
+        """Iteration number and folder of all checkpoints, the newest first."""
+        if not self.checkpoints.is_dir():
             return []
-        return list(_complete_lines(self.metrics))
+        found = [path for path in self.checkpoints.iterdir() if path.is_dir() and path.name.isdigit()]
+        return sorted(((int(path.name), path) for path in found), reverse=True)
 
     def latest_checkpoint(self) -> tuple[int, Path] | None:
-        """Iteration number and folder of the newest complete checkpoint."""
-        found = sorted(p for p in self.checkpoints.iterdir() if p.is_dir() and p.name.isdigit())
-        return (int(found[-1].name), found[-1]) if found else None
+        """Iteration number and folder of the newest checkpoint that is whole; None before the first.
+
+        Raises:
+            RunFolderError: There are checkpoints, and all of them are damaged.
+        """
+        stored = self.stored_checkpoints()
+        for iteration, path in stored:
+            if not damage(path):
+                return iteration, path
+        if stored:
+            raise RunFolderError(
+                f"no checkpoint of {self.path} is whole ({'; '.join(self.damaged_checkpoints())}): restore one from a "
+                f"copy, or delete {self.checkpoints}: the loop begins again after the warm start"
+            )
+        return None
+
+    def final_checkpoint(self) -> Path | None:
+        """Folder of the newest checkpoint, for whoever wants the end of a run and nothing older; None before the first.
+
+        Raises:
+            RunFolderError: It is damaged.
+        """
+        stored = self.stored_checkpoints()
+        if stored and (wrong := damage(stored[0][1])):
+            file, what = next(iter(wrong.items()))
+            raise RunFolderError(
+                f"{stored[0][1] / file} is damaged: {what}; start its run again: it mends the checkpoint"
+            )
+        return stored[0][1] if stored else None
+
+    def damaged_checkpoints(self) -> list[str]:
+        """What is wrong with the checkpoints that are newer than the one to go on from, the newest first."""
+        found = []
+        for _, path in self.stored_checkpoints():
+            if not (wrong := damage(path)):
+                break
+            found.append(", ".join(f"checkpoints/{path.name}/{file}: {what}" for file, what in wrong.items()))
+        return found
 
     def rewind(self, iteration: int) -> None:
-        """Forget what was written after the checkpoint of ``iteration``."""
-        kept = [row for row in self.rows() if row["iteration"] <= iteration]
+        """Forget what was written after the checkpoint of ``iteration``; its metrics take the place of the file's.
+
+        Raises:
+            RunFolderError: The metrics up to it are damaged, and the checkpoint has none.
+        """
+        copy = self.checkpoints / f"{iteration:04d}" / self.metrics.name
+        rows = _rows(copy) if copy.is_file() else self.rows() if iteration else []
+        kept = [row for row in rows if row["iteration"] <= iteration]
         write_atomically(self.metrics, "".join(json.dumps(row, sort_keys=True) + "\n" for row in kept))
-        for file in self.trajectories.iterdir():
-            if int(file.name.split(".")[0]) > iteration:
-                file.unlink()
-        for folder in self.screens.glob("[0-9]*"):
-            if int(folder.name) > iteration:
-                shutil.rmtree(folder)
+        with storing(self.path):
+            for path in (*self.trajectories.glob("[0-9]*"), *self.screens.glob("[0-9]*")):
+                number = path.name.split(".")[0]
+                if number.isdigit() and int(number) > iteration:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            self._drop_checkpoints_before(iteration)  # a kill may have come between writing one and dropping another
 
     @contextmanager
     def checkpoint(self, iteration: int) -> Iterator[Path]:
         """A folder to fill; it becomes the newest checkpoint when the block ends without an error."""
         scratch = self.checkpoints / f"{iteration:04d}.part"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
-        yield scratch
-        final = self.checkpoints / f"{iteration:04d}"
-        shutil.rmtree(final, ignore_errors=True)
-        scratch.rename(final)
-        complete = sorted(p for p in self.checkpoints.iterdir() if p.name.isdigit())
-        for old in complete[: -self.KEPT_CHECKPOINTS]:
+        with storing(scratch):
+            try:
+                shutil.rmtree(scratch, ignore_errors=True)
+                scratch.mkdir()
+                yield scratch
+                if self.metrics.exists():
+                    shutil.copyfile(self.metrics, scratch / self.metrics.name)
+                seal(scratch)
+            except Exception:
+                # Room for what may be written next; after a kill `prepare` sweeps it away.
+                shutil.rmtree(scratch, ignore_errors=True)
+                raise
+            final = self.checkpoints / f"{iteration:04d}"
+            shutil.rmtree(final, ignore_errors=True)
+            scratch.rename(final)
+            sync_folder(self.checkpoints)
+            self._drop_checkpoints_before(iteration)
+
+    def _drop_checkpoints_before(self, iteration: int) -> None:
+        until = [path for number, path in self.stored_checkpoints() if number <= iteration]
+        for old in until[self.KEPT_CHECKPOINTS :]:
             shutil.rmtree(old)
 
     def delete(self) -> None:
@@ -178,27 +288,41 @@ class RunFolder:
             return
         if not (self.path / "config.json").exists():
             raise RunFolderError(f"{self.path} is not a run folder (no config.json); nothing was deleted")
-        shutil.rmtree(self.path)
+        with contextlib.suppress(FileNotFoundError), storing(self.path):
+            shutil.rmtree(self.path)
 
-    @staticmethod
-    def _read(path: Path) -> dict[str, Any] | None:
-        if not path.exists():
-            return None
+
+def _read(path: Path, remedy: str) -> dict[str, Any] | None:
+    """A JSON object; None where there is no such file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read ({error.strerror}); make it readable, or {remedy}") from None
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path} is not valid JSON ({error}); {remedy}") from None
+    if not isinstance(value, dict):
+        raise RunFolderError(f"{path} does not hold a JSON object; {remedy}")
+    return value
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """Metrics rows of a file, without a last line cut short by a crash."""
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise RunFolderError(f"{path} is not valid JSON ({error}); start over with --restart") from error
-        if not isinstance(value, dict):
-            raise RunFolderError(f"{path} does not hold a JSON object; start over with --restart")
-        return value
-
-
-def _complete_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """JSON lines of ``path``; a last line cut short by a crash is skipped."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):
-                yield json.loads(line)
+            row = json.loads(line)
+            whole = isinstance(row, dict) and type(row.get("iteration")) is int
+        except (ValueError, RecursionError):
+            whole = False
+        if not whole:
+            raise RunFolderError(
+                f"{path}, line {number} is not the metrics of an iteration; a run that goes on takes them from its "
+                f"checkpoint"
+            )
+        rows.append(row)
+    return rows
 
 
 def _differences(old: Any, new: Any, prefix: str = "") -> Iterator[str]:

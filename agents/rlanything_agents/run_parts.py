@@ -9,8 +9,8 @@ import gymnasium as gym
 
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import RunConfig
-from rlanything_agents.dialect import Dialect, get_dialect
-from rlanything_agents.learners import Learners
+from rlanything_agents.dialect import Dialect
+from rlanything_agents.learners import Learners, dialect_of
 from rlanything_agents.progress import Reporter
 from rlanything_agents.review import Reviewer
 from rlanything_agents.run_folder import RunFolder
@@ -18,7 +18,7 @@ from rlanything_agents.seeds import seed_of
 from rlanything_agents.tasks import generate_tasks
 from rlanything_task_pools import Domain, Task, get_domain
 
-__all__ = ["RunParts"]
+__all__ = ["RunParts", "make_envs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ class RunParts:
 
         Raises:
             UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
+            CheckpointError: A pretrained checkpoint cannot be used.
             ValueError: The domain refuses its knobs or operators (before anything has taken time).
         """
-        domain, dialect = get_domain(config.domain), get_dialect(config.domain)
+        domain = get_domain(config.domain)
         settings = [(config.warm_start.knobs, "train"), (config.curriculum.knobs, "train")]
         settings += [(config.evaluation.knobs, split) for split in config.evaluation.panels]
         for mixture, split in settings:
@@ -50,13 +51,16 @@ class RunParts:
                 domain.generate(0, split=split, **part.knobs)
         if config.curriculum.operators is not None:
             domain.with_operators(config.curriculum.operators)
-        arguments = {**dialect.environment, **(config.environment or {})}
-        if config.rollout.screenshots:
-            arguments.setdefault("render_mode", "rgb_array")
-        lanes = config.rollout.environments or config.rollout.tasks * config.rollout.rollouts
-        envs = [dialect.wrapped(gym.make(domain.env_id, disable_env_checker=True, **arguments)) for _ in range(lanes)]
-        learners = Learners(config, dialect)
+        dialect = dialect_of(config)
+        envs = make_envs(config, dialect, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
+        learners = Learners(config, dialect, folder.path / "engines")
         return cls(config, folder, reporter, domain, dialect, learners, envs, dialect.reviewer(config, learners))
+
+    def close(self) -> None:
+        """Close the environments, and end what the models write with."""
+        for env in self.envs:
+            env.close()
+        self.learners.close()
 
     def seed(self, *path: str | int) -> int:
         """The run's seed for a purpose."""
@@ -66,3 +70,12 @@ class RunParts:
         """Training tasks for a purpose: ``pool``, or lessons of the warm start."""
         mixture = (self.config.curriculum if purpose == "pool" else self.config.warm_start).knobs
         return generate_tasks(self.domain, "train", [self.seed(purpose, number) for number in range(count)], mixture)
+
+
+def make_envs(config: RunConfig, dialect: Dialect, count: int) -> list[gym.Env[Any, Any]]:
+    """So many environments of a run, as its policy plays in them."""
+    arguments = {**dialect.environment, **(config.environment or {})}
+    if config.rollout.screenshots:
+        arguments.setdefault("render_mode", "rgb_array")
+    env_id = get_domain(config.domain).env_id
+    return [dialect.wrapped(gym.make(env_id, disable_env_checker=True, **arguments)) for _ in range(count)]

@@ -10,6 +10,7 @@ from typing import Any
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.metrics import SuccessRate
+from rlanything_agents.monitors import health
 from rlanything_agents.review import Reviewer
 from rlanything_task_pools import TaskPool
 
@@ -56,6 +57,7 @@ def summarise(
         "curve": [_brief(point) for point in curve],
         "after": _brief(after),
         "tasks": counts,
+        "health": [found.to_dict() for found in health(rows)],
         "table": _table(config, before, after, counts, reviewer),
         "note": reviewer.note,
         "versions": installed_versions(),

@@ -6,34 +6,44 @@ checkpoint after each iteration. So the same command continues a run that was in
 
 from __future__ import annotations
 
-import gzip
 import json
+import shutil
+import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import torch
+from rich.markup import escape
 from rich.table import Table
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.evaluate import Evaluation
 from rlanything_agents.loop import Loop
+from rlanything_agents.monitors import behaviour, watch
 from rlanything_agents.progress import Reporter
 from rlanything_agents.report import write_report
-from rlanything_agents.rewriting import open_rewriter
-from rlanything_agents.run_folder import RunFolder, write_atomically
+from rlanything_agents.rewriting import open_rewriter, service_of
+from rlanything_agents.run_folder import RunFolder, RunFolderError, write_atomically
 from rlanything_agents.run_parts import RunParts
 from rlanything_agents.screens import store_screens
+from rlanything_agents.stopping import RunStopped, resumably
+from rlanything_agents.storage import storing
+from rlanything_agents.stored.episodes import EpisodesError, read_episodes
 from rlanything_agents.summary import accepted_rewrites, installed_versions, summarise
 from rlanything_agents.trackers import Tracking, named
 from rlanything_agents.trackers.names import of_evaluation
 from rlanything_agents.warmstart.stage import warm_start
+from rlanything_agents.workers import Workers, open_workers
+from rlanything_envs.curriculum import Rewriter
 from rlanything_envs.curriculum.monitor import DriftWarning
-from rlanything_task_pools import TaskPool
+from rlanything_envs.curriculum.prompting import plain
+from rlanything_task_pools import PoolError, TaskPool
 
-__all__ = ["train", "warm_up"]
+__all__ = ["RunStopped", "train", "warm_up"]
 
 
 def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: str) -> dict[str, Any]:
@@ -53,6 +63,8 @@ def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: 
         UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
         ValueError: The domain refuses its knobs or operators.
         MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked, or a tracker is not installed.
+        RunStopped: The disk is full, the service of a rewriter is lost, or a monitor was to stop the run; what is done
+            is kept, and the same call goes on.
     """
     with _run(config, folder, reporter) as run:
         run.warm_start()
@@ -79,33 +91,42 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter) -> Iterator[_
     torch.set_num_threads(config.threads)
     transformers_logging.disable_progress_bar()
     try:
-        with open_rewriter(config.curriculum, folder.prompts):
-            pass  # what it lacks is told now, and not after the warm start
-        tracking = Tracking(config.trackers, reporter.say)
-        parts = RunParts.assemble(config, folder, reporter)
-        if folder.prepare(config.model_dump(mode="json")):
-            reporter.say(f"Continuing {folder.path}")
-        write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
-        try:
-            yield _Run(parts, tracking)
-        finally:
-            tracking.finish()
-            for env in parts.envs:
-                env.close()
+        with resumably(folder):
+            with open_rewriter(config.curriculum, folder.prompts):
+                pass  # what it lacks is told now, and not after the warm start
+            tracking = Tracking(config.trackers, reporter.say)
+            parts = RunParts.assemble(config, folder, reporter)
+            if folder.prepare(config.model_dump(mode="json")):
+                reporter.say(f"Continuing {folder.path}")
+                for told in folder.drop_damaged_stages():
+                    _say(reporter, told)
+            write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
+            try:
+                with open_workers(config, parts.learners) as workers:
+                    yield _Run(parts, tracking, workers)
+            finally:
+                tracking.finish()
+                parts.close()
     finally:
         torch.set_num_threads(threads)
+
+
+def _say(reporter: Reporter, text: str) -> None:
+    """One line that holds what a service, a model or a file wrote."""
+    reporter.say(escape(plain(text, 1000)))
 
 
 class _Run:
     """The stages of one run."""
 
-    def __init__(self, parts: RunParts, tracking: Tracking) -> None:
+    def __init__(self, parts: RunParts, tracking: Tracking, workers: Workers | None) -> None:
         self.parts = parts
         self.tracking = tracking
         self.config = parts.config
         self.folder = parts.folder
         self.reporter = parts.reporter
-        self.evaluation = Evaluation(parts)
+        self.workers = workers
+        self.evaluation = Evaluation(parts, workers)
 
     def warm_start(self) -> None:
         """Bring both models to their start."""
@@ -117,40 +138,96 @@ class _Run:
 
     def iterate(self) -> None:
         """Run the loop from the newest checkpoint until the budget is used up."""
-        checkpoint = self.folder.latest_checkpoint()
-        done = 0
-        if checkpoint is None:
-            for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):
-                leftover.unlink()
-            pool = TaskPool.create(self.folder.pool, self.parts.train_tasks("pool", self.config.curriculum.pool_size))
-        else:
-            done, path = checkpoint
-            self.parts.learners.load(path)
-            pool = TaskPool.open(self.folder.pool)
-            pool.restore(path / "pool.sqlite")
-        self.folder.rewind(done)
+        done, pool = self._resume()
         rows = self.folder.rows()
+        if len(rows) != done:
+            raise RunFolderError(
+                f"{self.folder.metrics} has {len(rows)} of the {done} iterations before the checkpoint: restore it "
+                f"from a copy, or start over with --restart"
+            )
         self.tracking.start(self.config.name, self.folder.path, self.config.model_dump(mode="json"), done)
         with (
             pool,
-            open_rewriter(self.config.curriculum, self.folder.prompts) as rewriter,
+            open_rewriter(self.config.curriculum, self.folder.prompts, self._say) as rewriter,
             self.reporter.stage("Closed loop", self.config.iterations) as stage,
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore", DriftWarning)  # `finish` says it once, for all slots
-            loop = Loop(self.config, self.parts.learners, pool, self.parts.envs, rewriter)
+            loop = Loop(self.config, self.parts.learners, pool, self.parts.envs, rewriter, self.workers)
             while (used := self.config.used(rows)) < 1:
                 stage.reach(round(used * self.config.iterations), _note(rows))
                 self._evaluate_in_between(len(rows))
                 self.tracking.reach(len(rows), self._tracked)
-                result = loop.iterate(rows)
-                store_screens(loop.envs, self.folder.screens / f"{len(rows) + 1:04d}")
-                self._store(result.metrics, result.episodes)
+                row = self._iteration(loop, rows, rewriter)
                 with self.folder.checkpoint(len(rows) + 1) as scratch:
                     self.parts.learners.save(scratch)
                     pool.copy(scratch / "pool.sqlite")
-                rows.append(result.metrics)
+                self._heed(row, rows)
+                rows.append(row)
             stage.reach(self.config.iterations, _note(rows))
+
+    def _resume(self) -> tuple[int, TaskPool]:
+        """Bring models and pool to the newest whole checkpoint, or to the start; the iterations done by then."""
+        checkpoint = self.folder.latest_checkpoint()
+        if checkpoint is None:
+            self._drop_pool()
+            self.folder.rewind(0)
+            tasks = self.parts.train_tasks("pool", self.config.curriculum.pool_size)
+            return 0, TaskPool.create(self.folder.pool, tasks)
+        done, path = checkpoint
+        if damaged := self.folder.damaged_checkpoints():
+            self._say(f"going on after iteration {done}, for a later checkpoint is damaged: {'; '.join(damaged)}")
+        self.parts.learners.load(path)
+        try:
+            pool = TaskPool.open(self.folder.pool)
+            pool.restore(path / "pool.sqlite")
+        except (PoolError, sqlite3.DatabaseError):  # the pool itself is damaged or gone; its copy is whole
+            self._drop_pool()
+            with storing(self.folder.pool):
+                shutil.copyfile(path / "pool.sqlite", self.folder.pool)
+            pool = TaskPool.open(self.folder.pool)
+            pool.restore(path / "pool.sqlite")
+        self.folder.rewind(done)
+        return done, pool
+
+    def _drop_pool(self) -> None:
+        for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):
+            leftover.unlink()
+
+    def _iteration(self, loop: Loop, rows: Sequence[Mapping[str, Any]], rewriter: Rewriter) -> dict[str, Any]:
+        """Play one iteration and store what it was; its metrics, with what the monitors make of them."""
+        number, service = len(rows) + 1, service_of(rewriter)
+        if service is not None:
+            service.begin()
+        result = loop.iterate(rows)
+        row = {**result.metrics, "behaviour": behaviour(result.episodes)}
+        if service is not None:
+            row["rewriter"] = asdict(service.served)
+        row["alarms"] = watch([*rows, row], self.config.monitors)
+        store_screens(loop.envs, self.folder.screens / f"{number:04d}")
+        self.folder.store_episodes(number, result.episodes)
+        self.folder.append_metrics(row)
+        return row
+
+    def _heed(self, row: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> None:
+        """Say which alarms are new, and stop for those that are to stop the run.
+
+        Raises:
+            RunStopped: There is one.
+        """
+        known = before[-1].get("alarms", {}) if before else {}
+        for signature, said in row["alarms"].items():
+            if signature not in known:
+                self._say(f"warning, iteration {row['iteration']}: {signature}: {'; '.join(said)}")
+        if stop := [name for name in row["alarms"] if name in self.config.monitors.stop]:
+            raise RunStopped(
+                f"stopped after iteration {row['iteration']}: {'; '.join(row['alarms'][stop[0]])} ({stop[0]}). Its "
+                f"checkpoint is kept: the same command goes on, with --set monitors.stop=[] to the end",
+                RunStopped.UNHEALTHY,
+            )
+
+    def _say(self, text: str) -> None:
+        _say(self.reporter, text)
 
     def _evaluate_in_between(self, done: int) -> None:
         settings = self.config.evaluation
@@ -166,7 +243,6 @@ class _Run:
         summary = summarise(
             self.config, warm, before, after, rows, counts, command, self.parts.reviewer, list(self._curve(rows))
         )
-        write_atomically(self.folder.summary, json.dumps(summary, indent=2) + "\n")
         write_report(
             self.folder.report,
             summary=summary,
@@ -176,12 +252,17 @@ class _Run:
         )
         self.tracking.reach(len(rows), self._tracked)
         self.tracking.finish(self.folder.report)
+        # Last: a folder with a summary is a finished run, and not looked at again.
+        write_atomically(self.folder.summary, json.dumps(summary, indent=2) + "\n")
         table = Table(title=f"{self.config.name}, seed {self.config.seed}")
         for column in ("", "measured on", "before", "after", "change"):
             table.add_column(column)
         for line in summary["table"]:
             table.add_row(*(line[key] for key in ("what", "on", "before", "after", "change")))
         self.reporter.show(table)
+        for line in summary["health"]:
+            if line["said"]:
+                self._say(f"warning, iterations {line['when']}: {line['signature']}: {line['said']}")
         if far := rows[-1]["curriculum"]["far"]:
             self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
         self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")
@@ -203,21 +284,18 @@ class _Run:
             if point := self.folder.stage(_point(row["iteration"])):
                 yield {"iteration": row["iteration"], "env_steps": env_steps, **point}
 
-    def _store(self, metrics: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -> None:
-        path = self.folder.trajectories / f"{metrics['iteration']:04d}.jsonl.gz"
-        scratch = path.with_suffix(".part")
-        with gzip.open(scratch, "wt", encoding="utf-8") as file:
-            file.writelines(json.dumps(episode) + "\n" for episode in episodes)
-        scratch.replace(path)
-        self.folder.append_metrics(metrics)
-
     def _example_episodes(self) -> list[dict[str, Any]]:
         """One won and one lost episode of the last iteration, short ones first."""
         newest = max(self.folder.trajectories.glob("*.jsonl.gz"), default=None)
         if newest is None:
             return []
-        with gzip.open(newest, "rt", encoding="utf-8") as file:
-            episodes = sorted((json.loads(line) for line in file), key=lambda e: len(e["turns"]))
+        try:
+            episodes = sorted(
+                (episode.model_dump() for episode in read_episodes(newest)), key=lambda e: len(e["turns"])
+            )
+        except EpisodesError as error:
+            self._say(f"the report shows no episodes: {error}")
+            return []
         won = [e for e in episodes if e["outcome"] == 1]
         won = [e for e in won if len(e["turns"]) >= 5] or won
         lost = [e for e in episodes if e["outcome"] == -1]

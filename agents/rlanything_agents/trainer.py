@@ -30,6 +30,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from rlanything_agents.backends import lean
 from rlanything_agents.collection import quick_collection
+from rlanything_agents.masters import MasterAdamW
 from rlanything_agents.sample import Allowed, Sample, check_vocabulary, micro_batches, optimizer_batches, trimmed
 from rlanything_agents.trainer_config import TrainerConfig, TrainingError, UpdateStats
 
@@ -172,6 +173,12 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             self.create_optimizer().load_state_dict(state["optimizer"])
 
     # What follows overrides hooks of TRL and transformers.
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """AdamW; on float32 copies of weights of lower precision."""
+        if any(weight.requires_grad and weight.dtype != torch.float32 for weight in self.model.parameters()):
+            self.optimizer_cls_and_kwargs = (MasterAdamW, self.get_optimizer_cls_and_kwargs(self.args, self.model)[1])
+        return super().create_optimizer(model)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """One item per optimizer step: this process's share of its micro-batches."""
@@ -414,7 +421,7 @@ def _grpo_config(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfig
         use_cpu=on_cpu,
         ddp_find_unused_parameters=False,
         bf16=config.bf16,
-        gradient_checkpointing=False,
+        gradient_checkpointing=config.checkpointing,
         seed=config.seed,
         logging_steps=1,
         logging_nan_inf_filter=False,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from rlanything_agents.sample import Sample
 
@@ -46,6 +46,8 @@ class TrainerConfig(BaseModel):
         fresh_optimizer: Forget the optimizer's moments before every update, as the released code does.
         seed: Seeds the split of the samples (and dropout, where a model has it).
         bf16: Train under bfloat16 autocast (accelerators only).
+        checkpointing: Keep only the inputs of a model's blocks for the backward pass and compute the blocks again: less
+            memory for a third more time.
         world_size: Number of training processes this run must have; any other number is an error.
     """
 
@@ -69,7 +71,16 @@ class TrainerConfig(BaseModel):
     fresh_optimizer: bool = False
     seed: int = Field(default=0, ge=0, lt=2**32)
     bf16: bool = False
+    checkpointing: bool = False
     world_size: int = Field(default=1, ge=1)
+
+    @model_serializer(mode="wrap")
+    def _nothing_of_what_is_off(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without ``checkpointing`` where it is off: a run stored before there was such a key goes on."""
+        tree: dict[str, Any] = handler(self)
+        if not self.checkpointing:
+            tree.pop("checkpointing", None)
+        return tree
 
     def rate(self, update: int, used: float) -> float:
         """Share of the peak learning rate.

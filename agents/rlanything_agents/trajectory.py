@@ -9,7 +9,22 @@ from typing import Any
 from rlanything_agents.dialect import Step
 from rlanything_agents.sample import Sample, spread_steps
 
-__all__ = ["Trajectory"]
+__all__ = ["Trajectory", "WrittenTurn"]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTurn:
+    """A turn whose prompt is no beginning of the next one's.
+
+    Attributes:
+        prompt_ids: What was read.
+        token_ids: What was sampled.
+        logprobs: Natural-log probability of each sampled token at temperature 1.
+    """
+
+    prompt_ids: list[int]
+    token_ids: list[int]
+    logprobs: list[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +48,8 @@ class Trajectory:
         logprobs: Natural-log probability of a sampled token at temperature 1, over the allowed tokens where
             decoding was constrained, whatever temperature it was sampled at; 0 for other tokens.
         allowed: The ids a sampled token was chosen from; None for other tokens and free decoding.
+        turns: Each turn with the prompt it answered, where prompts are rendered anew for every turn. The lists above
+            then hold what was read and written once each, in order; no model has read them so.
     """
 
     task_id: str
@@ -47,14 +64,35 @@ class Trajectory:
     step_of_token: list[int | None]
     logprobs: list[float]
     allowed: list[tuple[int, ...] | None]
+    turns: tuple[WrittenTurn, ...] = ()
 
     @property
     def success(self) -> bool | None:
         """Whether the episode was won; None when the infrastructure failed."""
         return None if self.outcome is None else self.outcome == 1
 
+    def samples(self, advantages: Sequence[float]) -> list[Sample]:
+        """The episode as training data: one row, or one for each turn where each has a prompt of its own.
+
+        Args:
+            advantages: One per step; steps of advantage 0 are left out of the update.
+        """
+        if not self.turns:
+            return [self.sample(advantages)]
+        return [
+            Sample(
+                prompt_ids=turn.prompt_ids,
+                completion_ids=turn.token_ids,
+                weights=[1.0 / len(turn.token_ids)] * len(turn.token_ids),
+                advantages=[float(advantage)] * len(turn.token_ids),
+                logprobs=turn.logprobs,
+            )
+            for turn, advantage in zip(self.turns, advantages, strict=True)
+            if advantage
+        ]
+
     def sample(self, advantages: Sequence[float]) -> Sample:
-        """The episode as one row of training data.
+        """The transcript as one row of training data.
 
         Args:
             advantages: One per step; steps of advantage 0 are left out of the update.

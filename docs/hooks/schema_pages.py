@@ -62,26 +62,25 @@ def _section(model: type[BaseModel], prefix: str) -> Iterator[str]:
     yield f"## `{prefix.rstrip('.')}`\n" if prefix else "## A whole run\n"
     yield f"{_first_paragraph(about)}\n"
     said, schema = _field_docs(about), _schema(model)
-    inner: dict[str, type[BaseModel]] = {}
+    inner: dict[str, list[type[BaseModel]]] = {}
     yield "| key | kind | default | meaning |\n|---|---|---|---|"
     for name, field in model.model_fields.items():
-        if (section := _model_of(field.annotation)) is not None:
-            inner[name] = section
+        if sections := _models_of(field.annotation):
+            inner[name] = sections
             continue
         default = "required" if field.is_required() else f"`{_compact(field.get_default(call_default_factory=True))}`"
         kind = _kind(schema["properties"][name], schema)
         yield f"| `{prefix}{name}` | {kind} | {default} | {_cell(said.get(name, ''))} |"
     yield ""
-    for name, section in inner.items():
-        yield from _section(section, f"{prefix}{name}.")
+    for name, sections in inner.items():
+        for section in sections:
+            yield from _section(section, f"{prefix}{name}.")
 
 
-def _model_of(annotation: Any) -> type[BaseModel] | None:
-    """The section that a field holds, also an optional one."""
-    for kind in (annotation, *get_args(annotation)):
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            return kind
-    return None
+def _models_of(annotation: Any) -> list[type[BaseModel]]:
+    """The section that a field holds, also an optional one, or those it may choose from."""
+    kinds = (annotation, *get_args(annotation))
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
 
 
 def _compact(value: Any) -> str:

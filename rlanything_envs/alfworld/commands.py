@@ -37,7 +37,7 @@ Action: go to fridge 1"""
 """How to act, for agents that have not been trained on the game."""
 
 _TAGGED = re.compile(r"<action>(.*?)</action>", re.DOTALL | re.IGNORECASE)
-_MARKED = re.compile(r"^[\s>*_#-]*action[*_]*\s*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
+_MARKED = re.compile(r"^(?:(?!\n)[\s>*_#-])*action[*_]*\s*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 def read_answer(text: str) -> str:

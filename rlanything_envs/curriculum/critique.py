@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from rlanything_envs.curriculum.patterns import cycle_of, most_frequent, never_reached, shape_of
 from rlanything_envs.curriculum.prompting import plain, render
-from rlanything_envs.llm.errors import GenerationStopped
+from rlanything_envs.llm.errors import GenerationStopped, RunMustStop
 from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
 
 __all__ = ["JudgedEpisode", "JudgedStep", "LLMSummariser", "ScriptedSummariser", "Summariser", "task_critique"]
@@ -158,6 +158,8 @@ class LLMSummariser:
         except GenerationStopped as stopped:
             logger.warning("summaries: %s", stopped)
             answers = stopped.completions
+        except RunMustStop:
+            raise
         except Exception as error:  # whatever breaks in a service: a critique is not worth a run
             logger.warning("summaries: the generator failed with %s: %s", type(error).__name__, error)
             answers = []

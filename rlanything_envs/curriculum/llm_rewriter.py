@@ -15,7 +15,7 @@ import numpy as np
 from rlanything_envs.curriculum.prompting import plain, plain_lines, render
 from rlanything_envs.curriculum.rewriter import Request, Rewriting
 from rlanything_envs.errors import CurriculumError
-from rlanything_envs.llm.errors import GenerationStopped
+from rlanything_envs.llm.errors import GenerationStopped, RunMustStop
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
 from rlanything_task_pools import Domain, Rejection, Task, get_domain
 
@@ -44,9 +44,10 @@ class LLMRewriter:
     """Asks a language model for a rewrite, up to `attempts` times, and tells it why its proposals were turned down.
 
     It knows a domain through `Domain.describe`, `Domain.proposal_schema` and `Domain.validate` alone. Whatever the
-    model answers is either a proved task or a rejection with a reason: ``too_long``, ``truncated``, ``no_json``,
-    ``already_tried``, or one of the domain's. When the generator fails, the request ends with the reason
-    ``generator_error`` beside the rejections so far. Stateless, so safe to use from several threads.
+    model answers is either a proved task or a rejection with a reason: ``too_long``, ``truncated``, ``empty``,
+    ``no_json``, ``already_tried``, or one of the domain's. When the generator fails, the request ends with the reason
+    ``generator_error`` beside the rejections so far; `RunMustStop` alone passes through. Stateless, so safe to use
+    from several threads.
 
     Args:
         generator: Writes the proposals.
@@ -109,6 +110,8 @@ class LLMRewriter:
             answers = self.generator.generate([prompt], params)
         except GenerationStopped as stopped:
             failure, answers = f"{type(stopped).__name__}: {stopped}", stopped.completions
+        except RunMustStop:
+            raise
         except Exception as error:  # whatever breaks in a service is no fault of the model's
             return _failed(f"{type(error).__name__}: {error}")
         if not answers or not answers[0]:
@@ -154,7 +157,7 @@ class _Talk:
         """Read and validate an answer; whether it is what was asked for."""
         proposal = read_proposal(answer.text)
         if isinstance(proposal, Rejection):
-            cut = answer.finish_reason == "length" and proposal.reason == "no_json"
+            cut = answer.finish_reason == "length" and proposal.reason in ("empty", "no_json")
             self._reject(answer.text, Rejection(reason="truncated", detail=CUT) if cut else proposal)
             return False
         request = self.request
@@ -183,10 +186,12 @@ def read_proposal(text: str) -> Mapping[str, Any] | Rejection:
     What stands before ``</think>`` is not looked at. Whether the object is a proposal is for the domain to say.
 
     Returns:
-        The object (JSON types only, all text encodable), or a rejection: ``too_long``, ``no_json``.
+        The object (JSON types only, all text encodable), or a rejection: ``too_long``, ``empty``, ``no_json``.
     """
     if len(text) > MAX_ANSWER:
         return Rejection(reason="too_long", detail=f"{len(text)} characters; at most {MAX_ANSWER} are read")
+    if not text.strip():
+        return Rejection(reason="empty", detail="the answer is empty")
     text = text.rpartition("</think>")[2]
     for block in reversed(_FENCE.findall(text)):
         if (found := _last_object(block)) is not None:

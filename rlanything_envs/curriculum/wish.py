@@ -8,6 +8,7 @@ import numpy as np
 
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import Rejection, Task
 from rlanything_task_pools.task import Direction, Rewrite
 
@@ -33,11 +34,17 @@ class Wish:
     seed: tuple[int, int, int]
 
     def grant(self, rewriter: Rewriter) -> Rewriting:
-        """Ask the rewriter; what it breaks on is a rejection, since no episode may die of it."""
+        """Ask the rewriter; what it breaks on is a rejection, since no episode may die of it.
+
+        Raises:
+            RunMustStop: The rewriter depends on a service that is lost, and the run is to end then.
+        """
         failures: list[Rejection] = []
         critique = ""
         try:
             critique = self.critique if isinstance(self.critique, str) else self.critique()
+        except RunMustStop:
+            raise
         except Exception as error:
             failures.append(self._failure("critique-error", error))
         try:
@@ -45,6 +52,8 @@ class Wish:
             result = rewriter.rewrite(request, np.random.default_rng(self.seed))
             if not isinstance(result, Rewriting):
                 raise TypeError(f"rewrite() returned {type(result).__name__}, not Rewriting")
+        except RunMustStop:
+            raise
         except Exception as error:
             return Rewriting(None, (*failures, self._failure("rewriter-error", error)))
         return Rewriting(result.candidate, (*failures, *result.rejections))

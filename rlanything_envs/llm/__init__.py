@@ -9,10 +9,19 @@
 
 from rlanything_envs.llm.budget import Budget, Price, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused, GenerationStopped, MissingKey, NoAnswer
+from rlanything_envs.llm.errors import (
+    BudgetExceeded,
+    EndpointRefused,
+    GenerationStopped,
+    MissingKey,
+    NoAnswer,
+    RunMustStop,
+    ServiceLost,
+)
 from rlanything_envs.llm.generator import Completion, Messages, Prompt, SamplingParams, TextGenerator
 from rlanything_envs.llm.log import PromptLog, Record, read_log, usage_of
 from rlanything_envs.llm.openai import OpenAIGenerator
+from rlanything_envs.llm.patience import PatientGenerator
 from rlanything_envs.llm.replay import RecordedAnswers, ReplayGenerator, ScriptedGenerator
 
 __all__ = [
@@ -26,6 +35,7 @@ __all__ = [
     "MissingKey",
     "NoAnswer",
     "OpenAIGenerator",
+    "PatientGenerator",
     "Price",
     "Prompt",
     "PromptLog",
@@ -33,8 +43,10 @@ __all__ = [
     "RecordedAnswers",
     "ReplayGenerator",
     "Retries",
+    "RunMustStop",
     "SamplingParams",
     "ScriptedGenerator",
+    "ServiceLost",
     "TextGenerator",
     "Usage",
     "read_log",

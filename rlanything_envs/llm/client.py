@@ -69,8 +69,24 @@ class Client:
             RequestFailed: It brought no usable answer.
             EndpointRefused: No request would.
         """
+        content = await self.call(path, body)
         try:
-            response = await self._openai.post(path, cast_to=httpx2.Response, body=dict(body))
+            return wire.parse_answer(content)
+        except RequestFailed as error:
+            raise type(error)(self._clean(str(error))) from None
+
+    async def call(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
+        """Send one request and return the body of its answer, whatever it is: a POST of ``body``, or a GET if None.
+
+        Raises:
+            RequestFailed: It failed.
+            EndpointRefused: Any would.
+        """
+        try:
+            if body is None:
+                response = await self._openai.get(path, cast_to=httpx2.Response)
+            else:
+                response = await self._openai.post(path, cast_to=httpx2.Response, body=dict(body))
         except openai.APIStatusError as error:
             raise self._failure(error) from None
         except openai.APITimeoutError as error:
@@ -85,10 +101,7 @@ class Client:
             raise RequestRejected(self._clean(f"{type(error).__name__}: {error}")) from None
         except MissingKey as error:
             raise EndpointRefused(str(error)) from None
-        try:
-            return wire.parse_answer(response.content)
-        except RequestFailed as error:
-            raise type(error)(self._clean(str(error))) from None
+        return response.content
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from rlanything_envs.llm.generator import Completion
 
 __all__ = [
+    "AnswerNotStored",
     "AnswerTooLarge",
     "BudgetExceeded",
     "ConnectionLost",
@@ -22,8 +23,11 @@ __all__ = [
     "NotTrainable",
     "RequestFailed",
     "RequestRejected",
+    "RunMustStop",
     "ServerBusy",
+    "ServiceLost",
     "TimedOut",
+    "is_outage",
 ]
 
 
@@ -37,6 +41,18 @@ class NoAnswer(LookupError):
 
 class NotTrainable(TypeError):
     """The weights behind this generator are out of reach."""
+
+
+class RunMustStop(RuntimeError):
+    """What no caller may take for one failed request and go on: whoever runs the whole ends it here, resumably."""
+
+
+class ServiceLost(RunMustStop):
+    """The service gave no answer, and it was asked to end the run rather than to go on without."""
+
+
+class AnswerNotStored(RunMustStop, OSError):
+    """An answer could not be written to its log: a resumed run would ask again and might take another course."""
 
 
 class GenerationStopped(RuntimeError):
@@ -69,11 +85,13 @@ class RequestFailed(RuntimeError):
     Attributes:
         retry: Whether the same request may succeed later.
         charged: Whether the service may have counted tokens for it.
+        outage: Whether it says something of the service, and not of this request alone.
         wait_s: Seconds the service asked to wait, or None.
     """
 
     retry = False
     charged = False
+    outage = True
 
     def __init__(self, message: str, *, wait_s: float | None = None, charged: bool | None = None) -> None:
         super().__init__(message)
@@ -90,6 +108,8 @@ class ServerBusy(RequestFailed):
 
 class RequestRejected(RequestFailed):
     """The service will not answer this request: too long a prompt, an unknown field."""
+
+    outage = False
 
 
 class ConnectionLost(RequestFailed):
@@ -116,3 +136,19 @@ class AnswerTooLarge(RequestFailed):
     """More bytes than the endpoint allows; reading stopped there."""
 
     charged = True
+
+
+_OUTAGES = frozenset(
+    [EndpointRefused.__name__, *(kind.__name__ for kind in RequestFailed.__subclasses__() if kind.outage)]
+)
+
+
+def is_outage(error: str | None) -> bool:
+    """Whether the failure that `Completion.error` tells of is the service's: down, slow, refusing or lying.
+
+    It goes by the name that the text begins with, so it knows a failure in a log as well as a fresh one.
+
+    >>> [is_outage(text) for text in ("ConnectionLost: refused (try 6 of 6)", "RequestRejected: HTTP 400", None)]
+    [True, False, False]
+    """
+    return (error or "").partition(":")[0] in _OUTAGES

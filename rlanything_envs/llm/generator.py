@@ -7,7 +7,7 @@ that cannot return the exact ids it sampled (most services behind HTTP) says so 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -32,6 +32,7 @@ class SamplingParams:
         n: Completions per prompt.
         stop: Texts that end a completion and are cut off from its text (its tokens keep them).
         seed: Seed; None draws one.
+        seeds: One for each prompt, in place of ``seed``: what comes of a prompt then depends on no other prompt.
 
     Raises:
         ValueError: A value is out of range.
@@ -44,6 +45,7 @@ class SamplingParams:
     n: int = 1
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    seeds: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         checks = {
@@ -56,6 +58,18 @@ class SamplingParams:
         for name, good in checks.items():
             if not good:
                 raise ValueError(f"SamplingParams.{name} is out of range: {getattr(self, name)}")
+
+    def each(self, prompts: int) -> list[SamplingParams]:
+        """These parameters for each prompt of a call alone: with its own seed, where there are ``seeds``.
+
+        Raises:
+            ValueError: There are ``seeds``, but not one for each prompt.
+        """
+        if not self.seeds:
+            return [self] * prompts
+        if len(self.seeds) != prompts:
+            raise ValueError(f"{len(self.seeds)} seeds for {prompts} prompts")
+        return [replace(self, seed=seed, seeds=()) for seed in self.seeds]
 
 
 @dataclass(frozen=True, slots=True)

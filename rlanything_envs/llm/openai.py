@@ -22,7 +22,15 @@ from rlanything_envs.llm import wire
 from rlanything_envs.llm.background import BackgroundLoop
 from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import GenerationStopped, NotTrainable, RequestFailed, TimedOut
+from rlanything_envs.llm.errors import (
+    AnswerNotStored,
+    EndpointRefused,
+    GenerationStopped,
+    MissingKey,
+    NotTrainable,
+    RequestFailed,
+    TimedOut,
+)
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.log import PromptLog, Record
 from rlanything_envs.llm.replay import RecordedAnswers, number_samples
@@ -185,23 +193,24 @@ class OpenAIGenerator:
                     asked = await self._ask(batch, service, at, missing)
                 except GenerationStopped as halt:
                     batch.halt = batch.halt or halt
-                    return
+                    if not isinstance(halt, EndpointRefused):
+                        return
+                    # An answer too, of a kind: a run that goes on without the service takes the same course again.
+                    asked = _refused(halt, len(missing))
                 if asked.failure:
                     logger.warning("%r, prompt %d: %s", self, at, asked.failure)
                 for sample, choice in zip(missing, asked.choices, strict=False):
-                    text, stopped = cut_at_stop(choice.text, batch.params.stop)
-                    reason = "stop" if stopped and choice.finish_reason == "length" else choice.finish_reason
-                    batch.found[at][sample] = Completion(text, reason, error=choice.error)
+                    batch.found[at][sample] = self._completion(batch.prompts[at], choice, batch.params)
                     self._record(batch, at, sample, asked)
                     asked = replace(asked, usage=Usage())
                 missing = missing[len(asked.choices) :]
 
     async def _ask(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Asked:
         """One request with its retries."""
-        prompt, params, n = batch.prompts[at], batch.params, len(missing)
+        prompt, params, n = batch.prompts[at], batch.own[at], len(missing)
         key, first = batch.numbered[at]
         seed = None if params.seed is None else wire.sample_seed(key, first + missing[0])
-        path, body = wire.request(self.endpoint, prompt, params, n, seed)
+        path, body = self._request(prompt, params, n, seed)
         most = Usage(wire.prompt_tokens(prompt), params.max_tokens * n, estimated=True)
         loop, spent = asyncio.get_running_loop(), Usage()
         await self._reserve(most)
@@ -237,6 +246,16 @@ class OpenAIGenerator:
         lost = wire.Choice("", "error", f"{given_up})")
         return _Asked((lost,) * n, spent, attempt, loop.time() - start, failure=f"{given_up})")
 
+    def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
+        """Path and body of a request; services that take more are asked for more in a subclass."""
+        return wire.request(self.endpoint, prompt, params, n, seed)
+
+    def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
+        """What a choice says."""
+        text, stopped = cut_at_stop(choice.text, params.stop)
+        reason = "stop" if stopped and choice.finish_reason == "length" else choice.finish_reason
+        return Completion(text, reason, error=choice.error)
+
     async def _reserve(self, most: Usage) -> None:
         while not self.budget.reserve(most):
             await asyncio.sleep(_BUDGET_POLL_S)
@@ -245,13 +264,15 @@ class OpenAIGenerator:
         completion = batch.found[at][sample]
         if self.log is None or completion is None:
             return
-        (key, first), params = batch.numbered[at], batch.params
+        (key, first), params = batch.numbered[at], batch.own[at]
         record = Record(
             key=key,
             sample=first + sample,
             model=self.endpoint.model,
             prompt=batch.prompts[at],
-            params={item.name: getattr(params, item.name) for item in fields(params) if item.name != "n"},
+            params={
+                item.name: getattr(params, item.name) for item in fields(params) if item.name not in ("n", "seeds")
+            },
             text=completion.text,
             finish_reason=completion.finish_reason,
             error=completion.error,
@@ -259,8 +280,17 @@ class OpenAIGenerator:
             attempts=asked.attempts,
             seconds=round(asked.seconds, 3),
         )
-        secret = self.endpoint.key()
-        self.log.write(record, [secret] if secret else [])
+        try:
+            secret = self.endpoint.key()
+        except MissingKey:
+            secret = None
+        try:
+            self.log.write(record, [secret] if secret else [])
+        except OSError as error:
+            raise AnswerNotStored(
+                f"{self.log.path}: an answer cannot be stored ({error.strerror or error}): make the file writable and "
+                f"room on its disk"
+            ) from error
 
 
 class _Service:
@@ -285,11 +315,13 @@ class _Batch:
 
     prompts: list[Prompt]
     params: SamplingParams
+    own: list[SamplingParams] = field(init=False)
     numbered: list[tuple[str, int]] = field(init=False)
     found: list[list[Completion | None]] = field(init=False)
     halt: GenerationStopped | None = None
 
     def __post_init__(self) -> None:
+        self.own = self.params.each(len(self.prompts))
         self.numbered = number_samples(self.prompts, self.params)
         self.found = [[None] * self.params.n for _ in self.prompts]
 
@@ -308,6 +340,11 @@ class _Asked:
     attempts: int
     seconds: float
     failure: str = ""
+
+
+def _refused(halt: EndpointRefused, number: int) -> _Asked:
+    lost = wire.Choice("", "error", f"{type(halt).__name__}: {halt}")
+    return _Asked((lost,) * number, Usage(), 1, 0.0)
 
 
 def _estimate(most: Usage, answer: wire.Answer) -> Usage:

@@ -24,8 +24,8 @@ def number_samples(prompts: Sequence[Prompt], params: SamplingParams) -> list[tu
     """
     seen: dict[str, int] = defaultdict(int)
     numbered = []
-    for prompt in prompts:
-        key = prompt_key(prompt, params)
+    for prompt, own in zip(prompts, params.each(len(prompts)), strict=True):
+        key = prompt_key(prompt, own)
         numbered.append((key, seen[key]))
         seen[key] += params.n
     return numbered
@@ -40,18 +40,21 @@ class RecordedAnswers:
     Args:
         path: A log that `PromptLog` wrote; it is read once, now. A missing file has no answers.
         model: Take only answers of this model.
+        failures: Take failures too, to repeat a course that went on without an answer. As a rule what failed is asked
+            again.
 
     Raises:
         LogFormatError: The file is no such log.
     """
 
-    def __init__(self, path: str | os.PathLike[str], model: str | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], model: str | None = None, *, failures: bool = False) -> None:
         self.path = Path(path)
         self._answers: dict[tuple[str, int], deque[Completion]] = defaultdict(deque)
         self._lock = threading.Lock()
         if self.path.exists():
             for record in read_log(self.path):
-                if model is None or record.model == model:
+                wanted = failures or record.finish_reason != "error"
+                if wanted and (model is None or record.model == model):
                     completion = Completion(record.text, record.finish_reason, error=record.error)
                     self._answers[record.key, record.sample].append(completion)
 
@@ -105,7 +108,7 @@ class ReplayGenerator:
     def __init__(self, path: str | os.PathLike[str], model: str | None = None) -> None:
         if not Path(path).exists():
             raise FileNotFoundError(f"no log of prompts at {path}")
-        self._answers = RecordedAnswers(path, model)
+        self._answers = RecordedAnswers(path, model, failures=True)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts.

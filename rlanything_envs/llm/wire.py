@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
@@ -43,11 +43,15 @@ _MOST_TOKENS = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One completion as the service sent it; ``error`` says why ``finish_reason`` is ``error``."""
+    """One completion as the service sent it; ``error`` says why ``finish_reason`` is ``error``.
+
+    ``fields`` is the JSON object it came in, unchecked, for what only some services say.
+    """
 
     text: str
     finish_reason: Literal["stop", "length", "error"]
     error: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +210,10 @@ def _choice(choice: Any, at: int) -> Choice:
         raise MalformedAnswer(f"choice {at}: its text holds half of a surrogate pair") from None
     reason = choice.get("finish_reason")
     if reason == "length":
-        return Choice(text, "length")
+        return Choice(text, "length", fields=choice)
     if reason in ("content_filter", "error", "abort"):
         return Choice(text, "error", f"the service ended the completion with finish_reason {reason!r}")
-    return Choice(text, "stop")
+    return Choice(text, "stop", fields=choice)
 
 
 def _usage(usage: Any) -> Usage | None:

@@ -84,7 +84,7 @@ class Machine:
 
     def _made(self) -> Desktop:
         if self._desktop is None:
-            assert isinstance(self._backend, str)  # a desktop that was given stays
+            assert isinstance(self._backend, str)  # nosec B101 # for the type checker; a desktop that was given stays
             screen = None if self._backend in _SIZED_ELSEWHERE else self.screen
             self._desktop = make_desktop(self._backend, screen=screen, **self._settings)
         return self._desktop

@@ -255,7 +255,10 @@ def _read(step: Mapping[str, Any], place: str, names: Mapping[str, str]) -> tupl
     if not isinstance(name, str) or name not in _STEPS:
         raise StepError(f"{place}: the step {name!r:.80} is unknown; there are {', '.join(_STEPS)}")
     own = name == "write_file"  # its content is meant as it is
-    kind, given = _STEPS[name], substitute(step.get("parameters", {}), {} if own else names)
+    try:
+        kind, given = _STEPS[name], substitute(step.get("parameters", {}), {} if own else names)
+    except RecursionError:
+        raise StepError(f"{place}: {name}: the parameters are nested too deeply") from None
     known = {**kind.required, **kind.optional}
     if missing := [key for key in kind.required if key not in given]:
         raise StepError(f"{place}: {name} needs the parameter {missing[0]!r}")

@@ -5,6 +5,7 @@ __all__ = [
     "EmptyPool",
     "ExportError",
     "MissingExtra",
+    "PoolDamaged",
     "PoolError",
     "PoolExists",
     "PoolMissing",
@@ -24,6 +25,10 @@ class PoolExists(PoolError):
 
 class PoolMissing(PoolError):
     """There is no pool at the path."""
+
+
+class PoolDamaged(PoolError):
+    """The file holds what no pool would have written; the message says what, and how to learn more."""
 
 
 class EmptyPool(PoolError):

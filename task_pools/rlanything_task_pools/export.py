@@ -122,7 +122,7 @@ def _format(source: Path) -> Format:
     try:
         header = json.loads((source / _HEADER).read_text(encoding="utf-8"))
         name, version, tables = header["format"], header["version"], header["tables"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ExportError(f"{source} is not an exported pool (its {_HEADER}: {error})") from None
     if name != FORMAT_NAME or version != FORMAT_VERSION or tables not in get_args(Format):
         raise ExportError(
@@ -153,7 +153,9 @@ def _lines(path: Path) -> Iterator[Row]:
                 if not isinstance(row, dict):
                     raise ExportError(f"{path}, line {number}: expected a JSON object")
                 yield row
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except ExportError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
         raise ExportError(f"{path} cannot be read: {error}") from None
 
 

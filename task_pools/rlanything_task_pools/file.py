@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from rlanything_task_pools.errors import PoolExists, PoolMissing, PoolVersionError
+from rlanything_task_pools.errors import PoolDamaged, PoolExists, PoolMissing, PoolVersionError
 from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
 
 __all__ = ["PoolFile"]
@@ -37,6 +37,7 @@ class PoolFile:
         Raises:
             PoolMissing: There is no file, or its creation was cut short.
             PoolVersionError: Not a pool, or one of a newer schema version.
+            PoolDamaged: It brings views or triggers, which would run when it is used; no pool of ours has any.
         """
         if not Path(path).is_file():
             raise PoolMissing(f"no task pool at {path}: make one with TaskPool.create")
@@ -58,6 +59,8 @@ class PoolFile:
                     f"the pool {path} has schema version {version}, this library reads up to {SCHEMA_VERSION}: upgrade "
                     f"rlanything-envs, or open a backup (a migration keeps one as {Path(path).name}.v{SCHEMA_VERSION})"
                 )
+            if pool._rows("SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') LIMIT 1"):
+                raise PoolDamaged(f"{path} has views or triggers, which no pool of ours has: it is not used")
             if version < SCHEMA_VERSION:
                 pool._migrate(version)
             undo.pop_all()
@@ -106,6 +109,8 @@ class PoolFile:
             self._pid = os.getpid()
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
+            # The file may come from anywhere: its schema is not to run code.
+            self._connection.execute("PRAGMA trusted_schema = OFF")
         return self._connection
 
     @contextlib.contextmanager
@@ -127,15 +132,25 @@ class PoolFile:
             if self._db.in_transaction:
                 yield self
                 return
-            self._db.execute("BEGIN")
+            self._rows("BEGIN")
             try:
                 yield self
             finally:
-                self._db.execute("COMMIT")
+                self._rows("COMMIT")
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._db.execute(query, values).fetchall()
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except (sqlite3.OperationalError, sqlite3.IntegrityError):  # of the query, or of another process that writes
+            raise
+        except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, what: str) -> PoolDamaged:
+        return PoolDamaged(
+            f"the pool {self.path} cannot be read ({what}): `rlanything pool verify` says all that is wrong with it"
+        )
 
     # -- checkpoints -----------------------------------------------------------------------------------------
 
@@ -174,7 +189,7 @@ class PoolFile:
         try:
             pages = [row[0] for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
             loose = self._rows("PRAGMA foreign_key_check")
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, PoolDamaged) as error:
             return [str(error)]
         return pages + [
             f"{table} row {row} refers to a row of {parent} that is not there" for table, row, parent, _ in loose

@@ -3,12 +3,14 @@
 import dataclasses
 import os
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from rlanything_task_pools.errors import UnknownSlot, UnknownTask
+from rlanything_task_pools.errors import PoolError, UnknownSlot, UnknownTask
 from rlanything_task_pools.file import PoolFile
 from rlanything_task_pools.records import Event, EventKind, OutcomeRecord, Version, unpack
-from rlanything_task_pools.task import Role, Task
+from rlanything_task_pools.task import Role, Task, TaskFormatError
 
 __all__ = ["PoolReader"]
 
@@ -17,7 +19,12 @@ CACHED_TASKS = 128
 
 
 class PoolReader(PoolFile):
-    """What can be asked of a pool without changing it."""
+    """What can be asked of a pool without changing it.
+
+    Raises:
+        PoolDamaged: (all methods) the file holds what no pool would have written.
+        TaskFormatError: (all methods) a stored task is none.
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> None:
         """Connect to a file; use `TaskPool.create` or `open`; arguments as for `PoolFile`."""
@@ -61,7 +68,7 @@ class PoolReader(PoolFile):
 
     def versions(self, slot: int) -> list[Version]:
         """Every task a slot ever had, the rejected ones too, in the order they came; the root first."""
-        with self.snapshot():
+        with self.snapshot(), self._sound(f"slot {slot}"):
             root = self._slot(slot)[0]
             found = {root: Version(root, slot, self._version(root), None, None, None)}
             active = root
@@ -86,13 +93,17 @@ class PoolReader(PoolFile):
             UnknownTask: The pool has no such task.
         """
         chain = [self.task(task_id)]
-        while chain[-1].parent is not None:
-            chain.append(self.task(chain[-1].parent))
+        known = {task_id}
+        while (parent := chain[-1].parent) is not None:
+            if parent in known:
+                raise self._damaged(f"task {task_id!r:.80} is an ancestor of its own")
+            known.add(parent)
+            chain.append(self.task(parent))
         return chain[::-1]
 
     def _in_slot(self, slot: int, place: str) -> tuple[Any, Any]:
         rows = self._rows(
-            "SELECT versions.task, versions.lineage FROM slots "
+            "SELECT versions.task, versions.lineage FROM slots "  # nosec B608 # `place` is a name of ours
             f"LEFT JOIN versions ON versions.version = slots.{place} WHERE slots.slot = ?",
             (slot,),
         )
@@ -110,10 +121,20 @@ class PoolReader(PoolFile):
     def _version(self, version: int) -> Task:
         return self._unpacked(*self._rows("SELECT task, lineage FROM versions WHERE version = ?", (version,))[0])
 
+    @contextmanager
+    def _sound(self, what: str) -> Iterator[None]:
+        """Rows that cannot be what was written are told as damage."""
+        try:
+            yield
+        except (PoolError, TaskFormatError, UnknownSlot, UnknownTask):
+            raise
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise self._damaged(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+
     def _unpacked(self, task_id: str, lineage: bytes) -> Task:
         # By content, not by version number: another process may restore a checkpoint and number anew.
         key = (task_id, lineage)
-        with self._lock:
+        with self._lock, self._sound(f"task {task_id}"):
             task = self._tasks.pop(key, None)
             if task is None:
                 ((data,),) = self._rows("SELECT data FROM tasks WHERE id = ?", (task_id,))
@@ -132,7 +153,8 @@ class PoolReader(PoolFile):
             "AND (? IS NULL OR slot = ?) AND (? IS NULL OR kind = ?) ORDER BY event",
             (since, slot, slot, kind, kind),
         )
-        return [Event.from_row(row) for row in rows]
+        with self._sound("events"):
+            return [Event.from_row(row) for row in rows]
 
     def outcomes(
         self,
@@ -160,13 +182,15 @@ class PoolReader(PoolFile):
             "AND (? IS NULL OR role = ?) AND (? OR success IS NOT NULL) ORDER BY outcome",
             (after, since, slot, slot, task_id, task_id, role, role, errors),
         )
-        return [OutcomeRecord.from_row(row) for row in rows]
+        with self._sound("outcomes"):
+            return [OutcomeRecord.from_row(row) for row in rows]
 
     def counts(self) -> dict[str, int]:
         """How many slots, tasks, outcomes, broken episodes, and events of each kind the pool holds."""
         with self.snapshot():
             one = {
-                name: int(self._rows(f"SELECT count(*) FROM {name}")[0][0]) for name in ("slots", "tasks", "outcomes")
+                name: int(self._rows(f"SELECT count(*) FROM {name}")[0][0])  # nosec B608 # names of ours
+                for name in ("slots", "tasks", "outcomes")
             }
             one["errors"] = int(self._rows("SELECT count(*) FROM outcomes WHERE success IS NULL")[0][0])
             one["pending"] = int(self._rows("SELECT count(candidate) FROM slots")[0][0])

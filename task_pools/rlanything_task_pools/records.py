@@ -24,10 +24,12 @@ def unpack(data: bytes) -> dict[str, Any]:
     """
     unpacker = zlib.decompressobj()
     try:
-        value: dict[str, Any] = json.loads(unpacker.decompress(data, MAX_JSON_BYTES))
+        value = json.loads(unpacker.decompress(data, MAX_JSON_BYTES))
     except (zlib.error, ValueError, TypeError, RecursionError) as error:
         problem = str(error) if unpacker.eof else f"cut short, or more than {MAX_JSON_BYTES} bytes"
         raise TaskFormatError(f"packed task: {problem}") from None
+    if not isinstance(value, dict):
+        raise TaskFormatError(f"packed task: expected a JSON object, got {type(value).__name__}")
     return value
 
 

@@ -139,7 +139,8 @@ def _outcomes(rows: Rows, known: set[tuple[int, str]], events: Rows) -> Iterator
             yield Problem(where, f"slot {slot} never had {task}")
         if event not in indices or event < last:
             yield Problem(where, f"comes after event {event}, out of order")
-        last = max(last, event)
+        else:
+            last = event
         try:
             won = {0: False, 1: True, None: None}.get(success, success)
             Outcome(success=won, score=score, steps=steps, actor=actor, role=role)

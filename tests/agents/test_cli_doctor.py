@@ -180,8 +180,10 @@ def test_nothing_untrusted_is_unpickled(run: Path, tmp_path: Path, how: Callable
     assert not (tmp_path / "ran").exists()
 
 
-def test_resuming_follows_the_remedy(run: Path, tmp_path: Path) -> None:
+def test_resuming_a_run_without_lists_of_files_follows_the_remedy(run: Path, tmp_path: Path) -> None:
     interrupted(run)
+    for checkpoint in (run / "checkpoints").iterdir():
+        (checkpoint / "manifest.json").unlink()
     cut("checkpoints/0002/policy/model.safetensors")(run)
     last = list(examine_run(run))[-1]
     assert last.good is False

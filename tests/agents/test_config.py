@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rlanything_agents.config import ConfigError, RunConfig, load_config
+from rlanything_agents.config import ConfigError, LoraConfig, PretrainedConfig, RunConfig, load_config
 from rlanything_agents.feedback import PRESETS
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.yaml"))
@@ -45,6 +45,12 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\npolicy_trainer: {average: 1}", "`policy_trainer.average`"),
         ("name: a\nevaluation: {knobs: []}", "`evaluation.knobs`"),
         ("name: a\nwarm_start: {knobs: [{share: 0}]}", "`warm_start.knobs.0.share`"),
+        ("name: a\npolicy: 3", "the key `checkpoint`"),
+        ("name: a\npolicy: {checkpoint: x, hidden_size: 3}", "unknown key `policy.hidden_size`"),
+        ("name: a\npolicy: {checkpoint: x, max_tokens: 9000}", "leaves no room for a prompt in a context of 8192"),
+        ("name: a\npolicy: {checkpoint: x, lora: {targets: []}}", "`policy.lora.targets`"),
+        ("name: a\npolicy: {checkpoint: x}", "Give reward_model a checkpoint"),
+        ("name: a\nreward_model: {checkpoint: ''}", "`reward_model.checkpoint`"),
         ("- just\n- a list", "mapping"),
         ("name: [unclosed", "not valid YAML"),
     ],
@@ -81,6 +87,20 @@ def test_one_word_switches_the_feedback() -> None:
 def test_a_configuration_survives_json() -> None:
     config = RunConfig(name="a", seed=3)
     assert RunConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_a_pretrained_model_is_told_by_its_key() -> None:
+    model = {"checkpoint": "a/b", "lora": {"rank": 4}, "thinking": "strip"}
+    config = RunConfig.model_validate({"name": "a", "policy": model, "reward_model": {"checkpoint": "c"}})
+    assert isinstance(config.policy, PretrainedConfig)
+    assert (config.policy.lora, config.policy.thinking) == (LoraConfig(rank=4), "strip")
+    assert RunConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_what_has_no_part_in_a_run_is_not_stored() -> None:
+    stored = RunConfig(name="a").model_dump(mode="json")
+    assert not {"engine", "corrupt", "trackers"} & stored.keys()
+    assert stored["policy"] == {"hidden_size": 128, "layers": 4, "heads": 4, "intermediate_size": 384}
 
 
 def test_knobs_are_a_mapping_or_a_mixture() -> None:

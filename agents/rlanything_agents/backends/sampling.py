@@ -15,16 +15,18 @@ class LaneNoise:
     """Uniform random numbers with a stream per lane, so that no lane's luck depends on another lane.
 
     Args:
-        seed: Seed of all streams.
+        seed: Seed of all streams, or one for each.
         lanes: Number of each stream, below 2**32.
         block: How many numbers a stream draws at a time.
     """
 
-    def __init__(self, seed: int, lanes: Sequence[int], block: int = 512) -> None:
+    def __init__(self, seed: int | Sequence[int], lanes: Sequence[int], block: int = 512) -> None:
         # As ``default_rng((seed, lane))``, whose conversion of small numbers takes as long as all the rest.
-        words = np.array([*_words(seed), 0], dtype=np.uint32)
+        words = np.array([*_words(seed), 0] if isinstance(seed, int) else [0], dtype=np.uint32)
         self._streams = []
-        for lane in lanes:
+        for place, lane in enumerate(lanes):
+            if not isinstance(seed, int):
+                words = np.array([*_words(seed[place]), 0], dtype=np.uint32)
             words[-1] = lane
             self._streams.append(np.random.Generator(np.random.PCG64(np.random.SeedSequence(words))))
         self._block = np.array([stream.random(block) for stream in self._streams])

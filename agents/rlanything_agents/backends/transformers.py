@@ -42,8 +42,11 @@ class TransformersGenerator:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ValueError: A prompt is empty, or a chat is given and the tokenizer has no chat template.
+            ValueError: A prompt is empty, a chat is given and the tokenizer has no chat template, or there is not one
+                seed for each prompt.
         """
+        if params.seeds and len(params.seeds) != len(prompts):
+            raise ValueError(f"{len(params.seeds)} seeds for {len(prompts)} prompts")
         seed = int(np.random.default_rng().integers(2**63)) if params.seed is None else params.seed
         ids = [self._prompt_ids(prompt) for prompt in prompts]
         size = max(1, self.batch_size // params.n)
@@ -74,7 +77,12 @@ class TransformersGenerator:
     def _batch(self, prompts: list[list[int]], params: SamplingParams, seed: int, first: int) -> list[list[Completion]]:
         n = params.n
         drafts = [_Draft() for _ in range(len(prompts) * n)]
-        noise = LaneNoise(seed, range(first * n, first * n + len(drafts)), min(params.max_tokens, 512))
+        block = min(params.max_tokens, 512)
+        if params.seeds:
+            seeds = [own for own in params.seeds[first : first + len(prompts)] for _ in range(n)]
+            noise = LaneNoise(seeds, [*range(n)] * len(prompts), block)
+        else:
+            noise = LaneNoise(seed, range(first * n, first * n + len(drafts)), block)
         with open_decoder(self.model, len(prompts)) as decoder:
             logits = decoder.append(np.arange(len(prompts)), prompts)
             rows, at = np.arange(len(drafts)), np.arange(len(prompts)).repeat(n)  # drafts, and the logits of each

@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 import gymnasium as gym
 from pydantic import ValidationError
-from safetensors import SafetensorError
 from transformers.utils import logging as transformers_logging
 
+from rlanything_agents.backends.pretrained import CheckpointError
 from rlanything_agents.benchmark.episode import Episode, Result
 from rlanything_agents.benchmark.errors import AgentError
 from rlanything_agents.config import RunConfig
-from rlanything_agents.dialect import get_dialect
-from rlanything_agents.learners import Learners
+from rlanything_agents.learners import Learners, dialect_of
 from rlanything_agents.rollout import rollout
-from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.run_folder import RunFolder, RunFolderError
 from rlanything_agents.study.evaluate import weights_of
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.llm.budget import Usage
@@ -58,10 +56,10 @@ class RunAgent:
         folder = RunFolder(Path(path))
         try:
             self.config = RunConfig.model_validate(folder.config())
-            self.dialect = get_dialect(self.config.domain)
+            self.dialect = dialect_of(self.config)
             self.learners = Learners(self.config, self.dialect)
             self.learners.load(weights_of(folder))
-        except (OSError, ValidationError, RuntimeError, SafetensorError, UnpicklingError) as error:
+        except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
             raise AgentError(f"{self.name} holds no run that can be played: {error}") from error
         self._episodes: list[Episode] = []
 
@@ -104,7 +102,7 @@ class RunAgent:
         start = time.perf_counter()
         with self.learners.averaged():
             trajectories = rollout(
-                self.learners.policy.model,
+                self.learners.player,
                 self.dialect,
                 envs,
                 [episode.task for episode in chunk],

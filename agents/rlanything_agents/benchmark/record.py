@@ -107,7 +107,7 @@ class ResultFolder:
         self._drop_torn_line()
         found: dict[Key, Result] = {}
         if self._lines.exists():
-            with self._lines.open(encoding="utf-8") as file:
+            with self._lines.open("rb") as file:
                 for number, line in enumerate(file, 1):
                     try:
                         result = Result.from_dict(json.loads(line))

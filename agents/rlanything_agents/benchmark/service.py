@@ -13,7 +13,7 @@ from rlanything_agents.seeds import seed_of
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_envs.llm.log import PromptLog, Record, prompt_key, read_log, usage_of
 from rlanything_envs.llm.openai import OpenAIGenerator
 from rlanything_envs.llm.replay import RecordedAnswers
@@ -63,7 +63,7 @@ class ServiceAgent:
                 spent=usage_of(log),
             ),
             log=self.log,
-            recorded=_GoodAnswers(log, model),
+            recorded=RecordedAnswers(log, model),
         )
 
     def check(self, episodes: Sequence[Episode]) -> None:
@@ -121,13 +121,3 @@ class _MeteredLog(PromptLog):
     def usage(self, key: str) -> Usage:
         with self._lock:
             return self._usages[key]
-
-
-class _GoodAnswers(RecordedAnswers):
-    """The answers on record without the failures, for those are to be tried again."""
-
-    def take(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion | None]]:
-        while True:
-            found = super().take(prompts, params)
-            if not any(sample and sample.finish_reason == "error" for samples in found for sample in samples):
-                return found

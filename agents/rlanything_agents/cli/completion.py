@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer
 
@@ -60,20 +60,20 @@ def config_keys(incomplete: str) -> list[str]:
 def _keys(model: Any, prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         yield f"{prefix}{name}"
-        inner = field.annotation
-        if hasattr(inner, "model_fields"):
-            yield from _keys(inner, f"{prefix}{name}.")
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if hasattr(inner, "model_fields"):
+                yield from _keys(inner, f"{prefix}{name}.")
 
 
 def _study_file(ctx: typer.Context) -> dict[str, Any]:
-    import yaml
+    from rlanything_verifiers.plain_yaml import read_yaml
 
     folder, file = ctx.params.get("folder"), ctx.params.get("file")
     default = f"configs/study/{ctx.info_name}.yaml"
     for path in (folder and Path(folder) / "study.json", file, Path(default)):
         try:
-            found = yaml.safe_load(Path(path).read_text(encoding="utf-8")) if path else None
-        except (OSError, ValueError, yaml.YAMLError):
+            found = read_yaml(Path(path).read_text(encoding="utf-8")) if path else None
+        except (OSError, ValueError):
             continue
         if isinstance(found, dict):
             return found

@@ -14,7 +14,7 @@ from rlanything_agents.cli.output import AsJson, print_json
 if TYPE_CHECKING:
     from rlanything_envs.osworld.desktop.doctor import Finding
 
-__all__ = ["doctor", "show_findings"]
+__all__ = ["doctor", "findings_tree", "show_findings"]
 
 _STATES = {True: "ok", None: "warning", False: "broken"}
 _STYLES = {True: "green", None: "yellow", False: "bold red"}
@@ -53,24 +53,26 @@ def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
     from rlanything_agents.cli.screen import console, plain_text
     from rlanything_agents.cli.untrusted import printable
 
-    out, records, remedies, healthy = console(), list[dict[str, Any]](), set[str](), True
+    if as_json:
+        tree = findings_tree(findings)
+        print_json(tree)
+        return bool(tree["healthy"])
+    out, remedies, healthy = console(), set[str](), True
     for finding in findings:
         healthy &= finding.good is not False
-        if as_json:
-            records.append(
-                {
-                    "topic": finding.topic,
-                    "state": _STATES[finding.good],
-                    "said": finding.said,
-                    "remedy": finding.remedy or None,
-                }
-            )
-            continue
         head = Text(f"{_STATES[finding.good]:8}", style=_STYLES[finding.good])
         out.print(Text.assemble(head, f"{printable(finding.topic, 60):22} ", plain_text(finding.said)), soft_wrap=True)
         if finding.remedy and not finding.good and finding.remedy not in remedies:
             remedies.add(finding.remedy)
             out.print(Text.assemble(" " * 8, "→ ", plain_text(finding.remedy, style="cyan")), soft_wrap=True)
-    if as_json:
-        print_json({"healthy": healthy, "findings": records})
     return healthy
+
+
+def findings_tree(findings: Iterable[Finding]) -> dict[str, Any]:
+    """Findings as plain data, and whether nothing is broken."""
+    found = list(findings)
+    records = [
+        {"topic": each.topic, "state": _STATES[each.good], "said": each.said, "remedy": each.remedy or None}
+        for each in found
+    ]
+    return {"healthy": all(each.good is not False for each in found), "findings": records}

@@ -14,7 +14,7 @@ __all__ = ["plain_errors"]
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Print the package's own errors as one line and exit with 2; let every other error through.
+    """Print the package's own errors as one line and exit with 2, or as they say; let every other error through.
 
     The package's errors carry the thing, the place and the remedy; a traceback would bury them.
     """
@@ -24,4 +24,4 @@ def plain_errors() -> Iterator[None]:
         if not type(error).__module__.startswith("rlanything_"):
             raise
         typer.echo(f"error: {printable(str(error))}", err=True)
-        raise typer.Exit(2) from None
+        raise typer.Exit(getattr(error, "exit_code", 2)) from None

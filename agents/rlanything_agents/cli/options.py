@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rlanything_verifiers.plain_yaml import YamlError, read_yaml
+
 __all__ = ["OptionError", "key_values"]
 
 
@@ -22,15 +24,13 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
     Raises:
         OptionError: Not of this form.
     """
-    import yaml
-
     found: dict[str, Any] = {}
     for text in given or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise OptionError(f"{option} {text!r:.80}: expected key=value")
         try:
-            found[key] = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that there is not
+            found[key] = read_yaml(value)
+        except YamlError as error:
             raise OptionError(f"{option} {text!r:.80}: {error}") from None
     return found

@@ -6,13 +6,17 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rlanything_agents.cli import completion
 from rlanything_agents.cli.errors import plain_errors
 from rlanything_agents.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rlanything_agents.config import RunConfig
+    from rlanything_agents.run_folder import RunFolder
 
 __all__ = ["train"]
 
@@ -37,6 +41,12 @@ def train(
             autocompletion=completion.trackers,
         ),
     ] = None,
+    num_workers: Annotated[
+        int | None, typer.Option(min=1, help="Play on so many workers (Ray); the same as --set workers.number=N.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all that needs no weights, print the plan, and start nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the closed loop: policy, reward model and tasks learn together.
@@ -51,8 +61,11 @@ def train(
 
     with plain_errors():
         watching = [f"trackers=[{', '.join(tracker)}]"] if tracker else []
-        settings = load_config(config, [*(override or ()), *watching])
+        playing = [f"workers.number={num_workers}"] if num_workers else []
+        settings = load_config(config, [*(override or ()), *watching, *playing])
         folder = RunFolder(runs / settings.name)
+        if dry_run:
+            raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
         if restart:
             folder.delete()
         # An OpenMP thread spins before it sleeps. By default it spins so long that threads take the cores from each
@@ -69,3 +82,23 @@ def train(
             raise typer.Exit(130) from None
     if as_json:
         print_json(summary)
+
+
+def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
+    """Show what stands in the run's way and what it will need; whether nothing does."""
+    from rlanything_agents.cli.doctor import findings_tree, show_findings
+    from rlanything_agents.cli.screen import console
+    from rlanything_agents.planning.checks import DryRun
+    from rlanything_agents.planning.show import plan_tables
+
+    looked = DryRun(settings, folder)
+    if as_json:
+        tree = findings_tree(looked.findings())
+        print_json({**tree, "plan": None if looked.plan is None else looked.plan.to_dict()})
+        return bool(tree["healthy"])
+    healthy = show_findings(looked.findings(), as_json=False)
+    if looked.plan is not None:
+        out = console()
+        for table in plan_tables(looked.plan):
+            out.print(table)
+    return healthy

@@ -111,8 +111,12 @@ class CodingDialect(WordDialect):
     def reviewer(self, config: RunConfig, learners: Learners) -> UnitTestReviewer:
         """The reward model writes unit tests."""
         from rlanything_agents.coding.review import UnitTestReviewer
+        from rlanything_agents.coding.test_writer import ChatTests
+        from rlanything_agents.config import PretrainedConfig
 
-        return UnitTestReviewer(config, learners.generator, self)
+        model = config.reward_model
+        style = ChatTests(model.max_tokens) if isinstance(model, PretrainedConfig) else self
+        return UnitTestReviewer(config, learners.generator, style)
 
     @property
     def lessons(self) -> CodingLessons:

@@ -6,24 +6,33 @@ raise `ConfigError` with the full name of the key (``rollout.tasks``).
 
 from rlanything_agents.config.corrupt import CorruptConfig
 from rlanything_agents.config.curriculum import CurriculumConfig, LLMConfig
+from rlanything_agents.config.engine import EngineConfig, ServerConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.load import ConfigError, load_config
-from rlanything_agents.config.run import JudgeConfig, ModelConfig, RolloutConfig, RunConfig, WarmStartConfig
+from rlanything_agents.config.model import AnyModel, LoraConfig, ModelConfig, PretrainedConfig
+from rlanything_agents.config.run import JudgeConfig, RolloutConfig, RunConfig, WarmStartConfig
 from rlanything_agents.config.section import Mixture, Part, Section
+from rlanything_agents.config.workers import WorkersConfig
 
 __all__ = [
+    "AnyModel",
     "ConfigError",
     "CorruptConfig",
     "CurriculumConfig",
+    "EngineConfig",
     "EvaluationConfig",
     "JudgeConfig",
     "LLMConfig",
+    "LoraConfig",
     "Mixture",
     "ModelConfig",
     "Part",
+    "PretrainedConfig",
     "RolloutConfig",
     "RunConfig",
     "Section",
+    "ServerConfig",
     "WarmStartConfig",
+    "WorkersConfig",
     "load_config",
 ]

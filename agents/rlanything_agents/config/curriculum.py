@@ -26,6 +26,13 @@ class LLMConfig(Section):
     max_tokens: Positive = 2048
     """Most new tokens of an answer."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
+    on_failure: Annotated[Literal["wait", "degrade", "stop"], Field(exclude=True)] = "degrade"
+    """While the service is down, refuses or answers nonsense: ``wait`` for it, and end the run if that takes longer
+    than ``patience``; ``degrade``: no rewriting for the rest of the iteration, and a new try in the next; ``stop`` the
+    run. An ended run goes on by the same command. How a service is waited for is no part of what a run is: this key
+    and the next are not stored with it."""
+    patience: Annotated[float, Field(gt=0, allow_inf_nan=False, exclude=True)] = 900.0
+    """Most seconds for one request with all its tries, and for the waiting."""
 
 
 class CurriculumConfig(Section):

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from rlanything_agents.config.run import RunConfig
 from rlanything_agents.feedback import FeedbackConfig
+from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
 __all__ = ["ConfigError", "load_config"]
 
@@ -29,8 +29,8 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
     if not path.is_file():
         raise ConfigError(f"no configuration file {path}")
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        tree = read_yaml(path.read_text(encoding="utf-8"))
+    except (YamlError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} must hold a mapping of keys to values")
@@ -55,8 +55,8 @@ def _apply(tree: dict[str, Any], override: str) -> None:
         if not isinstance(node, dict):
             raise ConfigError(f"--set {override!r}: {parent} is a value, not a section")
     try:
-        node[last] = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        node[last] = read_yaml(text)
+    except YamlError as error:
         raise ConfigError(f"--set {override!r}: {error}") from error
 
 
@@ -70,4 +70,4 @@ def _sentence(problem: Mapping[str, Any]) -> str:
         return f"unknown key `{key}`"
     if problem["type"] == "missing":
         return f"`{key}` is missing"
-    return f"`{key}`: {problem['msg']} (got {problem['input']!r})" if key else str(problem["msg"])
+    return f"`{key}`: {problem['msg']} (got {problem['input']!r:.200})" if key else str(problem["msg"])

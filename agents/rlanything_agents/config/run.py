@@ -8,29 +8,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
+from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.config.corrupt import CorruptConfig
 from rlanything_agents.config.curriculum import CurriculumConfig
+from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
+from rlanything_agents.config.model import AnyModel, ModelConfig, PretrainedConfig
+from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
+from rlanything_agents.config.workers import WorkersConfig
 from rlanything_agents.feedback import FeedbackConfig, UnknownPreset
 from rlanything_agents.trainer_config import TrainerConfig
 
-__all__ = ["JudgeConfig", "ModelConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
-
-
-class ModelConfig(Section):
-    """Size of a from-scratch Qwen3-architecture model."""
-
-    hidden_size: Positive = 128
-    layers: Positive = 4
-    heads: Positive = 4
-    intermediate_size: Positive = 384
-
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> ModelConfig:
-        if self.hidden_size % self.heads:
-            raise ValueError(f"hidden_size {self.hidden_size} must be a multiple of heads {self.heads}")
-        return self
+__all__ = ["JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
 
 
 class WarmStartConfig(Section):
@@ -120,8 +110,9 @@ class RunConfig(Section):
     """The loop ends with the iteration in which its episodes, those on candidates included, reach so many steps."""
     environment: dict[str, Any] | None = None
     """Arguments of the environment besides those that the domain's small models need."""
-    policy: ModelConfig = ModelConfig()
-    reward_model: ModelConfig = ModelConfig(layers=2)
+    policy: AnyModel = ModelConfig()
+    reward_model: AnyModel = ModelConfig(layers=2)
+    engine: EngineConfig = EngineConfig()
     warm_start: WarmStartConfig = WarmStartConfig()
     rollout: RolloutConfig = RolloutConfig()
     judge: JudgeConfig = JudgeConfig()
@@ -133,6 +124,13 @@ class RunConfig(Section):
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     corrupt: CorruptConfig = CorruptConfig()
+    monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
+    """From where on something counts as going wrong. As with trackers, it is not stored."""
+    workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None
+    """Who plays, if not the process of the loop; not stored, as the number of workers may change."""
+    cluster: Annotated[ClusterConfig | None, Field(exclude=True)] = None
+    """The machines that a plan is made for (``rlanything plan``, ``train --dry-run``); a run itself takes no notice of
+    it, and it is not stored."""
     trackers: Annotated[tuple[Literal["trackio", "tensorboard", "wandb"], ...], Field(exclude=True)] = ()
     """Where the curves are shown besides the report. Who watches a run is no part of what it is: a run may be continued
     with other trackers, and they are not stored with it."""
@@ -154,8 +152,10 @@ class RunConfig(Section):
 
     @model_serializer(mode="wrap")
     def _nothing_of_what_is_off(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without ``corrupt`` where nothing is falsified: a run stored before there was such a key goes on."""
+        """Without what has no part in the run: one stored before there was such a key goes on."""
         tree: dict[str, Any] = handler(self)
+        if not self.engine.on:
+            tree.pop("engine", None)
         if not self.corrupt.on:
             tree.pop("corrupt", None)
         return tree
@@ -177,6 +177,28 @@ class RunConfig(Section):
                 f"rollout.tasks ({self.rollout.tasks}) is larger than "
                 f"curriculum.pool_size ({self.curriculum.pool_size}): a batch draws distinct slots"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _the_judge_reads_what_the_policy_writes(self) -> RunConfig:
+        pretrained = isinstance(self.policy, PretrainedConfig)
+        if pretrained and self.judge_is_asked and not isinstance(self.reward_model, PretrainedConfig):
+            raise ValueError(
+                "policy has a checkpoint, reward_model has none: a reward model made from nothing cannot read what a "
+                "pretrained policy writes. Give reward_model a checkpoint"
+            )
+        if self.engine.on and not pretrained and not isinstance(self.reward_model, PretrainedConfig):
+            raise ValueError(f"engine.kind {self.engine.kind} is for pretrained models: give one a checkpoint")
+        return self
+
+    @model_validator(mode="after")
+    def _workers_play_by_themselves(self) -> RunConfig:
+        if self.workers is None:
+            return self
+        if self.rollout.screenshots:
+            raise ValueError("rollout.screenshots keeps screens of this process's environments: leave out workers")
+        if self.engine.on:
+            raise ValueError(f"workers have models of their own: with engine.kind {self.engine.kind} leave them out")
         return self
 
     @model_validator(mode="after")

@@ -9,17 +9,27 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from rlanything_agents.doctor.health import examine_health
+from rlanything_agents.manifest import damage
 from rlanything_agents.run_folder import RunFolder, RunFolderError
 from rlanything_agents.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.stored.folder import MAX_JSON
+from rlanything_envs.llm.log import LogFormatError, read_log
 from rlanything_envs.osworld.desktop.doctor import Finding
+from rlanything_verifiers.plain_file import read_plain
 
 __all__ = ["examine_run"]
 
 MODELS = ("policy", "judge")
+ADAPTERS = "adapter_"
+"""What the files of a model begin with of which only adapters are trained."""
+AGAIN = "none is needed: the command of this run does the stage again"
+TAKEN = "none is needed: the command of this run takes the rows of its checkpoint"
 LEARNER = frozenset({"trainer", "average", "averaged"})
 """Keys of a stored learner."""
 
@@ -40,12 +50,14 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
     config = _object(path / "config.json")
     yield from _config(config, path)
     yield from _versions(path)
-    yield from _stages(path)
+    yield from _stages(folder)
     rows, findings = _metrics(folder)
     yield from findings
+    yield from examine_health(rows)
     yield from _trajectories(folder, len(rows))
+    yield from _prompts(folder.prompts)
     whole = []
-    for checkpoint in sorted(folder.checkpoints.glob("[0-9]*")):
+    for _, checkpoint in reversed(folder.stored_checkpoints()):
         found = list(_checkpoint(checkpoint, proofs=False))
         yield from found
         if all(finding.good for finding in found):
@@ -58,7 +70,8 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
 def _object(path: Path) -> dict[str, Any] | str:
     """A JSON object, or why there is none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        content = read_plain(path, MAX_JSON + 1)
+        value = json.loads(content) if len(content) <= MAX_JSON else None
     except (OSError, ValueError, RecursionError) as error:
         return f"cannot be read: {error}"
     return value if isinstance(value, dict) else "does not hold a JSON object"
@@ -99,15 +112,25 @@ def _versions(path: Path) -> Iterator[Finding]:
         yield Finding("versions.json", True, "the versions installed here")
 
 
-def _stages(path: Path) -> Iterator[Finding]:
-    stages = path / "stages"
+def _stages(folder: RunFolder) -> Iterator[Finding]:
+    stages = folder.path / "stages"
     for file in sorted(stages.glob("*.json")):
         found = _object(file)
         broken = found if isinstance(found, str) else None
-        remedy = f"delete {file}: the stage is done again" if broken else ""
-        yield Finding(f"stages/{file.name}", broken is None, broken or "done", remedy)
-    if (stages / "warm_start.json").exists():
-        yield from _models(stages / "warm_start", "stages/warm_start")
+        yield Finding(f"stages/{file.name}", broken is None, broken or "done", AGAIN if broken else "")
+        own = list(_models(stages / file.stem, f"stages/{file.stem}")) if file.stem == "warm_start" else []
+        yield from _with_changes(stages / file.stem, f"stages/{file.stem}", own, AGAIN)
+
+
+def _with_changes(place: Path, topic: str, found: list[Finding], remedy: str) -> Iterator[Finding]:
+    """What was found in a folder, and the files that are not as they were when it was complete."""
+    changed = {f"{topic}/{file}": what for file, what in damage(place).items()}
+    for finding in found:
+        if finding.topic not in changed or finding.good is False:
+            yield replace(finding, remedy=finding.remedy or remedy) if finding.good is False else finding
+            changed.pop(finding.topic, None)
+    for file, what in changed.items():
+        yield Finding(file, False, what, remedy)
 
 
 def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
@@ -117,7 +140,7 @@ def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
         return [], [Finding(name, None, "no iteration is done yet")]
     rows: list[dict[str, Any]] = []
     try:
-        lines = folder.metrics.read_bytes().split(b"\n")
+        lines = read_plain(folder.metrics, MAX_JSON).split(b"\n")
     except OSError as error:
         return [], [Finding(name, False, str(error))]
     cut = bool(lines.pop())
@@ -128,7 +151,9 @@ def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
             row = None
         if not isinstance(row, dict) or row.get("iteration") != number:
             said = f"line {number} is not the row of iteration {number}"
-            return rows, [Finding(name, False, said, f"cut the file before line {number} and delete later checkpoints")]
+            own = any((checkpoint / name).is_file() for _, checkpoint in folder.stored_checkpoints()[:1])
+            remedy = TAKEN if own else f"cut the file before line {number} and delete later checkpoints"
+            return rows, [Finding(name, False, said, remedy)]
         rows.append(row)
     if cut:
         return rows, [Finding(name, None, f"{len(rows)} iterations, and a row cut short", "resuming leaves it out")]
@@ -154,10 +179,23 @@ def _trajectories(folder: RunFolder, iterations: int) -> Iterator[Finding]:
         yield Finding("trajectories", True, f"{episodes} episodes in {len(found)} files")
 
 
+def _prompts(path: Path) -> Iterator[Finding]:
+    """What a language model was asked and answered, where one rewrites tasks."""
+    if not path.exists():
+        return
+    try:
+        records = [record.finish_reason for record in read_log(path)]
+    except (LogFormatError, OSError) as error:
+        yield Finding(path.name, False, str(error), "cut the file before that line: what is missing is asked again")
+        return
+    yield Finding(path.name, True, f"{len(records)} answers, {records.count('error')} of them failures")
+
+
 def _checkpoint(checkpoint: Path, *, proofs: bool) -> Iterator[Finding]:
     topic = f"checkpoints/{checkpoint.name}"
-    yield from _models(checkpoint, topic)
-    yield from _pool(checkpoint / "pool.sqlite", f"{topic}/pool.sqlite", proofs)
+    found = list(_models(checkpoint, topic))
+    found += _pool(checkpoint / "pool.sqlite", f"{topic}/pool.sqlite", proofs)
+    yield from _with_changes(checkpoint, topic, found, "")
 
 
 def _models(place: Path, topic: str) -> Iterator[Finding]:
@@ -165,7 +203,11 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
     problems: list[Finding] = []
     tensors = 0
     for role in MODELS:
-        for name, check in (("config.json", _settings), ("model.safetensors", _weights), ("learner.pt", _learner)):
+        adapters = (place / role / f"{ADAPTERS}config.json").exists()
+        settings = f"{ADAPTERS}config.json" if adapters else "config.json"
+        weights = [file.name for file in sorted((place / role).glob("*.safetensors"))] or ["model.safetensors"]
+        checks = [(settings, _settings), *((name, _weights) for name in weights), ("learner.pt", _learner)]
+        for name, check in checks:
             file = place / role / name
             try:
                 if not file.is_file():
@@ -252,23 +294,34 @@ def _continuing(
 ) -> Finding:
     """From where the same command would go on."""
     topic = "resume"
-    newest = folder.latest_checkpoint() if folder.checkpoints.is_dir() else None
+    stored = folder.stored_checkpoints()
     if isinstance(config, str):
-        return Finding(topic, False, "it cannot be told without config.json", "begin anew with --restart")
+        return Finding(
+            topic, False, "it cannot be told without config.json", "restore it, or begin anew with --restart"
+        )
     if folder.summary.exists() and not isinstance(_object(folder.summary), str):
         return Finding(topic, True, f"the run has ended after {len(rows)} iterations")
-    if newest is None:
+    if not stored:
         stages = [name for name in ("warm_start", "before") if (folder.path / "stages" / f"{name}.json").exists()]
         return Finding(topic, True, f"before the first iteration, with {' and '.join(stages) or 'nothing'} done")
-    done, path = newest
-    if path not in whole:
+    try:
+        found = folder.latest_checkpoint()
+    except RunFolderError as error:
+        said, _, remedy = str(error).partition(": restore")
+        return Finding(topic, False, said, f"restore{remedy}")
+    done, path = found or stored[0]
+    if path not in whole:  # one of an older version, which has no list of its files
         older = [other for other in whole if int(other.name) < done]
         if older:
             remedy = f"delete {path}: the run goes on after iteration {int(older[-1].name)}"
             return Finding(topic, False, f"checkpoint {path.name} is broken, {older[-1].name} is whole", remedy)
         return Finding(topic, False, "no checkpoint is whole", f"delete {folder.checkpoints}: the loop begins anew")
-    if len(rows) < done:
+    if len(rows) < done and not (path / folder.metrics.name).is_file():
         said = f"checkpoint {path.name} is whole, but metrics.jsonl has {len(rows)} iterations"
         return Finding(topic, False, said, "restore metrics.jsonl from a copy, or begin anew with --restart")
-    lost = len(rows) - done
-    return Finding(topic, True, f"after iteration {done}" + (f"; {lost} later one(s) are played again" if lost else ""))
+    passed = [other.name for number, other in stored if number > done]
+    lost = max(len(rows), stored[0][0]) - done
+    said = f"after iteration {done}" + (f"; {lost} later one(s) are played again" if lost > 0 else "")
+    if passed:
+        return Finding(topic, None, f"{said}, for checkpoint {' and '.join(passed)} is damaged", "none is needed")
+    return Finding(topic, True, said)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlanything_agents.stored.folder import ReadError
+from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_agents.stored.lines import unpacked_lines
 
 __all__ = ["EpisodesError", "StoredEpisode", "StoredTurn", "read_episodes"]
@@ -58,7 +58,7 @@ def read_episodes(file: Path) -> Iterator[StoredEpisode]:
             before it was given.
     """
     try:
-        with file.open("rb") as packed:
+        with SafeFolder(file.parent).open(file.name) as packed:
             for number, line in unpacked_lines(packed):
                 if line is None:
                     raise EpisodesError(f"{file}, line {number + 1}: too long to be an episode")

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import CurriculumConfig
 from rlanything_agents.dialect import StepDialect, get_dialect, step_dialect
-from rlanything_agents.rewriting import open_rewriter
+from rlanything_agents.rewriting import open_rewriter, service_of
 from rlanything_agents.run_folder import RunFolder, write_atomically
 from rlanything_agents.seeds import rng_of, seed_of
 from rlanything_agents.tasks import generate_tasks
@@ -90,6 +90,7 @@ def follow(work: Mapping[str, Any], folder: Path) -> None:
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", DriftWarning)  # to follow drift is what this is for
+        service = service_of(rewriter)
         player = _Player(domain, dialect, settings, seed, work.get("policy"))
         curriculum = Curriculum(
             pool,
@@ -106,6 +107,8 @@ def follow(work: Mapping[str, Any], folder: Path) -> None:
         worlds = CurriculumMonitor(pool, band=config.band, text=domain.describe, distance=LineDistance())
         for cycle in range(settings.cycles + 1):
             if cycle:
+                if service is not None:
+                    service.begin()
                 for group in curriculum.assign(settings.tasks, rng_of(seed, "cycle", cycle)):
                     curriculum.report(group, player.group(group.task, group.role, cycle, group.slot))
             if cycle % settings.every == 0 or cycle == settings.cycles:
@@ -236,7 +239,7 @@ class _Policy:
 
         with self.parts.learners.averaged():
             played = rollout(
-                self.parts.learners.policy.model,
+                self.parts.learners.player,
                 self.parts.dialect,
                 self.parts.envs,
                 list(_repeated(tasks, settings.episodes)),

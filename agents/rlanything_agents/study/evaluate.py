@@ -16,6 +16,7 @@ from rlanything_agents.run_folder import RunFolder, write_atomically
 from rlanything_agents.run_parts import RunParts
 from rlanything_agents.study.panels import Panel, official_files
 from rlanything_agents.study.plan import BEFORE, StudyError
+from rlanything_agents.workers import LocalWorkers
 
 __all__ = ["evaluate_run", "weights_of"]
 
@@ -25,9 +26,10 @@ def weights_of(folder: RunFolder) -> Path:
 
     Raises:
         StudyError: The run has not come to them.
+        RunFolderError: They are damaged.
     """
-    if folder.summary.exists() and (checkpoint := folder.latest_checkpoint()):
-        return checkpoint[1]
+    if folder.summary.exists() and (checkpoint := folder.final_checkpoint()):
+        return checkpoint
     warm = folder.path / "stages" / "warm_start"
     if folder.path.name == BEFORE and folder.stage("warm_start") is not None:
         return warm
@@ -59,14 +61,7 @@ def evaluate_run(config: RunConfig, folder: RunFolder, panels: Sequence[Mapping[
         else:
             tasks = panel_tasks(parts.domain, panel.name, settings)
         with parts.learners.averaged(), reporter.stage(f"Panel {panel.name}", len(tasks)) as stage:
-            trajectories = play_panel(
-                parts.learners.policy.model,
-                parts.dialect,
-                parts.envs,
-                tasks,
-                settings,
-                constrained=config.rollout.constrained,
-                progress=stage.add,
-            )
+            workers = LocalWorkers(config, parts.learners, parts.envs)
+            trajectories = play_panel(workers, tasks, settings, stage.add)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(panel_result(trajectories)) + "\n")

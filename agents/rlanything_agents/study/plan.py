@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.feedback import FeedbackConfig
+from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
 __all__ = ["BEFORE", "Arm", "Plan", "Regime", "StudyError", "StudyFile", "load_file", "load_study", "make_plan"]
 
@@ -111,8 +111,8 @@ def load_file(path: Path, content: type[File]) -> File:
     if not path.is_file():
         raise StudyError(f"no study file {path}: name one with --file (the checkout has them in configs/study)")
     try:
-        return content.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        return content.model_validate(read_yaml(path.read_text(encoding="utf-8")))
+    except (YamlError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not valid YAML: {error}") from error
     except ValidationError as error:
         raise StudyError(f"{path}: {_problems(error)}") from error
@@ -195,8 +195,8 @@ def _resolve(study: StudyFile, regime: str, arm: str, quick: bool, overrides: Se
         if not (key and equals):
             raise StudyError(f"--set {override!r}: expected key.subkey=value")
         try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+            value = read_yaml(text)
+        except YamlError as error:
             raise StudyError(f"--set {override!r}: {error}") from error
         for part in reversed(key.split(".")):
             value = {part: value}

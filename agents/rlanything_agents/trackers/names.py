@@ -8,8 +8,8 @@ A metrics row of the run folder is a tree, and a metric is called by its way in 
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -36,5 +36,5 @@ def _numbers(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float]
         name = prefix + _OTHER.sub("_", str(key))[:_MOST]
         if isinstance(value, Mapping):
             yield from _numbers(value, f"{name}/")
-        elif isinstance(value, int | float) and math.isfinite(value):
+        elif isinstance(value, int | float) and abs(value) <= sys.float_info.max:
             yield name, float(value)

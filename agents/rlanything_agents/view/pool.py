@@ -38,10 +38,6 @@ class _WatchedPool(TaskPool):
             self._connection, self._pid = connection, os.getpid()
         return self._connection
 
-    def runs_code(self) -> bool:
-        """Whether the file brings views or triggers; no pool of ours has any."""
-        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') LIMIT 1"))
-
     def _migrate(self, version: int) -> None:
         raise PoolVersionError(
             f"the pool {self.path} has the old schema {version}, and a viewer changes nothing: `rlanything pool show` "
@@ -64,11 +60,8 @@ def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
         yield None
         return
     try:
-        with _WatchedPool.open(folder.root / POOL, timeout=2.0) as pool:
-            if pool.runs_code():
-                raise ReadError(f"{POOL} has views or triggers, which no pool of ours has; it is not read")
-            with pool.snapshot():
-                yield pool
+        with _WatchedPool.open(folder.root / POOL, timeout=2.0) as pool, pool.snapshot():
+            yield pool
     except ReadError:
         raise
     except (ValueError, LookupError, TypeError, RecursionError, sqlite3.Error) as error:

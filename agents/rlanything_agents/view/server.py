@@ -101,8 +101,12 @@ class _Handler(BaseHTTPRequestHandler):
             # Another name for this address: a page elsewhere may have pointed its own name here.
             self._plain(HTTPStatus.FORBIDDEN, "This server answers to 127.0.0.1 and localhost only.")
             return
-        address = urlsplit(self.path)
-        query = parse_qs(address.query, max_num_fields=8)
+        try:
+            address = urlsplit(self.path)
+            query = parse_qs(address.query, max_num_fields=8)
+        except ValueError:
+            self._plain(HTTPStatus.BAD_REQUEST, "This is no address.")
+            return
         if address.path == "/" and (token := query.get("token")):
             self._enter(token[0])
         elif not self._is_known():

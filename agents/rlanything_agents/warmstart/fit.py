@@ -10,6 +10,8 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedModel
 
+from rlanything_agents.masters import MasterAdamW
+
 __all__ = ["Row", "fit"]
 
 
@@ -58,7 +60,7 @@ def fit(
     rng = np.random.default_rng(seed)
     batches = -(-len(rows) // batch_size)
     total = epochs * batches
-    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+    optimizer = MasterAdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total))
     decoder, head = model.get_decoder(), model.get_output_embeddings()
     model.train()

@@ -60,8 +60,8 @@ class ExpertLessons:
         settings, played = parts.config.warm_start, parts.config.rollout
         tasks = parts.train_tasks("judge", -(-settings.judge_steps // max(1, played.max_steps // 2)))
         trajectories = rollout(
-            parts.learners.policy.model,
-            self.dialect,
+            parts.learners.player,
+            parts.dialect,
             parts.envs,
             tasks,
             max_steps=played.max_steps,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from rlanything_agents.config import PretrainedConfig
 from rlanything_agents.dialect import Dialect
 from rlanything_agents.learners import Learner
 from rlanything_agents.run_folder import RunFolder, RunFolderError
@@ -21,7 +22,9 @@ SHARED = ("domain", "policy", "reward_model")
 
 
 def warm_start(parts: RunParts) -> None:
-    """Teach both models the lessons of their domain, or take over what another run was taught.
+    """Teach the models the lessons of their domain, or take over what another run was taught.
+
+    A pretrained model starts as it was published, unless its ``lessons`` are asked for.
 
     Raises:
         RunFolderError: The other run has no finished warm start, or one of models of another size or language.
@@ -32,7 +35,8 @@ def warm_start(parts: RunParts) -> None:
             _adopt(parts, RunFolder(settings.reuse))
         else:
             parts.folder.finish_stage("warm_start", _teach(parts))
-    parts.learners.load(parts.folder.folder("warm_start"))
+    for role, learner in _taught(parts):
+        learner.load(parts.folder.folder("warm_start") / role)
     parts.learners.hold()
 
 
@@ -51,21 +55,30 @@ def _adopt(parts: RunParts, source: RunFolder) -> None:
     parts.folder.adopt_stage(source, "warm_start")
 
 
+def _taught(parts: RunParts) -> list[tuple[str, Learner]]:
+    """The learners that do not start as they were published."""
+    models = {"policy": parts.config.policy, "judge": parts.config.reward_model}
+    learners = {"policy": parts.learners.policy, "judge": parts.learners.judge}
+    return [
+        (role, learners[role])
+        for role, model in models.items()
+        if not isinstance(model, PretrainedConfig) or model.lessons
+    ]
+
+
 def _teach(parts: RunParts) -> dict[str, Any]:
     settings, start = parts.config.warm_start, time.perf_counter()
-    weights = parts.folder.folder("warm_start")
-    lessons = parts.dialect.lessons
-    rows = lessons.policy(parts)
-    policy_losses = _fit(parts, "policy", parts.learners.policy, rows, settings.epochs)
-    judge_losses = _fit(parts, "judge", parts.learners.judge, lessons.judge(parts), settings.judge_epochs)
-    parts.learners.save(weights)
-    return {
-        "demonstrations": len(rows),
-        "policy_losses": policy_losses,
-        "judge_losses": judge_losses,
-        "vocabulary": _fingerprint(parts.dialect),
-        "seconds": time.perf_counter() - start,
-    }
+    result: dict[str, Any] = {"demonstrations": 0, "policy_losses": [], "judge_losses": []}
+    for role, learner in _taught(parts):
+        if role == "policy":
+            rows, epochs = parts.dialect.lessons.policy(parts), settings.epochs
+            result["demonstrations"] = len(rows)
+        else:
+            rows, epochs = parts.learners.judge_dialect.lessons.judge(parts), settings.judge_epochs
+        result[f"{role}_losses"] = _fit(parts, role, learner, rows, epochs)
+    for role, learner in _taught(parts):
+        learner.save(parts.folder.folder("warm_start") / role)
+    return {**result, "vocabulary": _fingerprint(parts.dialect), "seconds": time.perf_counter() - start}
 
 
 def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epochs: int) -> list[float]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from rlanything_envs.osworld.desktop.errors import DesktopError, GuestRefusal
 from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
 from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation, Pixels
-from rlanything_envs.osworld.desktop.transport import Response, Transport
+from rlanything_envs.osworld.desktop.transport import Response, Transport, json_of
 
 __all__ = ["GuestClient"]
 
@@ -28,6 +28,10 @@ _REFUSALS = (400, 404, 413, 500)
 
 _ACTION_SECONDS = 90.0
 """Limit of one action, as upstream's controller has it."""
+
+_WIDEST = 32_767
+"""Pixels of a side of a screen or window, as the X protocol counts them."""
+_MOST_PIXELS = 40_000_000
 
 _PRELUDE = "import pyautogui\nimport time\npyautogui.FAILSAFE = False\n"
 """What stands before the code of each action; the names are those that upstream's controller gives it."""
@@ -92,8 +96,9 @@ class GuestClient:
             raise DesktopError(f"{self.url}: {answer.reason}")
         if not answer.ok or not isinstance(value, dict) or "server" not in value:
             return Health("unknown", 0, None)
-        width, height = value["screen"]
-        return Health(str(value["server"]), int(value["version"]), (int(width), int(height)))
+        with self._reading("/healthz"):
+            width, height = value["screen"]
+            return Health(str(value["server"]), int(value["version"]), (_side(width), _side(height)))
 
     @cached_property
     def _own(self) -> bool:
@@ -116,13 +121,15 @@ class GuestClient:
             except FramebufferError as error:
                 raise DesktopError(f"{self.url}: {error}") from error
         if not self._own:
-            return _decoded(self.screenshot())
+            with self._reading("/screenshot"):
+                return _decoded(self.screenshot())
         answer = self._good(self.transport.get("/screenshot", {"format": "raw"}, timeout=_LOOK), "/screenshot")
-        return _from_bgrx(int(answer.headers["X-Width"]), int(answer.headers["X-Height"]), answer.body)
+        with self._reading("/screenshot"):
+            return _from_bgrx(_side(answer.headers["X-Width"]), _side(answer.headers["X-Height"]), answer.body)
 
     def accessibility_tree(self) -> str:
         """The accessibility tree as XML text, in upstream's vocabulary."""
-        return str(self._value(self.transport.get("/accessibility", timeout=_TREE), "/accessibility", "AT"))
+        return self._text(self.transport.get("/accessibility", timeout=_TREE), "/accessibility", "AT")
 
     def terminal_output(self) -> str | None:
         """The text of the terminal in the active window; None where there is none."""
@@ -130,7 +137,7 @@ class GuestClient:
         value = answer.json()
         if answer.ok and isinstance(value, dict):
             text = value.get("output")
-            return None if text is None else str(text)
+            return text if isinstance(text, str) else None
         return None  # upstream answers 500 where the active window is no terminal
 
     def observe(self, screenshot: bool = True, accessibility: bool = False, terminal: bool = False) -> Observation:
@@ -152,15 +159,16 @@ class GuestClient:
         query = {name: value for name, value in wanted.items() if value}
         answer = self._good(self.transport.get("/batch", query, timeout=_TREE), "/batch")
         line, _, picture = answer.body.partition(b"\n")
-        try:
-            value = json.loads(line)
+        with self._reading("/batch"):
+            value = json_of(line)
             size = value.get("screenshot")
-            pixels = _from_bgrx(size["width"], size["height"], picture) if size else None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DesktopError(f"{self.url}/batch: an answer that cannot be read: {error}") from error
+            pixels = _from_bgrx(_side(size["width"]), _side(size["height"]), picture) if size else None
+            texts = value.get("accessibility_tree"), value.get("terminal")
+            if not all(text is None or isinstance(text, str) for text in texts):
+                raise TypeError("the tree and the terminal are texts")
         if screenshot and self._framebuffer is not None:
             pixels = self.screenshot_array()
-        return Observation(pixels, value.get("accessibility_tree"), value.get("terminal"))
+        return Observation(pixels, *texts)
 
     def screen_size(self) -> tuple[int, int]:
         """Width and height of the screen in pixels."""
@@ -175,11 +183,9 @@ class GuestClient:
     def cursor_position(self) -> tuple[int, int]:
         """Where the pointer is, in pixels."""
         value = self._good(self.transport.get("/cursor_position", timeout=_LOOK), "/cursor_position").json()
-        try:
+        with self._reading("/cursor_position"):
             x, y = value
             return int(x), int(y)
-        except (TypeError, ValueError) as error:
-            raise DesktopError(f"{self.url}/cursor_position: not a pair of numbers: {value!r}") from error
 
     def platform(self) -> str:
         """The name of the operating system."""
@@ -189,7 +195,7 @@ class GuestClient:
     def desktop_path(self) -> str:
         """Where the user's desktop folder is."""
         answer = self.transport.post("/desktop_path", timeout=_LOOK)
-        return str(self._value(answer, "/desktop_path", "desktop_path"))
+        return self._text(answer, "/desktop_path", "desktop_path")
 
     # --- acting ---
 
@@ -295,6 +301,17 @@ class GuestClient:
 
     # --- reading answers ---
 
+    @contextmanager
+    def _reading(self, path: str) -> Iterator[None]:
+        """What cannot be read of an answer says that the guest is out of order: an agent may have taken its place."""
+        try:
+            yield
+        except DesktopError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"[:200]
+            raise DesktopError(f"{self.url}{path}: an answer that cannot be read: {said}") from error
+
     def _good(self, answer: Response, path: str) -> Response:
         if not answer.ok:
             raise DesktopError(f"{self.url}{path}: HTTP {answer.status}: {answer.reason}")
@@ -311,8 +328,15 @@ class GuestClient:
             raise DesktopError(f"{self.url}{path}: the answer has no {name!r}")
         return value[name]
 
+    def _text(self, answer: Response, path: str, name: str) -> str:
+        value = self._value(answer, path, name)
+        if not isinstance(value, str):
+            raise DesktopError(f"{self.url}{path}: {name!r} is a {type(value).__name__}, expected a text")
+        return value
+
     def _size(self, answer: Response, path: str) -> tuple[int, int]:
-        return int(self._value(answer, path, "width")), int(self._value(answer, path, "height"))
+        with self._reading(path):
+            return _side(self._value(answer, path, "width")), _side(self._value(answer, path, "height"))
 
     def _window(self, path: str, name: str, strict: bool, by_class: bool) -> None:
         value = {"window_name": name, "strict": strict, "by_class": by_class}
@@ -323,8 +347,16 @@ class GuestClient:
         if not isinstance(value, Mapping) or answer.status not in (200, 400, 500):
             raise DesktopError(f"{self.url}{path}: HTTP {answer.status}: {answer.reason}")
         if status in value:
-            return GuestOutput(str(value.get("output") or ""), str(value.get("error") or ""), int(value[status]))
+            with self._reading(path):
+                return GuestOutput(str(value.get("output") or ""), str(value.get("error") or ""), int(value[status]))
         return GuestOutput("", answer.reason, 127)
+
+
+def _side(value: Any) -> int:
+    """Width or height of a screen or window, in pixels."""
+    if not 0 < (side := int(value)) <= _WIDEST:
+        raise ValueError(f"{side} pixels")
+    return side
 
 
 def _from_bgrx(width: int, height: int, data: bytes) -> Pixels:
@@ -338,8 +370,7 @@ def _from_bgrx(width: int, height: int, data: bytes) -> Pixels:
 
 
 def _decoded(picture: bytes) -> Pixels:
-    try:
-        with Image.open(io.BytesIO(picture)) as image:
-            return np.asarray(image.convert("RGB"))
-    except (UnidentifiedImageError, OSError) as error:
-        raise DesktopError(f"a screenshot that cannot be read: {error}") from error
+    with Image.open(io.BytesIO(picture), formats=("PNG", "JPEG")) as image:
+        if image.width * image.height > _MOST_PIXELS:
+            raise DesktopError(f"a screenshot of {image.width} by {image.height} pixels")
+        return np.asarray(image.convert("RGB"))

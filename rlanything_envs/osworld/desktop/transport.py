@@ -1,4 +1,8 @@
-"""HTTP to a guest with the standard library: over TCP or a Unix socket, one connection a request."""
+"""HTTP to a guest with the standard library: over TCP or a Unix socket, one connection a request.
+
+Who answers may be what an agent's programs have made of the guest: answers have a largest size and a latest end, and
+whatever is wrong with one is a `DesktopError`.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,10 @@ __all__ = ["Response", "Transport", "multipart"]
 _LOOKS = 3
 """How often a request that only looks (GET) is made before it counts as failed."""
 _BETWEEN_LOOKS = 0.2
+_LARGEST_ANSWER = 256 << 20
+"""Bytes of an answer; a screen of 3840 by 2160 pixels has 33 million, and no larger file than 64 MiB is judged."""
+_ARRIVAL = 60.0
+"""Seconds that an answer may take to arrive, beyond those that the guest may be silent for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +44,76 @@ class Response:
         return self.status == 200
 
     def json(self) -> Any:
-        """The body as JSON; None where it is none."""
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return None
+        """The body as JSON, all texts encodable; None where it is none."""
+        return json_of(self.body)
 
     @property
     def reason(self) -> str:
         """What the guest gave as the reason of a failure."""
         value = self.json()
-        if isinstance(value, dict):
-            return str(value.get("message") or value.get("error") or value)
-        return self.body[:200].decode(errors="replace")
+        said = (value.get("message") or value.get("error")) if isinstance(value, dict) else None
+        return said[:2000] if isinstance(said, str) else self.body[:200].decode(errors="replace")
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
+def json_of(body: bytes) -> Any:
+    """The value of a text in JSON, halves of surrogate pairs in it replaced; None where it is none."""
+    try:
+        value = json.loads(body)
+        if b"\\ud" in body or b"\\uD" in body:  # such texts could neither be sent nor stored nor printed
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+class _Socket(socket.socket):
+    """A connected socket that receives only so much, and only for so long, however slowly it comes."""
+
+    def __init__(self, connected: socket.socket, seconds: float) -> None:
+        patience = connected.gettimeout()
+        super().__init__(fileno=connected.detach())
+        self.settimeout(patience)
+        self._end = time.monotonic() + seconds
+        self._left = _LARGEST_ANSWER + (1 << 20)
+
+    def recv_into(self, *buffer: Any) -> int:
+        """As every read of a response ends in.
+
+        Raises:
+            OSError: too much has come; `TimeoutError` where it takes too long.
+        """
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError("the answer takes too long to arrive")
+        if self._left <= 0:
+            raise OSError(f"an answer of more than {_LARGEST_ANSWER} bytes")
+        self.settimeout(min(self.gettimeout() or seconds, seconds))
+        size = super().recv_into(*buffer)
+        self._left -= size
+        return size
+
+
+class _Connection(http.client.HTTPConnection):
+    """One connection to a port, or to the file of a Unix socket."""
+
+    def __init__(self, host: str, port: int, path: str | None, timeout: float) -> None:
+        super().__init__(host or "localhost", port or 80, timeout=timeout)
+        self._path, self._patience = path, timeout
 
     def connect(self) -> None:
-        """Connect to the socket file."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+        """Connect, with bounds on what comes back."""
+        if self._path is None:
+            made = socket.create_connection((self.host, self.port), self._patience)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        else:
+            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            made.settimeout(self._patience)
+            try:
+                made.connect(self._path)
+            except OSError:
+                made.close()
+                raise
+        self.sock = _Socket(made, self._patience + _ARRIVAL)
 
 
 class Transport:
@@ -142,19 +195,20 @@ class Transport:
         Raises:
             DesktopError: no answer.
         """
-        connection: http.client.HTTPConnection
-        if self._socket is not None:
-            connection = _UnixConnection(self._socket, timeout)
-        else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        connection = _Connection(self._host, self._port, self._socket, timeout)
         sent = {"Connection": "close", **self._headers, **headers}
         try:
             connection.request(method, self._prefix + path, body, sent)
             answer = connection.getresponse()
-            return Response(answer.status, answer.read(), dict(answer.getheaders()))
+            content = answer.read(_LARGEST_ANSWER + 1)
+            if len(content) > _LARGEST_ANSWER:
+                raise DesktopError(f"{method} {self.url}{path}: an answer of more than {_LARGEST_ANSWER} bytes")
+            if answer.length:
+                raise DesktopError(f"{method} {self.url}{path}: the answer ends {answer.length} bytes too early")
+            return Response(answer.status, content, dict(answer.getheaders()))
         except TimeoutError as error:
             raise DesktopError(f"{method} {self.url}{path}: no answer within {timeout:g} seconds") from error
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError, OverflowError, MemoryError) as error:
             raise DesktopError(f"{method} {self.url}{path}: {type(error).__name__}: {error}") from error
         finally:
             connection.close()

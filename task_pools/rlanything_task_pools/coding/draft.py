@@ -121,7 +121,7 @@ def cpu_limit(row: Mapping[str, Any], name: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 3600:
         raise ImportFormatError(name, f"expected seconds above 0, got {value!r:.80}")
-    return min(float(value), 60.0)
+    return float(min(value, 60.0))
 
 
 def float_checker(tolerance: object, place: str) -> dict[str, Any]:

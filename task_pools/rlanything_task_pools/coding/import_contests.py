@@ -122,7 +122,7 @@ def _seconds(value: object) -> float | None:
         whole, part = value.get("seconds", 0), value.get("nanos", 0)
         if not all(isinstance(number, int) for number in (whole, part)):
             raise ImportFormatError("time_limit", "expected the numbers seconds and nanos")
-        value = min(whole, 3600) + min(part, 10**9) / 1e9
+        value = max(min(whole, 3600), 0) + max(min(part, 10**9), 0) / 1e9
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         return None
-    return min(float(value), 60.0)
+    return float(min(value, 60.0))

@@ -180,11 +180,17 @@ class _Calls:
 
     def _unable(self, node: ast.AST) -> ImportFormatError:
         line = getattr(node, "lineno", 0)
-        try:
-            shown = ast.unparse(node)
-        except RecursionError:
-            shown = "deeply nested code"
-        return ImportFormatError(f"{self.place} line {line}", f"cannot be expressed as a call in JSON: {shown:.200}")
+        return ImportFormatError(
+            f"{self.place} line {line}", f"cannot be expressed as a call in JSON: {_shown(node):.200}"
+        )
+
+
+def _shown(node: ast.AST) -> str:
+    """The code of a node, for a message."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):  # ValueError: a number of thousands of digits
+        return "code that is nested deeply, or has very long numbers"
 
 
 def _constant(node: ast.expr) -> Any:
@@ -236,6 +242,6 @@ def _asserts(module: ast.Module, place: str) -> Iterator[ast.Assert]:
                 case ast.Expr(value=ast.Call(func=ast.Name(id="check" | "print"))):
                     pass
                 case _:
-                    shown = ast.unparse(statement).partition("\n")[0]
+                    shown = _shown(statement).partition("\n")[0]
                     line = statement.lineno
                     raise ImportFormatError(f"{place} line {line}", f"cannot be expressed as calls: {shown:.200}")

@@ -9,6 +9,8 @@ from typing import Any
 from rlanything_task_pools.coding.draft import Draft, ImportFormatError, Pair, float_checker
 from rlanything_task_pools.coding.payload import MAX_PROGRAM, MAX_TEXT
 from rlanything_task_pools.errors import MissingExtra
+from rlanything_verifiers.plain_file import read_plain
+from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
 __all__ = ["matches", "read"]
 
@@ -30,7 +32,8 @@ def read(folder: Path) -> Draft:
         ImportFormatError: A file is missing or malformed, or the judging needs a validator of its own.
         MissingExtra: PyYAML is not installed.
     """
-    config = _config(folder / "problem.yaml")
+    folder = folder.resolve()
+    config = _config(folder)
     kind = str(config.get("type", "pass-fail"))
     validators = [name for name in ("output_validator", "output_validators") if (folder / name).is_dir()]
     if "interactive" in kind or "multi-pass" in kind:
@@ -40,42 +43,43 @@ def read(folder: Path) -> Draft:
         raise ImportFormatError(place, "a validator of its own cannot be expressed")
     limits = config.get("limits")
     limits = limits if isinstance(limits, Mapping) else {}
-    submissions = folder / "submissions"
     return Draft(
         statement=_statement(folder, config),
-        public=_tests(folder / "data" / "sample"),
-        hidden=_tests(folder / "data" / "secret"),
+        public=_tests(folder, "sample"),
+        hidden=_tests(folder, "secret"),
         checker=_checker(config.get("validator_flags")),
         cpu=_number(limits, "time_limit", 60.0),
         memory=None if (memory := _number(limits, "memory", 4096.0)) is None else int(memory) * 2**20,
-        good=_programs(submissions / "accepted"),
-        wrong=_programs(submissions / "wrong_answer"),
+        good=_programs(folder, "accepted"),
+        wrong=_programs(folder, "wrong_answer"),
         traits={"name": folder.name[:200] or "problem"},
     )
 
 
-def _config(path: Path) -> dict[str, Any]:
+def _config(folder: Path) -> dict[str, Any]:
+    text = _text(folder, folder / "problem.yaml", MAX_YAML)
     try:
-        import yaml
+        value = read_yaml(text)
     except ImportError as error:
         raise MissingExtra("folders with a problem.yaml need the package pyyaml: pip install pyyaml") from error
-    text = _text(path, MAX_YAML)
-    try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ImportFormatError("problem.yaml", f"not YAML: {' '.join(str(error).split())[:300]}") from None
+    except YamlError as error:
+        raise ImportFormatError("problem.yaml", f"not YAML: {error}") from None
     if not isinstance(value, dict):
         raise ImportFormatError("problem.yaml", f"expected fields, got {type(value).__name__}")
     return value
 
 
-def _text(path: Path, limit: int) -> str:
+def _text(folder: Path, path: Path, limit: int) -> str:
+    """The text of a file of the folder; links may lead about in it, and not out of it."""
     place = "/".join(path.parts[-3:])
     try:
-        if path.stat().st_size > limit:
-            raise ImportFormatError(place, f"{path.stat().st_size} bytes; at most {limit} are read")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        if not path.resolve().is_relative_to(folder):
+            raise ImportFormatError(place, "a link that leads out of the folder is not followed")
+        content = read_plain(path, limit + 1)
+        if len(content) > limit:
+            raise ImportFormatError(place, f"too many bytes; at most {limit} are read")
+        return content.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:  # RuntimeError: links in a circle
         raise ImportFormatError(place, f"cannot be read: {error}") from None
 
 
@@ -85,7 +89,7 @@ def _statement(folder: Path, config: Mapping[str, Any]) -> str:
             for name in (f"problem.en.{suffix}", f"problem.{suffix}"):
                 path = folder / place / name
                 if path.is_file():
-                    text = _text(path, 4 * MAX_TEXT)
+                    text = _text(folder, path, 4 * MAX_TEXT)
                     body = _html_text(text) if suffix == "html" else text.strip()
                     return f"{_title(folder, config)}\n\n{body}\n"
     raise ImportFormatError("problem_statement", "there is no problem.en.md, .html or .tex")
@@ -98,18 +102,22 @@ def _title(folder: Path, config: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) and name else folder.name
 
 
-def _tests(folder: Path) -> list[Pair]:
-    """The tests below a folder, in the order of their names."""
+def _tests(folder: Path, name: str) -> list[Pair]:
+    """The tests below a folder of data, in the order of their names."""
     found: list[Pair] = []
-    for path in sorted(folder.rglob("*.in")) if folder.is_dir() else []:
+    place = folder / "data" / name
+    for path in sorted(place.rglob("*.in")) if place.is_dir() else []:
         answer = path.with_suffix(".ans")
-        found.append((_text(path, MAX_TEXT), _text(answer, MAX_TEXT)))
+        found.append((_text(folder, path, MAX_TEXT), _text(folder, answer, MAX_TEXT)))
     return found
 
 
-def _programs(folder: Path) -> list[str]:
-    paths = sorted(folder.glob("*.py")) if folder.is_dir() else []
-    return [_text(path, MAX_PROGRAM) for path in paths if path.stat().st_size <= MAX_PROGRAM][:MAX_PROGRAMS]
+def _programs(folder: Path, name: str) -> list[str]:
+    """The first programs of a folder of submissions that are not too long."""
+    place = folder / "submissions" / name
+    paths = sorted(place.glob("*.py")) if place.is_dir() else []
+    short = [path for path in paths if path.is_file() and path.stat().st_size <= MAX_PROGRAM]
+    return [_text(folder, path, MAX_PROGRAM) for path in short[:MAX_PROGRAMS]]
 
 
 def _checker(flags: object) -> dict[str, Any]:
@@ -142,7 +150,7 @@ def _number(limits: Mapping[str, Any], name: str, most: float) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ImportFormatError(f"problem.yaml limits.{name}", f"expected a number above 0, got {value!r:.80}")
-    return min(float(value), most)
+    return float(min(value, most))
 
 
 _BREAKS = {"p", "br", "div", "li", "tr", "pre", "h1", "h2", "h3", "h4", "table", "ul", "ol"}

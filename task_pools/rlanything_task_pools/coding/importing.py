@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -216,7 +217,7 @@ def _read(path: Path) -> str:
     try:
         with gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ImportFormatError(str(path), f"cannot be read: {error}") from None
     if len(data) > MAX_FILE:
         raise ImportFormatError(str(path), f"more than {MAX_FILE} bytes; split it")

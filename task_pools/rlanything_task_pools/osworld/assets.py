@@ -30,6 +30,8 @@ TRIES = 4
 PATIENCE = 60.0
 """Seconds that a server may be silent."""
 REMOTE = ("http", "https")
+LARGEST = 4 << 30
+"""Bytes of a file that is downloaded; the largest of a published task has some 100 million."""
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the URL, the bytes that are there and the bytes there will be, if known."""
@@ -214,7 +216,8 @@ def _attempt(url: str, path: Path, progress: Progress | None) -> None:
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": version}
     try:
-        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE)
+        request = urllib.request.Request(url, headers=headers)  # `missing` lets http and https through alone
+        answer = urllib.request.urlopen(request, timeout=PATIENCE)  # nosec B310
     except urllib.error.HTTPError as error:
         if error.code == 416:  # more is there than the server has: begin again
             part.unlink(missing_ok=True)
@@ -231,6 +234,8 @@ def _attempt(url: str, path: Path, progress: Progress | None) -> None:
             while block := answer.read(BLOCK):
                 file.write(block)
                 have += len(block)
+                if have > LARGEST:
+                    raise AssetError(f"{_short(url)}: more than {LARGEST} bytes; download it yourself, or leave it")
                 if progress is not None:
                     progress(url, have, total)
     if total is not None and have != total:

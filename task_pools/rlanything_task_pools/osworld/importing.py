@@ -10,6 +10,7 @@ from rlanything_task_pools.osworld.difficulty import difficulty
 from rlanything_task_pools.osworld.payload import MAX_TOTAL, OSWorldTaskError, make_task, read_payload
 from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.osworld import EvaluatorError
+from rlanything_verifiers.plain_file import read_plain
 
 __all__ = ["import_folder", "import_task", "load"]
 
@@ -25,10 +26,10 @@ def load(source: str | os.PathLike[str]) -> Task:
     """
     path = Path(source)
     try:
-        size = path.stat().st_size
-        if size > 2 * MAX_TOTAL:
-            raise OSWorldTaskError(f"{path}: {size} bytes, and a task has at most {2 * MAX_TOTAL}")
-        row = json.loads(path.read_bytes())
+        content = read_plain(path, 2 * MAX_TOTAL + 1)
+        if len(content) > 2 * MAX_TOTAL:
+            raise OSWorldTaskError(f"{path}: a task has at most {2 * MAX_TOTAL} bytes")
+        row = json.loads(content)
     except OSError as error:
         raise OSWorldTaskError(f"{path}: cannot be read: {error}") from None
     except (ValueError, RecursionError) as error:

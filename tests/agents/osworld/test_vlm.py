@@ -113,11 +113,38 @@ def test_a_template_that_forgets_is_refused(vlm: tuple[Any, Any]) -> None:
     processor.chat_template = processor.chat_template.replace(
         "{{ message.content }}", "{{ message.content if loop.last or message.role != 'assistant' else '' }}"
     )
+    with pytest.raises(TemplateError, match="leaves out what the assistant said"):
+        Transcript(processor)
+
+
+def test_earlier_thoughts_stay_though_the_template_leaves_them_out() -> None:
+    """As Qwen3-VL's thinking models have it: of earlier responses the template shows what stands after the thought."""
+    processor = tiny_vlm()[1]
+    plain = processor.chat_template
+    processor.chat_template = plain.replace("{{ message.content }}", "{{ message.content.split('</think>')[-1] }}")
+    assert processor.chat_template != plain
+    said = "<think>a key?</think>```python\npyautogui.press('a')\n```"
+    ids = processor.tokenizer(said + END)["input_ids"]
     transcript = Transcript(processor)
     transcript.read(policy_messages("x", [], picture(0)))
-    transcript.write(processor.tokenizer("a thought" + END)["input_ids"], [0.0] * 10)
-    with pytest.raises(TemplateError, match="append"):
-        transcript.read(policy_messages("x", [Shot(picture(0), "a thought")], picture(1)))
+    before = len(transcript.ids)
+    assert transcript.write(ids, [-1.0] * len(ids)) == said
+    transcript.read(policy_messages("x", [Shot(picture(0), said)], picture(1)))
+    processor.chat_template = plain
+    whole = processor.apply_chat_template(
+        policy_messages("x", [Shot(picture(0), said)], picture(1)),
+        tokenize=True,
+        add_generation_prompt=True,
+        return_dict=True,
+        return_tensors="pt",
+    )
+    assert transcript.ids == whole["input_ids"][0].tolist()
+    assert transcript.ids[before : before + len(ids)] == ids
+    sample = transcript.sample([1.0])
+    assert sample.completion_ids == ids
+
+
+def test_a_transcript_without_an_image_is_refused(vlm: tuple[Any, Any]) -> None:
     blind = Transcript(vlm[1])
     blind.read([{"role": "user", "content": "no picture"}])
     with pytest.raises(TemplateError, match="image"):

@@ -28,7 +28,7 @@ from rlanything_envs.llm import (
     Usage,
     read_log,
 )
-from rlanything_envs.llm.errors import NotTrainable
+from rlanything_envs.llm.errors import NotTrainable, is_outage
 from rlanything_envs.llm.log import LogFormatError, prompt_key
 from rlanything_envs.llm.redact import REDACTED, redact
 
@@ -213,7 +213,7 @@ def test_a_run_killed_in_a_batch_goes_on_as_if_it_had_not_been(service: Service,
     assert len(RecordedAnswers(path)) == 6
 
 
-def test_a_refusal_is_no_answer_on_record(service: Service, tmp_path) -> None:
+def test_a_refusal_is_no_answer_on_record_but_a_failure(service: Service, tmp_path) -> None:
     from rlanything_envs.llm import EndpointRefused
 
     service.default = status(401)
@@ -223,7 +223,11 @@ def test_a_refusal_is_no_answer_on_record(service: Service, tmp_path) -> None:
         pytest.raises(EndpointRefused),
     ):
         generator.generate(PROMPTS, PARAMS)
-    assert not path.exists()
+    assert len(RecordedAnswers(path)) == 0, "asked again by whoever goes on"
+    records = list(read_log(path))
+    assert records
+    assert {record.finish_reason for record in records} == {"error"}
+    assert {is_outage(record.error) for record in records} == {True}
 
 
 def test_a_log_that_cannot_be_written_is_an_error(service: Service, tmp_path) -> None:

@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from rlanything_verifiers.plain_file import read_plain
+
 from .errors import GameFormatError
 from .game import Game, check_sentence
 from .pddl import parse_problem
@@ -32,15 +34,14 @@ def load_game(source: str | os.PathLike[str] | Mapping[str, Any]) -> Game:
     Raises:
         GameFormatError: The content is malformed; the message names file, place and remedy.
         UnsupportedGoal: The goal is none of the six ALFWorld shapes.
-        OSError: The file cannot be read.
+        OSError: The file cannot be read, or is no regular file.
     """
     if isinstance(source, Mapping):
         return _from_mapping(source, None)
     path = Path(source)
     if path.is_dir():
         path = path / GAME_FILE
-    with path.open("rb") as file:
-        raw = file.read(MAX_FILE + 1)
+    raw = read_plain(path, MAX_FILE + 1)
     try:
         if len(raw) > MAX_FILE:
             raise GameFormatError(f"the file is larger than {MAX_FILE} bytes")

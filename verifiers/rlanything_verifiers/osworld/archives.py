@@ -56,13 +56,15 @@ def _tarred(file: File) -> dict[str, bytes]:
         if len(data) > MAX_TAR:
             raise file.refuse(f"more than {MAX_TAR} bytes unpacked")
         found: dict[str, bytes] = {}
+        size = 0
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
                 if len(found) >= MAX_MEMBERS:
                     raise file.refuse(f"more than {MAX_MEMBERS} members")
                 content = archive.extractfile(member) if member.isreg() else None
                 if content is not None:
+                    size += member.size  # of a sparse file it is what the holes stand for, not what lies here
+                    if size > MAX_TAR:
+                        raise file.refuse(f"more than {MAX_TAR} bytes unpacked")
                     found[member.name] = content.read()
-        if sum(map(len, found.values())) > MAX_TAR:
-            raise file.refuse(f"more than {MAX_TAR} bytes unpacked")
         return found

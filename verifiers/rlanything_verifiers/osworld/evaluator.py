@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rlanything_verifiers.osworld.errors import EvaluatorError, UnknownFunction, UnknownGetter, Unreadable
+from rlanything_verifiers.osworld.errors import (
+    EvaluatorError,
+    UnknownFunction,
+    UnknownGetter,
+    Unreadable,
+    VerifierError,
+)
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.getters import GETTERS
 from rlanything_verifiers.osworld.guest import Files, Guest
@@ -59,10 +65,19 @@ class _Check:
                             raise
                         return 0.0  # the desktop is in a state in which the question makes no sense
                 values.append(value)
-            score = float(self.metric(*values, **self.options))
+            score = self._measured(values)
         except Unreadable:
             return 0.0
         return min(1.0, max(0.0, score)) if score == score else 0.0
+
+    def _measured(self, values: list[Any]) -> float:
+        try:
+            return float(self.metric(*values, **self.options))
+        except (Unreadable, EvaluatorError, VerifierError):
+            raise
+        except Exception as error:  # a mistake of ours that what an agent left behind has found: no score, no crash
+            said = f"{type(error).__name__}: {error}"[:200]
+            raise VerifierError(f"{self.metric.name} failed on what it was given: {said}") from error
 
 
 def _holes(value: Any) -> bool:
@@ -93,7 +108,7 @@ def evaluate(
 
     Raises:
         EvaluatorError: the evaluator cannot be carried out as written.
-        VerifierError: a library is missing or a file of the task cannot be read: there is no score.
+        VerifierError: a library is missing, a file of the task cannot be read, or a function failed: there is no score.
         Exception: whatever `guest` and `files` raise passes through.
     """
     checks, conjunction = _parse(evaluator, foreign)

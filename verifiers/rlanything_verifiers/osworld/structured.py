@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from rlanything_verifiers import plain_yaml
 from rlanything_verifiers.osworld.errors import MissingLibrary
 from rlanything_verifiers.osworld.file import File
 
@@ -30,12 +31,9 @@ def read_json(file: File) -> Any:
 
 def read_yaml(file: File) -> Any:
     """The value of a YAML file; one with references, which can stand for more than memory holds, is refused."""
-    try:
-        import yaml
-    except ImportError as error:
-        raise MissingLibrary("pyyaml") from error
     text = file.text()
     with file.reading():
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise file.refuse("YAML with references")
-        return yaml.safe_load(text)
+        try:
+            return plain_yaml.read_yaml(text, references=False)
+        except ImportError as error:
+            raise MissingLibrary("pyyaml") from error

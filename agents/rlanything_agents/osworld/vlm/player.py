@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, ProcessorMixin
 
+from rlanything_agents.chat import ChatTemplate
 from rlanything_agents.osworld.vlm.chat import Shot, VisualEpisode, policy_messages
 from rlanything_agents.osworld.vlm.transcript import Transcript
 from rlanything_agents.seeds import seed_of
@@ -25,20 +26,31 @@ class VisualPlayer:
         processor: Of that model.
         max_tokens: Most tokens of a response.
         temperature: Divides the logits before sampling; log-probabilities are those at temperature 1.
+        thinking: Whether the template is to let the model think, where it has a switch for that.
+
+    Raises:
+        TemplateError: The processor has no template that can be used.
     """
 
     def __init__(
-        self, model: PreTrainedModel, processor: ProcessorMixin, *, max_tokens: int = 512, temperature: float = 1.0
+        self,
+        model: PreTrainedModel,
+        processor: ProcessorMixin,
+        *,
+        max_tokens: int = 512,
+        temperature: float = 1.0,
+        thinking: bool = False,
     ) -> None:
         self.model, self.processor = model, processor
         self.max_tokens, self.temperature = max_tokens, temperature
         tokenizer = processor.tokenizer
+        self.template = ChatTemplate(tokenizer, thinking=thinking, processor=processor)
         # An image mark in a response would stand for an image that is not there.
-        self._barred = sorted(set(tokenizer.all_special_ids) - {tokenizer.eos_token_id})
+        self._barred = sorted(set(tokenizer.all_special_ids) - {self.template.end_id})
 
     def transcript(self) -> Transcript:
         """An empty one."""
-        return Transcript(self.processor)
+        return Transcript(self.processor, self.template)
 
     @torch.no_grad()
     def respond(self, transcript: Transcript, seed: int) -> tuple[list[int], list[float]]:
@@ -53,7 +65,7 @@ class VisualPlayer:
                 top_k=0,
                 top_p=1.0,
                 suppress_tokens=self._barred,
-                eos_token_id=self.processor.tokenizer.eos_token_id,
+                eos_token_id=self.template.end_id,
                 pad_token_id=self.processor.tokenizer.pad_token_id,
                 output_logits=True,
                 return_dict_in_generate=True,

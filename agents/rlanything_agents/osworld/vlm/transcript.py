@@ -1,7 +1,7 @@
 """One episode in the tokens of a vision-language model: it only grows, and keeps the ids that were sampled.
 
 A chat is rendered by the processor's own template. Of each new turn only what the template adds is tokenised; what the
-model wrote stays as it was sampled. A template that writes earlier turns anew cannot be used so, and is refused.
+model wrote stays as it was sampled, earlier thoughts included, whatever the template would leave out of them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from typing import Any
 import torch
 from transformers import ProcessorMixin
 
+from rlanything_agents.chat import ChatTemplate, TemplateError
 from rlanything_agents.osworld.vlm.chat import Message
 from rlanything_agents.sample import Sample, spread_steps
 
 __all__ = ["TemplateError", "Transcript", "VisualSample"]
-
-
-class TemplateError(ValueError):
-    """A chat template that does not append, or images that the tokens do not match."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -48,13 +45,16 @@ class Transcript:
 
     Args:
         processor: Of the Qwen3-VL kind: it has a chat template, and puts one token for each merged patch of an image.
+        template: Its template; made of the processor if None.
+
+    Raises:
+        TemplateError: The template does not append.
     """
 
-    def __init__(self, processor: ProcessorMixin) -> None:
+    def __init__(self, processor: ProcessorMixin, template: ChatTemplate | None = None) -> None:
         self.processor = processor
+        self.template = template or ChatTemplate(processor.tokenizer, processor=processor)
         self.ids: list[int] = []
-        self._text = ""  # what the template has made of all that was read and written
-        self._images = 0
         self._modality: list[int] = []
         self._pixels: list[torch.Tensor] = []
         self._grids: list[torch.Tensor] = []
@@ -64,22 +64,21 @@ class Transcript:
         """Responses so far."""
 
     def read(self, messages: Sequence[Message]) -> None:
-        """Take in a chat up to the model's next turn; it begins with the chat read before and the response to it.
+        """Take in a chat up to the model's next turn.
+
+        Args:
+            messages: The chat. If something was read before, it begins with that chat and the response to it, and only
+                its last message is new.
 
         Raises:
-            TemplateError: The template's text does not begin with what was read and written.
+            TemplateError: The template refuses the chat, or loses an image.
         """
-        text = self.processor.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-        if not text.startswith(self._text):
-            raise TemplateError(
-                "the chat template does not append: the text of a longer chat must begin with that of a shorter one "
-                "and its response (templates that leave out earlier thoughts do not)"
-            )
+        if self.ids:
+            messages = messages[-1:]
+            new = self.template.tail(messages[0], ended=self.ids[-1] == self.template.end_id)
+        else:
+            new = self.template.text(messages)
         images = [part["image"] for message in messages for part in _parts(message) if part["type"] == "image"]
-        new, images = text[len(self._text) :], images[self._images :]
-        end = self.processor.tokenizer.eos_token
-        if self.ids and self.ids[-1] == self.processor.tokenizer.eos_token_id:
-            new = new.removeprefix(end)
         found = self.processor(text=[new], images=images or None, return_tensors="pt")
         ids = found["input_ids"][0].tolist()
         if images:
@@ -87,18 +86,12 @@ class Transcript:
             self._pixels.append(found["pixel_values"])
             self._grids.append(found["image_grid_thw"])
         self._append(ids, [0.0] * len(ids), None, found["mm_token_type_ids"][0].tolist())
-        self._text = text
-        self._images += len(images)
 
     def write(self, ids: Sequence[int], logprobs: Sequence[float]) -> str:
         """Take in a response as it was sampled, end of turn included where it came; its text is what a chat quotes."""
-        tokenizer = self.processor.tokenizer
-        ended = bool(ids) and ids[-1] == tokenizer.eos_token_id
-        text: str = tokenizer.decode(ids[: len(ids) - ended], skip_special_tokens=False)
         self._append(ids, logprobs, self.turns, [0] * len(ids))
-        self._text += text
         self.turns += 1
-        return text
+        return self.template.decode(ids)
 
     def inputs(self, device: torch.device) -> dict[str, torch.Tensor]:
         """The arguments of the model's forward pass on all of it."""
@@ -130,7 +123,7 @@ class Transcript:
 
     def copy(self) -> Transcript:
         """Another one that goes on from here."""
-        other = Transcript(self.processor)
+        other = Transcript(self.processor, self.template)
         for name, value in vars(self).items():
             setattr(other, name, list(value) if isinstance(value, list) else value)
         return other

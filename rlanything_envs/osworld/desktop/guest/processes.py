@@ -85,7 +85,7 @@ class Processes:
             return Finished(streams.text(streams.out), "" if merge else streams.text(streams.err), status)
 
     def _wait(self, argv: list[str] | str, shell: bool, out: int, err: int, timeout: float, cwd: str | None) -> int:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # nosec B602 # inside the guest, whoever uses it may run anything
             argv,
             shell=shell,
             stdin=subprocess.DEVNULL,
@@ -109,7 +109,7 @@ class Processes:
             OSError: the program is not there or cannot be started.
             ValueError: the command is empty or its quotes do not match.
         """
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # nosec B602 # as above
             self._argv(command, shell),
             shell=shell,
             stdin=subprocess.DEVNULL,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 import posixpath
 from collections.abc import Callable, Mapping
 
 from rlanything_envs.osworld.desktop.simulator.files import DiskError, File, Folder
 from rlanything_envs.osworld.desktop.simulator.process import Process, Usage
+from rlanything_envs.osworld.desktop.simulator.shell_words import fits
 
 __all__ = ["COMMANDS"]
 
@@ -261,7 +261,7 @@ def _passes(process: Process, path: str, test: str, value: str) -> bool:
     name = posixpath.basename(path)
     if test == "-type":
         return process.disk.is_folder(path) == (value == "d")
-    return fnmatch.fnmatchcase(name.lower(), value.lower()) if test == "-iname" else fnmatch.fnmatchcase(name, value)
+    return fits(name.lower(), value.lower()) if test == "-iname" else fits(name, value)
 
 
 def _test(process: Process) -> None:

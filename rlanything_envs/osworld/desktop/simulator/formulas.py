@@ -242,6 +242,8 @@ def references(part: Part) -> Iterator[Ref | Range]:
 
 def _rewritten(text: str, change: Callable[[re.Match[str]], str]) -> str:
     """A formula with its references changed; what cannot be read stays as it is."""
+    if len(text) > _LONGEST + 1:
+        return text
     parts, i = [], 1
     while i < len(text):
         found = _TOKEN.match(text, i)
@@ -286,6 +288,8 @@ def stored(text: str) -> str:
         plain = found["sheet"] and not found["sheet"][0].isdigit()
         return f"{blank}{name if plain else chr(39) + name + chr(39)}!{cell}"
 
+    if len(text) > _LONGEST + 1:
+        return text
     parts, i = [], 0
     text = _rewritten(text, change)
     while i < len(text):

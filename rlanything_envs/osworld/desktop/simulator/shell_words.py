@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 from rlanything_envs.osworld.desktop.simulator.files import Disk
 
-__all__ = ["Command", "Pipeline", "ShellSyntaxError", "Word", "expand", "parse"]
+__all__ = ["Command", "Pipeline", "ShellSyntaxError", "Word", "expand", "fits", "parse"]
 
 _OPERATORS = ("&>>", "&>", "&&", "||", ">>", ">&", "<<", ">", "<", "|", ";", "&", "(", ")", "\n")
 _REDIRECTIONS = (">", ">>", "<", "&>", "&>>", ">&")
 _NAME = re.compile(r"\$(?:\{(\w+)\}|(\w+)|([?$#!@*]))")
 _MOST_WORDS = 5000
+_LONGEST_PATTERN = 1000  # characters; `fnmatch` takes half a minute for ten thousand brackets
 _NOT_HERE = {"for", "while", "until", "if", "case", "select", "function", "{", "[[", "((", "then", "do", "fi", "done"}
 
 
@@ -227,7 +228,12 @@ def _step(start: str, name: str, disk: Disk, folder: str) -> list[str]:
         return []
     hidden = name.startswith(".")
     names = [child for child in disk.names(base) if child.startswith(".") <= hidden]
-    return [join(child) for child in names if fnmatch.fnmatchcase(child, name)]
+    return [join(child) for child in names if fits(child, name)]
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Whether a file's name fits a pattern with wildcards; no name fits one of more than a thousand characters."""
+    return len(pattern) <= _LONGEST_PATTERN and fnmatch.fnmatchcase(name, pattern)
 
 
 def _literal(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -37,7 +38,7 @@ class Float(TextChecker):
         for name in ("abs", "rel"):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not math.isfinite(value) or value < 0:
+            if not number or not 0 <= value <= sys.float_info.max:  # not a number is not at most anything
                 raise CheckerError(f"checker float: {name} must be a finite number of at least 0, got {value!r:.80}")
 
     def to_dict(self) -> dict[str, Any]:

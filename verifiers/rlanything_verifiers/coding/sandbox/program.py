@@ -92,7 +92,7 @@ def _execute(code: CodeType) -> int:
     sys.modules["__main__"] = main
     status = 0
     try:
-        exec(code, main.__dict__)
+        exec(code, main.__dict__)  # nosec B102 # the program that is judged, inside the sandbox
     except SystemExit as stop:
         status = _exit_code(stop.code)
     except BaseException as error:

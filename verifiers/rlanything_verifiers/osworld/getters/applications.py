@@ -84,7 +84,9 @@ def vlc_config(context: Context, config: Destination) -> File | None:
 def vlc_playing_info(context: Context, config: Destination) -> File | None:
     """What VLC says that it plays, as XML; it has to run with its web interface."""
     printed = context.guest.execute(["python3", "-c", _STATUS])
-    return File(config.dest, printed.output.encode()) if printed.returncode == 0 and printed.output.strip() else None
+    if printed.returncode != 0 or not printed.output.strip():
+        return None
+    return File(config.dest, printed.output.encode(errors="replace"))
 
 
 @getter
@@ -100,7 +102,9 @@ def shortcuts_on_desktop(context: Context, config: Nothing) -> dict[str, Any]:
     """The starters on the desktop: their texts by file name."""
     folder = context.guest.desktop_path()
     tree = context.guest.list_directory(folder) or {}
-    names = [str(child.get("name")) for child in tree.get("children") or []]
+    children = tree.get("children")
+    found = [child.get("name") for child in children if isinstance(child, dict)] if isinstance(children, list) else []
+    names = [name for name in found if isinstance(name, str)]
     files = {name: guest_file(context, posixpath.join(folder, name)) for name in names if name.endswith(".desktop")}
     return {name: file.text() for name, file in files.items() if file is not None}
 

@@ -159,7 +159,7 @@ class Prefix:
 @getter
 def active_url_from_accessTree(context: Context, config: Prefix) -> str | None:
     """The address of the active tab, as the address bar shows it, with what it leaves out."""
-    root = xml(File("accessibility.xml", context.guest.accessibility_tree().encode()))
+    root = xml(File("accessibility.xml", context.guest.accessibility_tree().encode(errors="replace")))
     for application in root.iter("application"):
         if application.get("name") in ("Google Chrome", "Chromium"):
             for entry in application.iter("entry"):

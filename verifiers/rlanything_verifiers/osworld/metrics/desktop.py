@@ -94,15 +94,15 @@ class ElementRule:
 @metric
 def check_accessibility_tree(result: str, rules: list[ElementRule], *, osname: Literal["ubuntu"] = "ubuntu") -> float:
     """The accessibility tree has all elements; the product of how well each fits."""
-    root = xml(File("accessibility.xml", result.encode()))
+    root = xml(File("accessibility.xml", result.encode(errors="replace")))
     return math.prod(rule.score(root) for rule in rules)
 
 
 @metric
 def check_moved_jpgs(result: dict[str, Any], rules: ExpectedList) -> float:
     """The folder holds the expected names and nothing else."""
-    children = result.get("children") or []
-    names = [child.get("name") for child in children if isinstance(child, dict)]
+    children = result.get("children")
+    names = [child.get("name") for child in children if isinstance(child, dict)] if isinstance(children, list) else []
     return float(sorted(map(str, names)) == sorted(map(str, rules.expected)))
 
 
@@ -125,9 +125,10 @@ def check_gnome_favorite_apps(result: str, rules: ExpectedList) -> float:
     """A printed list of applications has the expected ones and no others."""
     try:
         apps = ast.literal_eval(result.strip()[:100_000].removeprefix("@as "))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):  # TypeError: a set of lists
         return 0.0
-    return float(isinstance(apps, list) and sorted(map(str, apps)) == sorted(map(str, rules.expected)))
+    named = isinstance(apps, list) and all(isinstance(app, str) for app in apps)
+    return float(named and sorted(apps) == sorted(map(str, rules.expected)))
 
 
 @metric

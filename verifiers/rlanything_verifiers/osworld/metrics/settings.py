@@ -18,6 +18,8 @@ from rlanything_verifiers.osworld.registry import metric
 
 _OOR = "{http://openoffice.org/2001/registry}"
 _OFFICE = "/org.openoffice."
+_LONGEST_PATTERN = 200
+"""Characters; no name of a language is longer, and `fnmatch` takes half a minute for ten thousand brackets."""
 
 
 # --- LibreOffice: registrymodifications.xcu ---
@@ -35,6 +37,10 @@ class Locales:
     """Patterns of names of languages, such as ``en*``."""
 
     locale_set: list[str]
+
+    def __post_init__(self) -> None:
+        if any(len(pattern) > _LONGEST_PATTERN for pattern in self.locale_set):
+            raise EvaluatorError(f"locale_set: patterns of at most {_LONGEST_PATTERN} characters are needed")
 
 
 def _registry(file: File, path: str, name: str) -> str | None:

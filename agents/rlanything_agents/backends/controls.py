@@ -1,0 +1,84 @@
+"""What a vLLM server is asked besides text, over the one HTTP client of this project."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from rlanything_envs.llm.background import BackgroundLoop
+from rlanything_envs.llm.endpoint import Endpoint, Retries
+from rlanything_envs.llm.errors import MalformedAnswer, RequestFailed, TimedOut
+
+__all__ = ["Controls", "read_object"]
+
+
+class Controls:
+    """What a server is asked besides text: one request at a time, tried again like any other.
+
+    Args:
+        endpoint: Of the server; what is asked here lies beside its ``/v1``.
+        retries: How patiently.
+    """
+
+    def __init__(self, endpoint: Endpoint, retries: Retries) -> None:
+        self.endpoint, self.retries = endpoint, retries
+        url = urlsplit(endpoint.base_url)
+        self._root = f"{url.scheme}://{url.netloc}{url.path.rstrip('/').removesuffix('/v1')}"
+        self._loop: BackgroundLoop | None = None
+        self._client: Any = None
+
+    def ask(self, path: str, body: Mapping[str, Any] | None) -> bytes:
+        """POST ``body``, or GET where it is None; the body of the answer.
+
+        Raises:
+            RequestFailed: It failed for good.
+            EndpointRefused: There is no such endpoint, or it refuses the key.
+        """
+        if self._loop is None or not self._loop.alive:
+            from rlanything_envs.llm.client import Client
+
+            self._loop, self._client = BackgroundLoop("vllm controls"), Client(self.endpoint)
+        return self._loop.submit(self._patiently(self._root + path, body)).result()
+
+    def close(self) -> None:
+        """Close the connection; a later question opens another."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            if loop.alive:
+                loop.submit(self._client.aclose()).result(timeout=5)
+            loop.close()
+
+    async def _patiently(self, url: str, body: Mapping[str, Any] | None) -> bytes:
+        attempts = self.retries.attempts
+        try:
+            async with asyncio.timeout(self.retries.total_s):
+                for attempt in range(1, attempts + 1):
+                    try:
+                        content: bytes = await self._client.call(url, body)
+                        return content
+                    except RequestFailed as error:
+                        if not error.retry or attempt == attempts:
+                            raise
+                        await asyncio.sleep(self.retries.wait_s(attempt, error.wait_s, random.random()))
+        except TimeoutError:
+            pass
+        raise TimedOut(f"no answer within {self.retries.total_s:g} s")
+
+
+def read_object(content: bytes) -> dict[str, Any]:
+    """The JSON object of an answer.
+
+    Raises:
+        MalformedAnswer: It is none.
+    """
+    try:
+        value = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise MalformedAnswer(f"the answer of {len(content)} bytes is not JSON: {str(error)[:200]}") from None
+    if not isinstance(value, dict):
+        raise MalformedAnswer(f"the answer is a JSON {type(value).__name__}, expected an object")
+    return value

@@ -1,0 +1,186 @@
+"""What a run will need, worked out before it starts: models, memory, tokens and steps, and what runs where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from rlanything_agents.config import ModelConfig, RunConfig
+from rlanything_agents.config.cluster import ClusterConfig
+from rlanything_agents.planning.demand import Demand, middle
+from rlanything_agents.planning.footprint import Memory, memory_of
+from rlanything_agents.planning.memory import optimizer_bytes
+from rlanything_agents.planning.models import PlannedModel, planned_models
+
+__all__ = ["Place", "RunPlan", "Work", "demand_of", "plan_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An amount of an iteration: as expected in the middle of all assumptions, and at most (None: no bound known)."""
+
+    what: str
+    expected: float
+    most: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a phase runs."""
+
+    phase: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """All of it."""
+
+    models: tuple[PlannedModel, ...]
+    memory: tuple[Memory, ...]
+    work: tuple[Work, ...]
+    places: tuple[Place, ...]
+    checkpoint: float
+    """Bytes of a stored checkpoint."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "models": [
+                {
+                    "role": model.role,
+                    "name": model.size.name,
+                    "source": model.size.source,
+                    "parameters": model.size.parameters,
+                    "trained": model.trained,
+                    "weights_bytes": model.width * model.size.parameters,
+                    "cache_bytes_per_token": model.size.cache_bytes(model.width),
+                }
+                for model in self.models
+            ],
+            "memory": [{**asdict(row), "total": row.total, "fits": row.fits} for row in self.memory],
+            "work": [asdict(row) for row in self.work],
+            "places": [asdict(row) for row in self.places],
+            "checkpoint_bytes": self.checkpoint,
+        }
+
+
+def plan_run(config: RunConfig) -> RunPlan:
+    """Work it out.
+
+    Raises:
+        UnknownSize: The size of a model is not known here.
+        UnknownDialect: A model made from nothing has no words for the domain.
+    """
+    models = planned_models(config)
+    demand = _demand(config, models)
+    return RunPlan(
+        models=tuple(models),
+        memory=memory_of(config, models, demand),
+        work=tuple(_work(config, demand)),
+        places=tuple(_places(config, models)),
+        checkpoint=sum(_stored(model) for model in models),
+    )
+
+
+def demand_of(config: RunConfig) -> Demand:
+    """What an iteration of a run asks for.
+
+    Raises:
+        UnknownSize: The size of a model is not known here.
+        UnknownDialect: A model made from nothing has no words for the domain.
+    """
+    return _demand(config, planned_models(config))
+
+
+def _demand(config: RunConfig, models: list[PlannedModel]) -> Demand:
+    by_role = {model.role: model for model in models}
+    policy, judge, rewriter = by_role["policy"], by_role.get("reward model"), by_role.get("rewriter")
+    rollout = config.rollout
+    adapting = config.curriculum.adapt
+    return Demand(
+        tasks=rollout.tasks,
+        rollouts=rollout.rollouts,
+        max_steps=rollout.max_steps,
+        environments=rollout.environments or rollout.tasks * rollout.rollouts,
+        votes=config.judge.votes,
+        judges_steps=_judges_steps(config.domain),
+        judge_learns=config.judge.learns,
+        judge_samples=config.judge.steps,
+        policy=policy.size,
+        judge=judge.size if judge else None,
+        rewriter=rewriter.size if rewriter and adapting else None,
+        rewrites=adapting,
+        service=config.curriculum.rewriter == "llm",
+        response_limit=policy.limit,
+        vote_limit=judge.limit if judge else 0,
+        context=policy.context,
+        append_only=policy.append_only,
+        small=isinstance(config.policy, ModelConfig),
+    )
+
+
+def _judges_steps(domain: str) -> bool:
+    """Whether the domain's reward model judges steps; one without a dialect of its own does."""
+    from rlanything_agents.dialect import StepDialect, UnknownDialect, get_dialect
+
+    try:
+        return isinstance(get_dialect(domain), StepDialect)
+    except UnknownDialect:
+        return True
+
+
+def _work(config: RunConfig, demand: Demand) -> Iterator[Work]:
+    drawn = middle((config.cluster or ClusterConfig()).assumptions, demand)
+    episodes = demand.play(drawn, np.random.default_rng(config.seed))
+    steps = sum(episode.steps for episode in episodes)
+    votes = demand.votes * (steps if demand.judges_steps else demand.tasks) if demand.judge else 0
+    written = sum(sum(episode.responses) for episode in episodes)
+    yield Work("episodes", demand.episodes, demand.episodes)
+    yield Work("environment steps", steps, demand.most_steps)
+    yield Work("tokens the policy writes", written, demand.most_steps * demand.response_limit)
+    yield Work("answers of the reward model", votes, demand.most_votes)
+    yield Work("tokens the reward model writes", votes * drawn["vote_tokens"], demand.most_votes * demand.vote_limit)
+    yield Work("tokens the policy learns from", demand.trained_tokens(episodes, drawn), None)
+    judged = votes // demand.votes
+    learned = demand.judge_trained_tokens(votes, judged, drawn)
+    yield Work("tokens the reward model learns from", learned, None)
+    asked = demand.tasks * drawn["asking"] if demand.rewrites else 0
+    yield Work("tasks to rewrite", asked, demand.tasks if demand.rewrites else 0)
+    yield Work("environment steps of the run", steps * config.iterations, config.env_steps)
+
+
+def _places(config: RunConfig, models: list[PlannedModel]) -> Iterator[Place]:
+    cluster, rollout = config.cluster, config.rollout
+    environments = rollout.environments or rollout.tasks * rollout.rollouts
+    if cluster is None:
+        here = f"this machine, torch on {config.threads} threads"
+        yield Place("environments", f"this machine: {environments}, {rollout.threads or 1} at once")
+        yield Place("policy and reward model", here)
+        yield Place("updates", here)
+    else:
+        cards = f"{cluster.nodes} nodes x {cluster.gpus} {cluster.card}"
+        workers = cluster.workers * cluster.nodes
+        yield Place("environments", f"{environments} on {cluster.nodes} nodes, {workers} workers")
+        for model in models:
+            parallel = cluster.policy_parallel if model.role == "policy" else cluster.judge_parallel
+            yield Place(f"{model.role} writes", f"{cluster.all_gpus // parallel} engines of {parallel} GPUs: {cards}")
+        offload = ", parameters and optimizer in host memory" if cluster.offload else ""
+        yield Place("updates", f"all {cluster.all_gpus} GPUs, one model after the other{offload}")
+    if config.curriculum.adapt:
+        llm = config.curriculum.llm
+        known = any(model.role == "rewriter" for model in models)
+        where = "a script, no model"
+        if config.curriculum.rewriter == "llm" and llm:
+            where = f"{llm.model} at {llm.base_url}" + " (planned on these GPUs)" * (known and cluster is not None)
+        yield Place("rewriting", where)
+
+
+def _stored(model: PlannedModel) -> float:
+    """Bytes of a model in a checkpoint: weights or adapters, and the optimizer's state of what is trained."""
+    if model.role == "rewriter":
+        return 0.0
+    weights = model.trained if model.adapters else model.size.parameters
+    return float(model.width * weights + optimizer_bytes(model.width) * model.trained)

@@ -1,0 +1,104 @@
+"""Writing to a disk that may be full, read-only or broken: a file is whole or absent, and a failure has a name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["StorageError", "storing", "sync_folder", "write_atomically"]
+
+MORE_ROOM = "make room there"
+_REMEDIES = {
+    errno.ENOSPC: MORE_ROOM,
+    errno.EDQUOT: MORE_ROOM,
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EROFS: "make the file system writable",
+    errno.EACCES: "give this user the right to write there",
+    errno.EPERM: "give this user the right to write there",
+    errno.EIO: "look at the disk: it fails",
+}
+_SQLITE = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+}
+_TORCH = ("PytorchStreamWriter", "inline_container")
+"""In the messages of torch when a file of its own cannot be written; they tell no cause."""
+
+
+class StorageError(RuntimeError, OSError):
+    """Something cannot be written; the message names the place, the cause and the remedy. What was whole before is so
+    still."""
+
+
+@contextmanager
+def storing(place: Path, then: str = "") -> Iterator[None]:
+    """Whatever cannot be written within the block is a `StorageError`.
+
+    Args:
+        place: What is written there.
+        then: What to do after the remedy.
+
+    Raises:
+        StorageError: The disk is full, read-only or broken, or a limit or a right forbids to write. Any other error
+            comes through as it is.
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:
+        cause = _cause(error)
+        if cause is None:
+            raise
+        said, remedy = cause
+        raise StorageError(f"{place} cannot be written ({said}): {remedy}{f', {then}' if then else ''}") from error
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write ``text`` so that ``path`` holds either its old content or all of the new one, even after a power cut.
+
+    Raises:
+        StorageError: It cannot be written; the old content stays.
+    """
+    scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with storing(path):
+        try:
+            with scratch.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.replace(path)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _cause(error: BaseException) -> tuple[str, str] | None:
+    """What a failure to write is about, and its remedy; None for any other failure."""
+    number: int | None = None
+    if isinstance(error, sqlite3.Error):
+        number = _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    elif isinstance(error, OSError):
+        number = error.errno
+    else:  # safetensors tells the system's words
+        number = next((known for known in _REMEDIES if os.strerror(known) in str(error)), None)
+    if number in _REMEDIES:
+        return os.strerror(number) if not isinstance(error, sqlite3.Error) else str(error), _REMEDIES[number]
+    if isinstance(error, RuntimeError) and any(mark in str(error) for mark in _TORCH):
+        return str(error).partition("\n")[0][:200], f"{MORE_ROOM}, or {_REMEDIES[errno.EROFS]}"
+    return None

@@ -1,0 +1,54 @@
+"""This process plays itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.rollout import rollout
+from rlanything_agents.trajectory import Trajectory
+from rlanything_agents.workers.workers import Play
+from rlanything_task_pools import Task
+
+if TYPE_CHECKING:
+    from rlanything_agents.learners import Learners
+
+__all__ = ["LocalWorkers"]
+
+
+class LocalWorkers:
+    """Plays in its own environments.
+
+    Args:
+        config: Uses ``rollout``.
+        learners: The policy that plays.
+        envs: Where it plays.
+    """
+
+    def __init__(self, config: RunConfig, learners: Learners, envs: Sequence[gym.Env[Any, Any]]) -> None:
+        self._settings, self._learners, self._envs = config.rollout, learners, envs
+
+    def play(
+        self,
+        tasks: Sequence[Task],
+        how: Play,
+        tags: Sequence[str] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Trajectory]:
+        """One episode a task; see `Workers`."""
+        return rollout(
+            self._learners.player,
+            self._learners.dialect,
+            self._envs,
+            tasks,
+            max_steps=how.max_steps,
+            seed=how.seed,
+            temperature=how.temperature,
+            constrained=self._settings.constrained,
+            threads=self._settings.threads or 1,
+            tags=tags,
+            progress=progress,
+        )

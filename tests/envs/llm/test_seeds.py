@@ -1,0 +1,31 @@
+"""A seed for each prompt: what comes of a prompt depends on no other prompt of its call."""
+
+from __future__ import annotations
+
+import pytest
+from scripted_service import Service, chat
+
+from rlanything_envs.llm import OpenAIGenerator, SamplingParams
+from rlanything_envs.llm.log import prompt_key
+
+
+def test_each_prompt_takes_its_own_seed_along(service: Service) -> None:
+    with OpenAIGenerator(service.endpoint()) as generator:
+        both = generator.generate([chat("a"), chat("b")], SamplingParams(8, seeds=(3, 4)))
+        (alone,) = generator.generate([chat("b")], SamplingParams(8, seed=4))
+        (other,) = generator.generate([chat("b")], SamplingParams(8, seed=3))
+    assert both[1] == alone
+    assert alone != other
+
+
+def test_a_seed_too_few_is_told_before_anything_is_sent(service: Service) -> None:
+    with OpenAIGenerator(service.endpoint()) as generator, pytest.raises(ValueError, match="1 seeds for 2 prompts"):
+        generator.generate([chat("a"), chat("b")], SamplingParams(8, seeds=(3,)))
+    assert not service.asked
+
+
+def test_parameters_of_each_prompt() -> None:
+    assert SamplingParams(8, seed=1).each(2) == [SamplingParams(8, seed=1)] * 2
+    first, second = SamplingParams(8, seeds=(3, 4)).each(2)
+    assert (first, second) == (SamplingParams(8, seed=3), SamplingParams(8, seed=4))
+    assert prompt_key(chat("a"), first) == prompt_key(chat("a"), SamplingParams(8, seed=3))

@@ -1,0 +1,232 @@
+"""What models and agents write, and what services answer: actions, rewrites, judgements, unit tests, completions."""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fuzz_table import Target, as_text, of_file, of_json, of_text
+from fuzz_tasks import task
+
+from rlanything_agents.backends.controls import read_object
+from rlanything_agents.coding.answers import UnreadableTest, read_unit_test
+from rlanything_agents.coding.language import read_program
+from rlanything_agents.reward_model import parse_score
+from rlanything_envs.alfworld.commands import read_answer, to_command
+from rlanything_envs.coding import actions as coding_actions
+from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, task_critique
+from rlanything_envs.curriculum.llm_rewriter import read_proposal
+from rlanything_envs.llm.errors import RequestFailed
+from rlanything_envs.llm.log import LogFormatError, read_log
+from rlanything_envs.llm.wire import parse_answer, retry_after
+from rlanything_envs.osworld.actions import Unreadable, read_action
+from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
+from rlanything_envs.osworld.coordinates import absolute
+from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
+from rlanything_envs.osworld.desktop.simulator.formulas import FormulaError, parse, shifted, stored
+from rlanything_task_pools import Rejection, get_domain
+from rlanything_verifiers.alfworld import Game, World
+from rlanything_verifiers.coding.checkers import Float, Unordered
+from rlanything_verifiers.coding.function import DidNotCompile, NoResult, complaint, result
+from rlanything_verifiers.coding.sandbox.frames import pack as pack_frame
+from rlanything_verifiers.coding.sandbox.frames import unpack as unpack_frame
+
+__all__ = ["TARGETS"]
+
+
+# -- actions -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _game() -> Game:
+    from rlanything_task_pools.alfworld.rewrite import scene_and_goal
+
+    return Game(*scene_and_goal(task("alfworld")))
+
+
+def _command(text: str) -> None:
+    world = World(_game())
+    world.step(to_command(text) or text)
+    world.step(read_answer(text))
+
+
+def _code(text: str) -> None:
+    absolute(read_action(text).code, (1280, 720), 1000.0)
+
+
+def _dictionary(text: str) -> None:
+    absolute(action_of(read_dictionary(text), (1280, 720)).code, (1280, 720), 1000.0)
+
+
+def _coding_action(text: str) -> None:
+    coding_actions.read_action(text)
+    coding_actions.read_action(text, only_submit=True)
+
+
+def _acted(text: str) -> None:
+    with SimulatorDesktop((640, 480)) as desktop:
+        assert desktop.client.act(text).returncode in (0, 1, 127)
+
+
+def _shell(text: str) -> None:
+    with SimulatorDesktop((640, 480)) as desktop:
+        done = desktop.client.execute(text, shell=True)
+        done.output.encode()
+        done.error.encode()
+
+
+def _formula(text: str) -> None:
+    shifted(text, 3, -2)
+    stored(text)
+    parse(text)
+
+
+# -- rewrites and critiques ----------------------------------------------------------------------------------------
+
+
+def _rewrite(text: str) -> None:
+    proposal = read_proposal(text)
+    if isinstance(proposal, Rejection):
+        return
+    for name in ("alfworld", "osworld"):
+        result_ = get_domain(name).validate(task(name), proposal, direction="harder", author="a model")
+        assert isinstance(result_, Rejection) or result_.id
+    # Statements would be tried by running programs.
+    knobs = get_domain("coding").with_operators(["knob"])
+    assert knobs.validate(task("coding"), proposal, direction="harder", author="a model")
+
+
+def _proposals() -> list[bytes]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    domains = [get_domain(name) for name in ("alfworld", "coding", "osworld")]
+    found = [
+        json.dumps(
+            [*domain.propose(task(domain.name), "harder", rng), *domain.propose(task(domain.name), "easier", rng)][0]
+        )
+        for domain in domains
+    ]
+    return [text.encode() for text in found] + [f"I think so.\n```json\n{found[0]}\n```".encode()]
+
+
+def _critique(text: str) -> None:
+    steps = tuple(JudgedStep(action=text, observation=text, votes=(-1, -1)) for _ in range(2))
+    task_critique([JudgedEpisode(goal=text, steps=steps, success=False)]).encode()
+
+
+# -- programs and what they print ----------------------------------------------------------------------------------
+
+
+def _returned(content: bytes) -> None:
+    value = result(content)
+    for checker in (Float(), Unordered()):
+        complaint(checker, "[1, 2.5, [3]]", value)
+        complaint(checker, value.decode(errors="replace"), value)
+
+
+def _frame(content: bytes) -> None:
+    place = 0
+
+    def read(size: int) -> bytes:
+        nonlocal place
+        place += size
+        return content[place - size : place]
+
+    while unpack_frame(read) is not None:
+        pass
+
+
+def _named(tree: Any) -> None:
+    from rlanything_agents.trackers.names import named, of_evaluation
+
+    if isinstance(tree, dict):
+        named(tree)
+        of_evaluation({"panels": {"a": tree}, "judge": tree})
+
+
+def _log(path: Path) -> None:
+    logging.getLogger(read_log.__module__).setLevel(logging.ERROR)  # a line on each line that cannot be read
+    list(read_log(path))
+
+
+RECORD = {
+    "v": 1,
+    "key": "k",
+    "model": "m",
+    "prompt": [{"role": "user", "content": "x"}],
+    "text": "y",
+    "sample": 0,
+    "params": {"temperature": 1.0},
+    "finish_reason": "stop",
+    "error": None,
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "estimated": False},
+    "attempts": 1,
+    "seconds": 0.5,
+    "time": "2026-01-01T00:00:00.000+00:00",
+}
+ANSWER = {
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+}
+CLICK = {"action_type": "CLICK", "parameters": {"x": 100, "y": 200, "button": "left", "num_clicks": 2}}
+PYAUTOGUI = (
+    b"I click.\n```python\nimport pyautogui\npyautogui.click(100, 200, clicks=2)\npyautogui.write('a')\n```\nDONE"
+)
+UNIT_TEST = b"Input:\n```\n1 2\n```\nOutput:\n```\n3\n```"
+
+TARGETS = (
+    Target("alfworld action", of_text(_command), (), lambda: [b"go to shelf 1", b"> take mug 1 from shelf 1", b"look"]),
+    Target(
+        "coding action",
+        of_text(_coding_action),
+        (coding_actions.Unreadable,),
+        lambda: [b"SUBMIT\n```python\nprint(1)\n```", b"RUN\n```python\nprint(1)\n```\n```stdin\n1\n```", b"GIVE_UP"],
+    ),
+    Target("osworld code", of_text(_code), (Unreadable,), lambda: [PYAUTOGUI, b"WAIT", b"pyautogui.scroll(-3, 1, 2)"]),
+    Target(
+        "osworld dictionary",
+        of_text(_dictionary),
+        (Unreadable,),
+        lambda: [json.dumps(CLICK).encode(), b'{"action_type": "HOTKEY", "keys": ["ctrl", "a"]}', b"DONE"],
+    ),
+    Target(
+        "simulated code", of_text(_acted), (), lambda: [b"pyautogui.hotkey('ctrl', *['a'])", b"x = 'a' * 3; print(x)"]
+    ),
+    Target(
+        "simulated shell", of_text(_shell), (), lambda: [b"echo a > b && cat b | sort -r", b"find . -name '*.t[x]t'"]
+    ),
+    Target(
+        "simulated formula", of_text(_formula), (FormulaError,), lambda: [b"=SUM(A1:B2)*2", b'=IF($A$1>"x",1,-A2%)']
+    ),
+    Target("rewrite", of_text(_rewrite), (), _proposals),
+    Target("critique", of_text(_critique), (), lambda: [b"It went to the shelf. It took nothing. And more."]),
+    Target("judgement", of_text(parse_score), (), lambda: [b"It helps. \\boxed{1}", b"\\boxed{-1}"]),
+    Target("unit test of a model", of_text(read_unit_test), (UnreadableTest,), lambda: [UNIT_TEST]),
+    Target("small program", of_text(read_program), (), lambda: [b"import sys\nprint(sum(map(int, sys.stdin)))\n"]),
+    Target(
+        "result of a function",
+        _returned,
+        (NoResult, DidNotCompile),
+        lambda: [b"\n\x1d result OK [1, 2.5, [3]]\n"],
+    ),
+    Target("frame of a container", _frame, (ValueError,), lambda: [pack_frame({"a": 1}, b"xyz")]),
+    Target("completion", parse_answer, (RequestFailed,), lambda: [json.dumps(ANSWER).encode()]),
+    Target("answer of a vLLM server", read_object, (RequestFailed,), lambda: [b'{"is_sleeping": true}']),
+    Target(
+        "time to wait",
+        lambda content: retry_after({"retry-after": as_text(content)}),
+        (),
+        lambda: [b"3", b"Wed, 21 Oct 2026 07:28:00 GMT"],
+    ),
+    Target(
+        "log of prompts",
+        of_file("prompts.jsonl", _log),
+        (LogFormatError,),
+        lambda: [json.dumps(RECORD).encode()],
+    ),
+    Target("metrics for trackers", of_json(_named), (), lambda: [b'{"a": 1.5, "panels": {"b": {"rate": 1}}}']),
+)

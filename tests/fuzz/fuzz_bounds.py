@@ -1,0 +1,49 @@
+"""Bounds on what one reading may take: processor time and memory of this process."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+__all__ = ["TooLong", "bounded"]
+
+SECONDS = 10.0
+"""Processor time of one reading; the slowest here takes a tenth of it on one slow core."""
+MEMORY = 2 << 30
+"""Bytes that one reading may add to what the process holds."""
+
+
+class TooLong(BaseException):
+    """A reading went on for too long; no reader has a clause for this one."""
+
+
+@contextmanager
+def bounded(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
+    """Inside, more processor time raises `TooLong`, and more memory `MemoryError`, which no reader may let out."""
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("time is bounded by a signal, which only the main thread gets")
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TooLong(f"more than {seconds:g} s of processor time")
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _held() + memory
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _held() -> int:
+    """Bytes of address space of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

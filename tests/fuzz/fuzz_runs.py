@@ -1,0 +1,184 @@
+"""Folders that others made: runs, results of benchmarks; and what a browser sends to the viewer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fuzz_table import Target, of_file
+
+from rlanything_agents.benchmark.compare import compare_results
+from rlanything_agents.benchmark.errors import BenchmarkError
+from rlanything_agents.benchmark.record import ResultFolder
+from rlanything_agents.doctor.run import examine_run
+from rlanything_agents.manifest import damage
+from rlanything_agents.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.stored.folder import ReadError, SafeFolder
+from rlanything_agents.view.run import NoResource, RunView
+
+__all__ = ["TARGETS"]
+
+TURN = {
+    "thought": "",
+    "action": "look",
+    "observation": "a room",
+    "judgements": ["\\boxed{1}"],
+    "votes": [1],
+    "reward": 1.0,
+    "advantage": 0.5,
+}
+EPISODE = {
+    "iteration": 1,
+    "slot": 0,
+    "role": "active",
+    "goal": "put a mug on a shelf",
+    "task_id": "alfworld-0123456789abcdef",
+    "outcome": 1,
+    "error": "",
+    "score": 1.0,
+    "opening": "you are in a room",
+    "turns": [TURN],
+}
+METRICS = {
+    "iteration": 1,
+    "env_steps": 20,
+    "success": {"active": 0.5, "candidate": None},
+    "tasks": {"accepted": 1, "rejected": 0},
+    "seconds": {"rollout": 1.5},
+    "policy": {"loss": 0.1},
+}
+CONFIG = {"name": "a", "domain": "alfworld", "iterations": 1}
+STAGE = {"panels": {"in": {"rate": 0.5, "low": 0.4, "high": 0.6, "episodes": 10, "errors": 0}}, "judge": {"auc": 0.5}}
+RESULTS = {
+    "agent": "random",
+    "panel": {"hash": "0" * 16, "name": "p"},
+    "settings": {"seed": 0},
+    "tasks": [
+        {
+            "group": "",
+            "task": "alfworld-0123456789abcdef",
+            "kind": "pick",
+            "goal": "put a mug on a shelf",
+            "outcomes": [1, -1],
+            "steps": [3, 5],
+            "scores": [1.0, 0.0],
+        }
+    ],
+}
+RESULT = {
+    "group": "",
+    "task": "alfworld-0123456789abcdef",
+    "episode": 0,
+    "outcome": 1,
+    "score": 1.0,
+    "steps": 3,
+    "usage": None,
+    "seconds": 0.5,
+    "error": "",
+}
+
+
+def _bytes(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _run(look: Callable[[Path], None]) -> Callable[[bytes], None]:
+    """A look at a small run, one of whose files is the content, each in turn."""
+
+    def of_bytes(content: bytes) -> None:
+        files = {
+            "config.json": _bytes(CONFIG),
+            "metrics.jsonl": _bytes(METRICS) + b"\n",
+            "stages/before.json": _bytes(STAGE),
+            "summary.json": b"{}",
+            "trajectories/0001.jsonl.gz": gzip.compress(_bytes(EPISODE) + b"\n", 1, mtime=0),
+        }
+        for name in files:
+            with tempfile.TemporaryDirectory() as place:
+                for other, data in files.items():
+                    path = Path(place, other)
+                    path.parent.mkdir(exist_ok=True)
+                    packed = other.endswith(".gz") and not content.startswith(b"\x1f\x8b")
+                    hostile = gzip.compress(content + b"\n", 1, mtime=0) if packed else content
+                    path.write_bytes(hostile if other == name else data)
+                look(Path(place))
+
+    return of_bytes
+
+
+def _view(path: Path) -> None:
+    view = RunView(path, "a run")
+    for name in ("stamp", "overview", "tasks", "slots/0", "index/1", "episodes/1/0"):
+        try:
+            json.loads(view.get(name))
+        except (ReadError, NoResource):
+            continue
+    try:
+        view.search(1, "mug")
+    except (ReadError, NoResource):
+        return
+
+
+def _examined(path: Path) -> None:
+    assert all(isinstance(finding.said, str) for finding in examine_run(path))
+
+
+def _results(path: Path) -> None:
+    (path.parent / "benchmark.json").write_text('{"seed": 0}')
+    with ResultFolder.open(path.parent, {"seed": 0}) as folder:
+        folder.results()
+
+
+def _compared(path: Path) -> None:
+    compare_results(path, path)
+
+
+TARGETS = (
+    Target(
+        "stored episodes",
+        of_file("episodes.jsonl.gz", lambda path: list(read_episodes(path))),
+        (EpisodesError,),
+        lambda: [gzip.compress(_bytes(EPISODE) + b"\n", mtime=0)],
+    ),
+    Target(
+        "stored episode",
+        lambda content: of_file("episode.jsonl.gz", lambda path: list(read_episodes(path)))(
+            gzip.compress(content.replace(b"\n", b" ") + b"\n", 1, mtime=0)
+        ),
+        (EpisodesError,),
+        lambda: [_bytes(EPISODE)],
+    ),
+    Target(
+        "JSON of a run",
+        of_file("config.json", lambda path: SafeFolder(path.parent).json("config.json")),
+        (ReadError,),
+        lambda: [_bytes(CONFIG)],
+    ),
+    Target(
+        "run that is viewed",
+        _run(_view),
+        (),
+        lambda: [_bytes(value) for value in (CONFIG, METRICS, STAGE, EPISODE)],
+        effort=30,
+    ),
+    Target(
+        "list of a folder's files",
+        of_file("sealed/manifest.json", lambda path: damage(path.parent)),
+        (),
+        lambda: [_bytes({"files": {"manifest.json": {"bytes": 1, "sha256": "0" * 64}}})],
+    ),
+    Target(
+        "run that is examined", _run(_examined), (), lambda: [_bytes(value) for value in (CONFIG, METRICS)], effort=30
+    ),
+    Target(
+        "results of a benchmark, one a line",
+        of_file("results/results.jsonl", _results),
+        (BenchmarkError,),
+        lambda: [_bytes(RESULT) + b"\n"],
+    ),
+    Target("results of a benchmark", of_file("results.json", _compared), (BenchmarkError,), lambda: [_bytes(RESULTS)]),
+)
