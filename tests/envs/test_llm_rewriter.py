@@ -237,7 +237,6 @@ def test_a_scripted_rewriter_with_operators():
         ('{"a": "}{"}', {"a": "}{"}),
         ('[{"a": 1}]', {"a": 1}),
         ('{"a": 1', None),
-        ("", None),
         ("{}", {}),
         ('{"a": NaN}', None),
         ('{"a": ' * 5000, None),
@@ -252,6 +251,11 @@ def test_reading_proposals(text, found):
         assert read_proposal(text) == Rejection(reason="no_json", detail="the answer holds no JSON object")
     else:
         assert read_proposal(text) == found
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_an_empty_answer_is_told_apart_from_a_wrong_one(text):
+    assert read_proposal(text) == Rejection(reason="empty", detail="the answer is empty")
 
 
 def test_answers_without_end():

@@ -40,6 +40,14 @@ class Visit:
         self.page.goto(address)
         self.page.wait_for_selector(wait)
 
+    def until(self, true: str) -> None:
+        """Wait for an expression of JavaScript; the page's own policy forbids the `eval` the driver would poll with."""
+        for _ in range(1000):
+            if self.page.evaluate(true):
+                return
+            self.page.wait_for_timeout(20)
+        raise AssertionError(f"never came true: {true}")
+
     def text(self, selector: str) -> str:
         return str(self.page.inner_text(selector))
 
@@ -142,9 +150,9 @@ def test_filters_and_search(runs: Path, served: Served, visit: Visit) -> None:
     records = [read_episodes(runs / "alfworld", iteration) for iteration in (1, 2)]
     won = sum(record["outcome"] == 1 for record in records[0])
     visit.go(f"http://127.0.0.1:{server.port}/#/alfworld/episodes/1?outcome=won", ".filters")
-    page.wait_for_function(f"document.querySelectorAll('.squares a:not(.dim)').length === {won}")
+    visit.until(f"document.querySelectorAll('.squares a:not(.dim)').length === {won}")
     page.select_option("select[aria-label=outcome]", "")
-    page.wait_for_function("document.querySelectorAll('.squares a:not(.dim)').length === 16")
+    visit.until("document.querySelectorAll('.squares a:not(.dim)').length === 16")
     action = records[0][0]["turns"][0]["action"]
     page.fill("input[type=search]", action.upper())
     page.wait_for_selector("table.hits mark")
@@ -155,7 +163,7 @@ def test_filters_and_search(runs: Path, served: Served, visit: Visit) -> None:
     page.wait_for_selector("li.turn.here")
     slot = records[1][0]["slot"]
     visit.go(f"http://127.0.0.1:{server.port}/#/alfworld/episodes/all?slot={slot}", "table.groups tbody tr")
-    page.wait_for_function("document.querySelector('p.faint[aria-live]').textContent === ''")
+    visit.until("document.querySelector('p.faint[aria-live]').textContent === ''")
     groups = sum(any(record["slot"] == slot for record in part) for part in records)
     assert page.locator("table.groups tbody tr").count() == groups
 
@@ -193,7 +201,7 @@ def test_a_desktop_shows_its_screen(runs: Path, served: Served, visit: Visit) ->
     page, server = visit.page, served(runs / "osworld")
     visit.go(server.url, ".charts")
     visit.go(f"http://127.0.0.1:{server.port}/#/osworld/episode/1/0/1", "img.screen")
-    page.wait_for_function("document.querySelector('img.screen').naturalWidth > 300")
+    visit.until("document.querySelector('img.screen').naturalWidth > 300")
     page.click("img.screen")
     page.wait_for_selector("dialog img")
 
@@ -323,7 +331,7 @@ def test_an_export_opens_without_a_server(runs: Path, visit: Visit, tmp_path: Pa
     page.click("text=osworld >> nth=0")
     page.wait_for_selector(".chart text.tick")
     visit.go(f"{start}#/osworld/episode/1/0/1", "img.screen")
-    page.wait_for_function("document.querySelector('img.screen').naturalWidth > 300")
+    visit.until("document.querySelector('img.screen').naturalWidth > 300")
     action = read_episodes(runs / "alfworld")[0]["turns"][0]["action"]
     visit.go(f"{start}#/alfworld/episodes/1?q={action.replace(' ', '+')}", "table.hits mark")
     assert visit.text("table.hits mark >> nth=0") == action
