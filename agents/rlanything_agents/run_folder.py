@@ -65,9 +65,9 @@ class RunFolder:
         with storing(self.path):
             for folder in (self.path, self.trajectories, self.checkpoints, self._stages):
                 folder.mkdir(parents=True, exist_ok=True)
-            for folder in (self.path, self.trajectories, self._stages):
-                for leftover in folder.glob("*.part"):
-                    leftover.unlink()
+            scratch = (*self.path.glob("*.part"), *self.trajectories.glob("*.part"), *self._stages.rglob("*.part"))
+            for leftover in scratch:  # of writes that a kill cut short
+                leftover.unlink()
             for leftover in (*self.checkpoints.glob("*.part"), *self._stages.glob("*.adopted")):
                 shutil.rmtree(leftover)
         stored = self._config()
