@@ -7,7 +7,8 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -122,3 +123,16 @@ def chat(text: str) -> list[dict[str, str]]:
 def close_at_once_after_reading(handler: Handler, asked: Asked) -> None:
     """Take the request and hang up: whether it was counted is unknown."""
     handler.close_connection = True
+
+
+@contextmanager
+def served() -> Iterator[Service]:
+    """A service that answers, until the block ends."""
+    service = Service()
+    thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield service
+    service.stopping.set()
+    service.shutdown()
+    service.server_close()
+    thread.join()

@@ -1,7 +1,6 @@
 """Real runs whose rewriter's service is down, slow or lying for a whole iteration, over real HTTP."""
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,18 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from scripted_service import Asked, Behaviour, Handler, Service, close_at_once_after_reading, hang, raw, say, status
+from scripted_service import (
+    Asked,
+    Behaviour,
+    Handler,
+    Service,
+    close_at_once_after_reading,
+    hang,
+    raw,
+    say,
+    served,
+    status,
+)
 from typer.testing import CliRunner
 
 from rlanything_agents.cli import app
@@ -55,13 +65,8 @@ def config(service: Service, warm: Path | None, **llm: Any) -> RunConfig:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    service = Service()
-    thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield service
-    service.stopping.set()
-    service.shutdown()
-    service.server_close()
+    with served() as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
