@@ -10,8 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("rlanything", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("rlanything")
 
 
 def find_alfworld_data() -> Path | None:

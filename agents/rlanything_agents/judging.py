@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rlanything_agents.asking import Answer
 from rlanything_agents.config import RunConfig
 from rlanything_agents.dialect import Step, StepDialect
 from rlanything_agents.feedback import GroupFeedback, batch_feedback, feedback_stats, judged_steps, votes_count
@@ -23,6 +24,7 @@ from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.curriculum.critique import task_critique
 from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
 __all__ = ["StepReview", "StepReviewer", "measure_judge", "stored_trajectory"]
@@ -57,11 +59,22 @@ class StepReviewer:
         self.learners = learners
         self.dialect = dialect
 
-    def ask(
-        self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], iteration: int
+    def params(self, iteration: int) -> SamplingParams:
+        """How votes are asked for."""
+        settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
+        return self.learners.reward_model.params(votes=settings.votes, seed=seed, temperature=settings.temperature)
+
+    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
+        """A prompt for each step of each episode; none where nothing depends on the votes, or an oracle knows them."""
+        if not self._asked(episodes):
+            return []
+        return [prompt for t in episodes for prompt in self.learners.reward_model.questions(t)]
+
+    def heard(
+        self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[JudgedGroup]:
-        """Have every step judged. An episode with a step whose judge could not be heard counts for nothing."""
-        votes = self._votes(assignments, played, iteration)
+        """The groups with their votes. An episode with a step whose judge could not be heard counts for nothing."""
+        votes = self._votes(assignments, played, answers)
         groups = zip(assignments, played, votes, strict=True)
         return [JudgedGroup(assignment, *_heard(group, steps)) for assignment, group, steps in groups]
 
@@ -99,33 +112,26 @@ class StepReviewer:
         """Steps and trajectories."""
         return f"{result['steps']} steps, {result['trajectories']} trajectories"
 
+    def _asked(self, episodes: Sequence[Trajectory]) -> bool:
+        """Whether the reward model is asked about a group."""
+        return self.config.judge_is_asked and (
+            self.config.judge.scope == "all" or votes_count([t.outcome for t in episodes], self.config.feedback)
+        )
+
     def _votes(
-        self, assignments: Sequence[Assignment], played: Sequence[Sequence[Trajectory]], iteration: int
+        self, assignments: Sequence[Assignment], played: Sequence[Sequence[Trajectory]], answers: Sequence[Answer]
     ) -> list[list[list[StepVotes]]]:
         """Votes per group, trajectory and step; empty ones where nothing depends on them."""
-        settings = self.config.judge
-        if not self.config.votes_wanted:
-            return [[[StepVotes([], ())] * len(t.steps) for t in group] for group in played]
-        if settings.source == "oracle":
-            labels_of = self.dialect.true_labels
+        if self.config.votes_wanted and self.config.judge.source == "oracle":
+            labels_of, votes = self.dialect.true_labels, self.config.judge.votes
             return [
-                [_agreed(labels_of(assignment.task.payload, t.steps), settings.votes) for t in group]
+                [_agreed(labels_of(assignment.task.payload, t.steps), votes) for t in group]
                 for assignment, group in zip(assignments, played, strict=True)
             ]
-        asked = [
-            settings.scope == "all" or votes_count([t.outcome for t in group], self.config.feedback) for group in played
-        ]
-        flat = iter(
-            self.learners.reward_model.judge(
-                [trajectory for group, ask in zip(played, asked, strict=True) if ask for trajectory in group],
-                votes=settings.votes,
-                seed=seed_of(self.config.seed, "judge", iteration),
-                temperature=settings.temperature,
-            )
-        )
+        heard = iter(self.learners.reward_model.votes(answers))
         return [
-            [next(flat) if ask else [StepVotes([], ())] * len(t.steps) for t in group]
-            for group, ask in zip(played, asked, strict=True)
+            [[next(heard) if asked else StepVotes([], ()) for _ in t.steps] for t in group]
+            for group, asked in ((group, self._asked(group)) for group in played)
         ]
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,15 +18,19 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rlanything_agents.asking import Gathering
+from rlanything_agents.beside import Beside
 from rlanything_agents.collection import quick_collection
 from rlanything_agents.config import RunConfig
 from rlanything_agents.corrupt import corrupt_groups
 from rlanything_agents.learners import Learners
 from rlanything_agents.played import PlayedGroup, policy_samples, success_by_role
 from rlanything_agents.review import Review, Reviewer
+from rlanything_agents.rewriting import service_of
 from rlanything_agents.screens import Screens
 from rlanything_agents.seeds import rng_of, seed_of
 from rlanything_agents.trainer_config import UpdateStats
+from rlanything_agents.trajectory import Trajectory
 from rlanything_agents.workers import LocalWorkers, Play, Workers
 from rlanything_envs.curriculum import Curriculum, Rewriter
 from rlanything_envs.curriculum.monitor import CurriculumMonitor
@@ -83,9 +87,10 @@ class Loop:
         self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:watched]), *envs[watched:]]
         self.workers = workers or LocalWorkers(config, learners, self.envs)
         self.reviewer: Reviewer[Any] = learners.dialect.reviewer(config, learners)
+        self._beside = Beside(rewriter) if service_of(rewriter) is not None else None
         self.curriculum = Curriculum(
             pool,
-            rewriter,
+            self._beside or rewriter,
             settings.acceptance,
             settings.scheduler,
             band=settings.band,
@@ -115,15 +120,14 @@ class Loop:
             groups, corrupted["corrupted"] = corrupt_groups(played, config.corrupt, config.seed, iteration)
         with watch.lap("feedback"):
             review = self.reviewer.review(groups, before)
-        with watch.lap("policy_update"):
-            policy = self._update_policy(groups, review, iteration, used)
-        with watch.lap("judge_update"):
-            samples, kept = review.samples(rng)
-            judge = self.learners.judge.update(samples, config.judge_trainer.rate(iteration, used), kept)
-        with watch.lap("adapt"):
-            for number, group in enumerate(groups):
-                # The summary is only written for a group that asks for a rewrite.
-                self._adapt(group, iteration, partial(review.critique, number))
+        with self._adapting(groups, review, iteration) as adapt:
+            with watch.lap("policy_update"):
+                policy = self._update_policy(groups, review, iteration, used)
+            with watch.lap("judge_update"):
+                samples, kept = review.samples(rng)
+                judge = self.learners.judge.update(samples, config.judge_trainer.rate(iteration, used), kept)
+            with watch.lap("adapt"):  # or what of it was not done beside the updates
+                adapt()
         with watch.lap("measure"):
             quality = self.reviewer.quality(played, rng)
             row = self.monitor.row().to_dict()
@@ -147,15 +151,22 @@ class Loop:
         settings, n = self.config.rollout, self.config.rollout.rollouts
         with watch.lap("assign"):
             assignments = self.curriculum.assign(settings.tasks, rng)
-        with watch.lap("rollout"):
-            flat = self.workers.play(
-                [assignment.task for assignment in assignments for _ in range(n)],
-                Play(settings.max_steps, seed_of(self.config.seed, "rollout", iteration), settings.temperature),
-                tags=[f"slot {assignment.slot}, {assignment.role}" for assignment in assignments for _ in range(n)],
-            )
-            played = [flat[k : k + n] for k in range(0, len(flat), n)]
-        with watch.lap("judge"):
-            return self.reviewer.ask(assignments, played, iteration)
+        played: list[list[Trajectory]] = []
+        with self.workers.asking(self.reviewer.params(iteration)) as asking:
+
+            def ask(number: int, group: list[Trajectory]) -> None:
+                played.append(group)
+                asking.add(self.reviewer.questions(assignments[number], group))
+
+            with watch.lap("rollout"):
+                self.workers.play(
+                    [assignment.task for assignment in assignments for _ in range(n)],
+                    Play(settings.max_steps, seed_of(self.config.seed, "rollout", iteration), settings.temperature),
+                    tags=[f"slot {assignment.slot}, {assignment.role}" for assignment in assignments for _ in range(n)],
+                    ended=Gathering(n, ask).add,
+                )
+            with watch.lap("judge"):  # what of it was not done while others still played
+                return self.reviewer.heard(assignments, played, asking.answers())
 
     def _update_policy(self, groups: Sequence[PlayedGroup], review: Review, iteration: int, used: float) -> UpdateStats:
         own = iteration - self.config.judge.warmup  # the policy stands still until the judge is warm
@@ -163,10 +174,28 @@ class Loop:
         kept = sum(any(a.any() for a in rows) for rows in review.advantages)
         return self.learners.policy.update(samples, self.config.policy_trainer.rate(max(1, own), used), kept)
 
-    def _adapt(self, group: PlayedGroup, iteration: int, critique: Callable[[], str]) -> None:
+    def _adapting(
+        self, groups: Sequence[PlayedGroup], review: Review, iteration: int
+    ) -> AbstractContextManager[Callable[[], None]]:
+        """What adapts the tasks; where a service rewrites them, that goes on beside the block and is only waited for.
+
+        Updates and tasks read nothing of each other, and the groups are reported one after the other in both cases.
+        """
+        steps = [partial(self._adapt, group, review, number, iteration) for number, group in enumerate(groups)]
+        if self._beside is not None:
+            return self._beside.doing(steps)
+
+        def adapt() -> None:
+            for step in steps:
+                step()
+
+        return nullcontext(adapt)
+
+    def _adapt(self, group: PlayedGroup, review: Review, number: int, iteration: int) -> None:
         outcomes = group.pool_outcomes(f"policy@{iteration - 1}")
         if self.config.curriculum.adapt:
-            self.curriculum.report(group.assignment, outcomes, critique=critique)
+            # The summary is only written for a group that asks for a rewrite.
+            self.curriculum.report(group.assignment, outcomes, critique=partial(review.critique, number))
         else:
             self.curriculum.record(group.assignment, outcomes)
 

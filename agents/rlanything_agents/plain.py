@@ -23,6 +23,12 @@ class PlainTrainer:
         self.anchor: PreTrainedModel | None = None
         self.optimizer = self._fresh_optimizer()
 
+    spread = False
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """All weights, by name."""
+        return dict(self.model.state_dict())
+
     def set_anchor(self, model: PreTrainedModel) -> None:
         """Copy the model that ``config.anchor`` holds the trained one to."""
         self.anchor = copy.deepcopy(model).eval()

@@ -1,8 +1,9 @@
 """What a loop asks of a reward model, whatever kind it is: one that votes on steps, or one that writes unit tests.
 
-A `Reviewer` belongs to a domain's dialect. It asks the reward model about the episodes of an iteration, and weighs what
-it said in a `Review`: advantages for the policy, training data for the reward model itself, numbers for the curves. It
-also knows how the reward model is measured on a fixed panel.
+A `Reviewer` belongs to a domain's dialect. It knows what the reward model is asked about a group of episodes, reads the
+answers, whoever fetched them (see `rlanything_agents.asking`), and weighs what was said in a `Review`: advantages for
+the policy, training data for the reward model itself, numbers for the curves. It also knows how the reward model is
+measured on a fixed panel.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rlanything_agents.asking import Answer
 from rlanything_agents.played import PlayedGroup
 from rlanything_agents.sample import Sample
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.curriculum import Assignment
+from rlanything_envs.llm.generator import Prompt, SamplingParams
 from rlanything_task_pools import Task
 
 __all__ = ["Measure", "Review", "Reviewer"]
@@ -82,13 +85,31 @@ class Reviewer(Protocol[G]):
         """What the measures mean, in a sentence or two."""
         ...
 
-    def ask(self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], iteration: int) -> list[G]:
-        """Ask the reward model about the episodes of an iteration, as far as anything depends on it.
+    def params(self, iteration: int) -> SamplingParams:
+        """How the reward model is asked; the number of the iteration names the random stream."""
+        ...
+
+    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> Sequence[Prompt]:
+        """What it is asked about a group, as far as anything depends on it.
+
+        Args:
+            assignment: The task of the group.
+            episodes: Played on it.
+        """
+        ...
+
+    def heard(
+        self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
+    ) -> list[G]:
+        """The groups of an iteration with what the reward model said of them.
 
         Args:
             assignments: The task of each group.
             played: Its episodes.
-            iteration: Number of the iteration; names the random stream.
+            answers: To the `questions` on all groups, in their order.
+
+        Raises:
+            ServiceLost: There is no answer to any of several.
         """
         ...
 
@@ -96,7 +117,7 @@ class Reviewer(Protocol[G]):
         """Weigh outcomes and what the reward model said.
 
         Args:
-            groups: What `ask` gave, or falsified copies of it.
+            groups: What `heard` gave, or falsified copies of it.
             before: Metrics of all iterations before.
         """
         ...

@@ -9,13 +9,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, cast
 
 from rlanything_agents.dialect import StepDialect
 from rlanything_agents.sample import Sample
 from rlanything_agents.thoughts import split_thought
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.llm.errors import ServiceLost
-from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+
+if TYPE_CHECKING:
+    from rlanything_agents.asking import Answer
 
 __all__ = ["GenerativeRewardModel", "StepVotes", "Vote", "parse_score"]
 
@@ -118,26 +122,40 @@ class GenerativeRewardModel:
             ValueError: The generator hides the ids it sampled.
             ServiceLost: It failed on every one of several steps.
         """
-        prompts = [
-            prompt
-            for trajectory in trajectories
-            for prompt in self.dialect.judge_prompts(trajectory.opening, trajectory.steps)
-        ]
-        params = SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed)
+        params = self.params(votes=votes, seed=seed, temperature=temperature)
+        prompts = [prompt for trajectory in trajectories for prompt in self.questions(trajectory)]
         answers = self.generator.generate(list(prompts), params)
-        judged = [_step_votes(prompt, completions) for prompt, completions in zip(prompts, answers, strict=True)]
-        if len(judged) > 1 and all(step.error for step in judged):
-            raise ServiceLost(f"the reward model's generator judged none of {len(judged)} steps: {judged[-1].error}")
-        steps = iter(judged)
+        steps = iter(self.votes(list(zip(prompts, answers, strict=True))))
         return [[next(steps) for _ in trajectory.steps] for trajectory in trajectories]
 
+    def questions(self, trajectory: Trajectory) -> list[list[int]]:
+        """What it reads: a prompt for each step."""
+        return self.dialect.judge_prompts(trajectory.opening, trajectory.steps)
 
-def _step_votes(prompt: list[int], completions: Sequence[Completion]) -> StepVotes:
-    votes = []
+    def params(self, *, votes: int, seed: int, temperature: float = 1.0) -> SamplingParams:
+        """How it is asked; see `judge`."""
+        return SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed)
+
+    @staticmethod
+    def votes(answers: Sequence[Answer]) -> list[StepVotes]:
+        """The votes on each step, from the answers to its prompt.
+
+        Raises:
+            ValueError: The generator hides the ids it sampled.
+            ServiceLost: It failed on every one of several steps.
+        """
+        judged = [_step_votes(prompt, completions) for prompt, completions in answers]
+        if len(judged) > 1 and all(step.error for step in judged):
+            raise ServiceLost(f"the reward model's generator judged none of {len(judged)} steps: {judged[-1].error}")
+        return judged
+
+
+def _step_votes(prompt: Prompt, completions: Sequence[Completion]) -> StepVotes:
+    ids, votes = cast(list[int], prompt), []
     for completion in completions:
         if completion.finish_reason == "error" or completion.token_ids == []:
-            return StepVotes(prompt, (), completion.error or "the generator does not say why")
+            return StepVotes(ids, (), completion.error or "the generator does not say why")
         if completion.token_ids is None or completion.logprobs is None:
             raise ValueError("the judge's generator must return token ids and log-probabilities")
         votes.append(Vote(completion.text, parse_score(completion.text), completion.token_ids, completion.logprobs))
-    return StepVotes(prompt, tuple(votes))
+    return StepVotes(ids, tuple(votes))

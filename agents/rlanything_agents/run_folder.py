@@ -12,18 +12,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rlanything_agents.checkpoints import Checkpoints
 from rlanything_agents.manifest import damage, seal
-from rlanything_agents.storage import StorageError, storing, sync_folder, write_atomically
+from rlanything_agents.storage import RunFolderError, StorageError, storing, write_atomically
 
 __all__ = ["RunFolder", "RunFolderError", "StorageError", "write_atomically"]
-
-
-class RunFolderError(ValueError):
-    """The folder cannot be used for this run; the message says which file and what to do."""
 
 
 class RunFolder:
@@ -42,8 +38,6 @@ class RunFolder:
     What cannot be written is a `StorageError`.
     """
 
-    KEPT_CHECKPOINTS = 2
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.pool = path / "pool.sqlite"
@@ -53,7 +47,7 @@ class RunFolder:
         self.prompts = path / "prompts.jsonl"
         self.trajectories = path / "trajectories"
         self.screens = path / "screens"
-        self.checkpoints = path / "checkpoints"
+        self.checkpoints = Checkpoints(path / "checkpoints", self.metrics)
         self._stages = path / "stages"
 
     def prepare(self, config: Mapping[str, Any]) -> bool:
@@ -63,12 +57,12 @@ class RunFolder:
             RunFolderError: The folder belongs to a run with another configuration.
         """
         with storing(self.path):
-            for folder in (self.path, self.trajectories, self.checkpoints, self._stages):
+            for folder in (self.path, self.trajectories, self.checkpoints.path, self._stages):
                 folder.mkdir(parents=True, exist_ok=True)
             scratch = (*self.path.glob("*.part"), *self.trajectories.glob("*.part"), *self._stages.rglob("*.part"))
             for leftover in scratch:  # of writes that a kill cut short
                 leftover.unlink()
-            for leftover in (*self.checkpoints.glob("*.part"), *self._stages.glob("*.adopted")):
+            for leftover in (*self.checkpoints.path.glob("*.part"), *self._stages.glob("*.adopted")):
                 shutil.rmtree(leftover)
         stored = self._config()
         if stored is None:
@@ -187,60 +181,13 @@ class RunFolder:
         """
         return _rows(self.metrics) if self.metrics.exists() else []
 
-    def stored_checkpoints(self) -> list[tuple[int, Path]]:
-        """Iteration number and folder of all checkpoints, the newest first."""
-        if not self.checkpoints.is_dir():
-            return []
-        found = [path for path in self.checkpoints.iterdir() if path.is_dir() and path.name.isdigit()]
-        return sorted(((int(path.name), path) for path in found), reverse=True)
-
-    def latest_checkpoint(self) -> tuple[int, Path] | None:
-        """Iteration number and folder of the newest checkpoint that is whole; None before the first.
-
-        Raises:
-            RunFolderError: There are checkpoints, and all of them are damaged.
-        """
-        stored = self.stored_checkpoints()
-        for iteration, path in stored:
-            if not damage(path):
-                return iteration, path
-        if stored:
-            raise RunFolderError(
-                f"no checkpoint of {self.path} is whole ({'; '.join(self.damaged_checkpoints())}): restore one from a "
-                f"copy, or delete {self.checkpoints}: the loop begins again after the warm start"
-            )
-        return None
-
-    def final_checkpoint(self) -> Path | None:
-        """Folder of the newest checkpoint, for whoever wants the end of a run and nothing older; None before the first.
-
-        Raises:
-            RunFolderError: It is damaged.
-        """
-        stored = self.stored_checkpoints()
-        if stored and (wrong := damage(stored[0][1])):
-            file, what = next(iter(wrong.items()))
-            raise RunFolderError(
-                f"{stored[0][1] / file} is damaged: {what}; start its run again: it mends the checkpoint"
-            )
-        return stored[0][1] if stored else None
-
-    def damaged_checkpoints(self) -> list[str]:
-        """What is wrong with the checkpoints that are newer than the one to go on from, the newest first."""
-        found = []
-        for _, path in self.stored_checkpoints():
-            if not (wrong := damage(path)):
-                break
-            found.append(", ".join(f"checkpoints/{path.name}/{file}: {what}" for file, what in wrong.items()))
-        return found
-
     def rewind(self, iteration: int) -> None:
         """Forget what was written after the checkpoint of ``iteration``; its metrics take the place of the file's.
 
         Raises:
             RunFolderError: The metrics up to it are damaged, and the checkpoint has none.
         """
-        copy = self.checkpoints / f"{iteration:04d}" / self.metrics.name
+        copy = self.checkpoints.folder(iteration) / self.metrics.name
         rows = _rows(copy) if copy.is_file() else self.rows() if iteration else []
         kept = [row for row in rows if row["iteration"] <= iteration]
         write_atomically(self.metrics, "".join(json.dumps(row, sort_keys=True) + "\n" for row in kept))
@@ -249,34 +196,7 @@ class RunFolder:
                 number = path.name.split(".")[0]
                 if number.isdigit() and int(number) > iteration:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            self._drop_checkpoints_before(iteration)  # a kill may have come between writing one and dropping another
-
-    @contextmanager
-    def checkpoint(self, iteration: int) -> Iterator[Path]:
-        """A folder to fill; it becomes the newest checkpoint when the block ends without an error."""
-        scratch = self.checkpoints / f"{iteration:04d}.part"
-        with storing(scratch):
-            try:
-                shutil.rmtree(scratch, ignore_errors=True)
-                scratch.mkdir()
-                yield scratch
-                if self.metrics.exists():
-                    shutil.copyfile(self.metrics, scratch / self.metrics.name)
-                seal(scratch)
-            except Exception:
-                # Room for what may be written next; after a kill `prepare` sweeps it away.
-                shutil.rmtree(scratch, ignore_errors=True)
-                raise
-            final = self.checkpoints / f"{iteration:04d}"
-            shutil.rmtree(final, ignore_errors=True)
-            scratch.rename(final)
-            sync_folder(self.checkpoints)
-            self._drop_checkpoints_before(iteration)
-
-    def _drop_checkpoints_before(self, iteration: int) -> None:
-        until = [path for number, path in self.stored_checkpoints() if number <= iteration]
-        for old in until[self.KEPT_CHECKPOINTS :]:
-            shutil.rmtree(old)
+            self.checkpoints.drop_before(iteration)  # a kill may have come between writing one and dropping another
 
     def delete(self) -> None:
         """Delete the run.

@@ -10,7 +10,8 @@ import gymnasium as gym
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import RunConfig
 from rlanything_agents.dialect import Dialect
-from rlanything_agents.learners import Learners, dialect_of
+from rlanything_agents.learners import Learners
+from rlanything_agents.models import dialect_of
 from rlanything_agents.progress import Reporter
 from rlanything_agents.review import Reviewer
 from rlanything_agents.run_folder import RunFolder

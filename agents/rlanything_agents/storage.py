@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["StorageError", "storing", "sync_folder", "write_atomically"]
+__all__ = ["RunFolderError", "StorageError", "storing", "sync_folder", "write_atomically"]
 
 MORE_ROOM = "make room there"
 _REMEDIES = {
@@ -29,6 +29,10 @@ _SQLITE = {
 }
 _TORCH = ("PytorchStreamWriter", "inline_container")
 """In the messages of torch when a file of its own cannot be written; they tell no cause."""
+
+
+class RunFolderError(ValueError):
+    """The folder cannot be used for this run; the message says which file and what to do."""
 
 
 class StorageError(RuntimeError, OSError):

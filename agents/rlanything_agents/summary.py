@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rlanything_agents.config import RunConfig
@@ -17,18 +17,22 @@ from rlanything_task_pools import TaskPool
 __all__ = ["accepted_rewrites", "installed_versions", "summarise"]
 
 PACKAGES = ("rlanything-envs", "torch", "transformers", "trl", "gymnasium", "numpy")
+EXTRAS = ("peft", "ray", "vllm")
+NOT_YET = "–"
+"""What a run has not come to."""
 
 
 def summarise(
     config: RunConfig,
     warm_start: Mapping[str, Any],
     before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    after: Mapping[str, Any] | None,
     rows: Sequence[Mapping[str, Any]],
     counts: Mapping[str, int],
     command: str,
     reviewer: Reviewer[Any],
     curve: Sequence[Mapping[str, Any]] = (),
+    stopped: str = "",
 ) -> dict[str, Any]:
     """Put the results of a run's stages together.
 
@@ -36,12 +40,13 @@ def summarise(
         config: The run's settings.
         warm_start: Result of the warm start.
         before: Evaluation before the loop.
-        after: Evaluation after it.
+        after: Evaluation after it; None of a run that has not come to its end.
         rows: Metrics, one row per iteration.
         counts: What the pool holds at the end.
         command: What the user typed.
         reviewer: Knows what is reported of the reward model.
         curve: Evaluations in between, each with its ``iteration`` and ``env_steps``.
+        stopped: Why the run has not come to its end.
     """
     loop_seconds = sum(sum(row["seconds"].values()) for row in rows)
     return {
@@ -51,11 +56,12 @@ def summarise(
         "feedback": config.feedback.label,
         "iterations": len(rows),
         "env_steps": sum(row["env_steps"] for row in rows),
-        "seconds": sum(part["seconds"] for part in (warm_start, before, *curve, after)) + loop_seconds,
+        "seconds": sum(part["seconds"] for part in (warm_start, before, *curve, after or {}) if part) + loop_seconds,
         "command": command,
         "before": _brief(before),
         "curve": [_brief(point) for point in curve],
-        "after": _brief(after),
+        "after": None if after is None else _brief(after),
+        "stopped": stopped,
         "tasks": counts,
         "health": [found.to_dict() for found in health(rows)],
         "table": _table(config, before, after, counts, reviewer),
@@ -93,35 +99,36 @@ def accepted_rewrites(pool: TaskPool) -> Iterator[dict[str, Any]]:
 def _table(
     config: RunConfig,
     before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    after: Mapping[str, Any] | None,
     counts: Mapping[str, int],
     reviewer: Reviewer[Any],
 ) -> list[dict[str, str]]:
     names = (f"{reviewer.success}, in-domain", f"{reviewer.success}, out-of-domain")
     lines = []
     for number, split in enumerate(config.evaluation.panels):
-        old, new = _success(before, split), _success(after, split)
-        clear = ", intervals apart" if new.above(old) else ""
+        old, new = _success(before, split), None if after is None else _success(after, split)
+        clear = ", intervals apart" if new and new.above(old) else ""
         lines.append(
             {
                 "what": names[number] if number < len(names) else f"{reviewer.success}, {split}",
-                "on": f"{new.episodes} generated tasks, {split}",
+                "on": f"{(new or old).episodes} generated tasks, {split}",
                 "before": str(old),
-                "after": str(new),
-                "change": f"{100 * (new.rate - old.rate):+.1f} points{clear}",
+                "after": str(new) if new else NOT_YET,
+                "change": f"{100 * (new.rate - old.rate):+.1f} points{clear}" if new else NOT_YET,
             }
         )
     for measure in reviewer.measures:
-        old_value, new_value = before["judge"].get(measure.key), after["judge"].get(measure.key)
+        judges = [(after or before)["judge"], before["judge"]]
+        new_value, old_value = (judge.get(measure.key) for judge in judges)
         if old_value is None or new_value is None:
             continue
         lines.append(
             {
                 "what": measure.what,
-                "on": reviewer.measured_on(after["judge"]),
+                "on": reviewer.measured_on(judges[0]),
                 "before": _share(before["judge"], measure.key),
-                "after": _share(after["judge"], measure.key),
-                "change": f"{100 * (new_value - old_value):+.1f} points",
+                "after": _share(after["judge"], measure.key) if after else NOT_YET,
+                "change": f"{100 * (new_value - old_value):+.1f} points" if after else NOT_YET,
             }
         )
     lines.append(
@@ -143,5 +150,14 @@ def _share(judge: Mapping[str, Any], key: str) -> str:
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of Python and of the packages a result depends on."""
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    """Versions of Python and of the packages a result depends on, extras only where they are installed."""
+    return {"python": platform.python_version(), **dict(_versions())}
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in (*PACKAGES, *EXTRAS):
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            if name in PACKAGES:
+                raise

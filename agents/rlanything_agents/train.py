@@ -25,6 +25,8 @@ from rlanything_agents.evaluate import Evaluation
 from rlanything_agents.loop import Loop
 from rlanything_agents.monitors import behaviour, watch
 from rlanything_agents.progress import Reporter
+from rlanything_agents.ranks.channel import Ranks
+from rlanything_agents.ranks.lead import check_launch, leading
 from rlanything_agents.report import write_report
 from rlanything_agents.rewriting import open_rewriter, service_of
 from rlanything_agents.run_folder import RunFolder, RunFolderError, write_atomically
@@ -34,8 +36,8 @@ from rlanything_agents.stopping import RunStopped, resumably
 from rlanything_agents.storage import storing
 from rlanything_agents.stored.episodes import EpisodesError, read_episodes
 from rlanything_agents.summary import accepted_rewrites, installed_versions, summarise
-from rlanything_agents.trackers import Tracking, named
-from rlanything_agents.trackers.names import of_evaluation
+from rlanything_agents.trackers import Tracking
+from rlanything_agents.trackers.names import of_evaluation, of_iteration
 from rlanything_agents.warmstart.stage import warm_start
 from rlanything_agents.workers import Workers, open_workers
 from rlanything_envs.curriculum import Rewriter
@@ -46,7 +48,9 @@ from rlanything_task_pools import PoolError, TaskPool
 __all__ = ["RunStopped", "train", "warm_up"]
 
 
-def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: str) -> dict[str, Any]:
+def train(
+    config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: str, ranks: Ranks | None = None
+) -> dict[str, Any]:
     """Run, or continue, the run of ``config`` in ``folder``.
 
     Args:
@@ -54,11 +58,14 @@ def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: 
         folder: Where everything is written.
         reporter: Shows progress; `Reporter.silent` shows none.
         command: What the user typed; goes into the report.
+        ranks: All training processes, where there are several and this is the one that leads; the others call
+            `rlanything_agents.ranks.follow.follow`.
 
     Returns:
         The content of ``summary.json``.
 
     Raises:
+        RanksError: There are several processes and nobody leads, or they cannot train together.
         RunFolderError: The folder belongs to another run, or the warm start to be reused does not fit.
         UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
         ValueError: The domain refuses its knobs or operators.
@@ -66,10 +73,14 @@ def train(config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: 
         RunStopped: The disk is full, the service of a rewriter is lost, or a monitor was to stop the run; what is done
             is kept, and the same call goes on.
     """
-    with _run(config, folder, reporter) as run:
+    with _run(config, folder, reporter, ranks) as run:
         run.warm_start()
         before = run.evaluate("before")
-        run.iterate()
+        try:
+            run.iterate()
+        except RunStopped as stopped:
+            run.report(before, None, command, stopped=str(stopped))
+            raise
         after = run.evaluate("after")
         return run.finish(before, after, command)
 
@@ -86,7 +97,8 @@ def warm_up(config: RunConfig, folder: RunFolder, reporter: Reporter) -> dict[st
 
 
 @contextmanager
-def _run(config: RunConfig, folder: RunFolder, reporter: Reporter) -> Iterator[_Run]:
+def _run(config: RunConfig, folder: RunFolder, reporter: Reporter, ranks: Ranks | None = None) -> Iterator[_Run]:
+    check_launch(config, ranks)
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     transformers_logging.disable_progress_bar()
@@ -102,7 +114,7 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter) -> Iterator[_
                     _say(reporter, told)
             write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
             try:
-                with open_workers(config, parts.learners) as workers:
+                with leading(config, parts.learners, ranks), open_workers(config, parts.learners) as workers:
                     yield _Run(parts, tracking, workers)
             finally:
                 tracking.finish()
@@ -159,7 +171,7 @@ class _Run:
                 self._evaluate_in_between(len(rows))
                 self.tracking.reach(len(rows), self._tracked)
                 row = self._iteration(loop, rows, rewriter)
-                with self.folder.checkpoint(len(rows) + 1) as scratch:
+                with self.folder.checkpoints.write(len(rows) + 1) as scratch:
                     self.parts.learners.save(scratch)
                     pool.copy(scratch / "pool.sqlite")
                 self._heed(row, rows)
@@ -168,14 +180,14 @@ class _Run:
 
     def _resume(self) -> tuple[int, TaskPool]:
         """Bring models and pool to the newest whole checkpoint, or to the start; the iterations done by then."""
-        checkpoint = self.folder.latest_checkpoint()
+        checkpoint = self.folder.checkpoints.latest()
         if checkpoint is None:
             self._drop_pool()
             self.folder.rewind(0)
             tasks = self.parts.train_tasks("pool", self.config.curriculum.pool_size)
             return 0, TaskPool.create(self.folder.pool, tasks)
         done, path = checkpoint
-        if damaged := self.folder.damaged_checkpoints():
+        if damaged := self.folder.checkpoints.damaged():
             self._say(f"going on after iteration {done}, for a later checkpoint is damaged: {'; '.join(damaged)}")
         self.parts.learners.load(path)
         try:
@@ -234,22 +246,31 @@ class _Run:
         if settings.every and done and done % settings.every == 0:
             self.evaluation.run(_point(done), settings.every_episodes)
 
-    def finish(self, before: Mapping[str, Any], after: Mapping[str, Any], command: str) -> dict[str, Any]:
-        """Write summary and report, and show the table."""
+    def report(
+        self, before: Mapping[str, Any], after: Mapping[str, Any] | None, command: str, stopped: str = ""
+    ) -> dict[str, Any]:
+        """Write the page of the run as it is now; what ``summary.json`` is to hold.
+
+        Args:
+            before: Evaluation before the loop.
+            after: Evaluation after it, if it has come to its end.
+            command: What the user typed.
+            stopped: Why it has not.
+        """
         rows = self.folder.rows()
         with TaskPool.open(self.folder.pool) as pool:
             counts, rewrites = pool.counts(), list(accepted_rewrites(pool))
         warm = self.folder.stage("warm_start") or {}
-        summary = summarise(
-            self.config, warm, before, after, rows, counts, command, self.parts.reviewer, list(self._curve(rows))
-        )
+        points, reviewer = list(self._curve(rows)), self.parts.reviewer
+        summary = summarise(self.config, warm, before, after, rows, counts, command, reviewer, points, stopped)
         write_report(
-            self.folder.report,
-            summary=summary,
-            rows=rows,
-            rewrites=rewrites,
-            episodes=self._example_episodes(),
+            self.folder.report, summary=summary, rows=rows, rewrites=rewrites, episodes=self._example_episodes()
         )
+        return summary
+
+    def finish(self, before: Mapping[str, Any], after: Mapping[str, Any], command: str) -> dict[str, Any]:
+        """Write summary and report, and show the table."""
+        rows, summary = self.folder.rows(), self.report(before, after, command)
         self.tracking.reach(len(rows), self._tracked)
         self.tracking.finish(self.folder.report)
         # Last: a folder with a summary is a finished run, and not looked at again.
@@ -271,10 +292,10 @@ class _Run:
     def _tracked(self, step: int) -> dict[str, float]:
         """The values of an iteration for trackers, with those of the evaluations after it; 0 is before the loop."""
         rows = self.folder.rows()
-        row = rows[step - 1] if step else {}
+        numbers = of_iteration(rows[step - 1]) if step else {}
         stages = ["before"] if step == 0 else [_point(step), *(["after"] if step == len(rows) else [])]
         found = [result for name in stages if (result := self.folder.stage(name))]
-        return {**named({k: v for k, v in row.items() if k != "iteration"}), **_merged(map(of_evaluation, found))}
+        return {**numbers, **_merged(map(of_evaluation, found))}
 
     def _curve(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         """The evaluations in between, in order."""

@@ -17,20 +17,23 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from accelerate import DistributedType
 from datasets import Dataset
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from rlanything_agents.backends import lean
+from rlanything_agents.backends.pretrained import trained
 from rlanything_agents.collection import quick_collection
 from rlanything_agents.masters import MasterAdamW
+from rlanything_agents.ranks.sharding import spread_optimizer, whole_optimizer, whole_weights
 from rlanything_agents.sample import Allowed, Sample, check_vocabulary, micro_batches, optimizer_batches, trimmed
 from rlanything_agents.trainer_config import TrainerConfig, TrainingError, UpdateStats
 
@@ -57,8 +60,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         config: See `TrainerConfig`.
 
     Raises:
-        TrainingError: The number of processes is not ``config.world_size``, or bf16 was asked for on a CPU.
+        TrainingError: The number of processes is not ``config.world_size``, bf16 was asked for on a CPU, or the model
+            cannot be spread over the processes as accelerate was told to.
     """
+
+    optimizer: Any
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> None:
         on_cpu = model.device.type == "cpu"
@@ -73,11 +79,13 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 train_dataset=Dataset.from_dict({"prompt": [""]}),
                 processing_class=tokenizer,
             )
-        if self.args.world_size != config.world_size:
+        if config.world_size not in (1, self.args.world_size):
             raise TrainingError(
                 f"{self.args.world_size} training process(es) are running, the configuration says "
-                f"{config.world_size}: launch with torchrun --nproc_per_node {config.world_size}"
+                f"{config.world_size}: torchrun --nproc_per_node {config.world_size}, or leave world_size out"
             )
+        if self.accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
+            self._check_strategy()
         model.config.use_cache = use_cache  # transformers turns it off for good, and generation with it
         self.remove_callback(PrinterCallback)
         # Set after construction: with a beta in its arguments TRL would load a reference model from disk, but
@@ -93,6 +101,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._sums = torch.zeros(5, dtype=torch.float64)
         self._anchor: PreTrainedModel | None = None
         self._anchor_kl: torch.Tensor | None = None
+        self._whole: dict[str, torch.Tensor] | None = None
+        self._to_spread: Mapping[str, Any] | None = None
+        self._plugin: Any = copy.copy(getattr(self.accelerator.state, "fsdp_plugin", None))
         # Other processes and autocast act through the module's own forward.
         self._lean = self.accelerator.num_processes == 1 and not config.bf16 and lean.supports(self.model)
         self._training_forward: Any = None
@@ -127,7 +138,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         )
         self._steps, self._sums = [], torch.zeros(5, dtype=torch.float64)
         if config.fresh_optimizer:
-            self.optimizer = None
+            self.optimizer = self._to_spread = None
         if self._batches:
             was_training = self.model.training
             with _preserved_rng(), quick_collection():
@@ -138,6 +149,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 finally:
                     self._swap_forward()
                     self.model.train(was_training)
+            if self.accelerator.is_fsdp2:
+                self._whole = whole_weights(self.model)
         self.updates += 1
         sums = self.accelerator.reduce(self._sums.to(self.accelerator.device), reduction="sum")
         weight, kl, clipped, entropy, anchor_kl = sums.tolist()
@@ -158,21 +171,87 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             anchor_kl=anchor_kl / max(weight, 1e-12),
         )
 
+    @property
+    def spread(self) -> bool:
+        """Whether the model is spread over the processes by now; it is from its first update on."""
+        return self._whole is not None
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What is trained of the model, by name: all weights, or the adapters.
+
+        Of a model that is spread, copies as they were after the last update, in the process that leads.
+        """
+        return trained(self.model, self.model.state_dict() if self._whole is None else self._whole)
+
     def state_dict(self) -> dict[str, Any]:
-        """Optimizer state and number of updates: with the model's weights, all that the next update needs."""
-        return {
-            "updates": self.updates,
-            "optimizer": None if self.optimizer is None else self.optimizer.state_dict(),
-        }
+        """Optimizer state and number of updates: with the model's weights, all that the next update needs.
+
+        Of a model that is spread, all processes call this, and the one that leads gets the whole.
+        """
+        optimizer = self._to_spread
+        if self.optimizer is not None:
+            own = self._plain_optimizer()
+            optimizer = whole_optimizer(self.model, own) if self.spread else own.state_dict()
+        return {"updates": self.updates, "optimizer": optimizer}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict`: the next update does what it would have done there."""
+        """Continue from a `state_dict`: the next update does what it would have done there.
+
+        Raises:
+            TrainingError: The model is spread already.
+        """
+        if self.spread:
+            raise TrainingError("a model that is spread over processes takes no other state: load before its updates")
         self.updates = state["updates"]
         self.optimizer = None
-        if state["optimizer"] is not None:
+        if self.accelerator.is_fsdp2:
+            self._to_spread = state["optimizer"]  # for the parameters there are when the model is spread
+        elif state["optimizer"] is not None:
             self.create_optimizer().load_state_dict(state["optimizer"])
 
+    def _check_strategy(self) -> None:
+        """Whether this trainer can do what accelerate was told.
+
+        Raises:
+            TrainingError: It cannot.
+        """
+        if not self.accelerator.is_fsdp2:
+            raise TrainingError(
+                f"{self.accelerator.distributed_type.value}, in the version launched, is not what this trainer knows: "
+                "use FSDP2 (configs/accelerate/fsdp2.yaml)"
+            )
+        low = {str(weight.dtype) for weight in self.model.parameters() if weight.requires_grad} - {"torch.float32"}
+        if low:
+            raise TrainingError(
+                f"weights of {', '.join(sorted(low))} are not spread over processes: AdamW steps float32, of which "
+                "their optimizer would keep whole copies. Set dtype to float32, and bf16 to true to compute in bfloat16"
+            )
+
+    def _own_plugin(self) -> Any:
+        """How this model is spread. Accelerate keeps one for all models, and notes in it which layers it has found in
+        the first; in a model that is spread already it would find none.
+        """
+        plugin = copy.copy(self._plugin)
+        if self.spread:
+            plugin.auto_wrap_policy, plugin.activation_checkpointing = None, False
+        return plugin
+
+    def _plain_optimizer(self) -> torch.optim.Optimizer:
+        """Without what accelerate wraps around it."""
+        plain: torch.optim.Optimizer = getattr(self.optimizer, "optimizer", self.optimizer)
+        return plain
+
     # What follows overrides hooks of TRL and transformers.
+
+    def _prepare_for_training(self, *args: Any, **kwargs: Any) -> Any:
+        """As transformers does it, with the optimizer's state spread like the model."""
+        if self.accelerator.is_fsdp2:
+            self.accelerator.state.fsdp_plugin = self._own_plugin()
+        prepared = super()._prepare_for_training(*args, **kwargs)
+        if self._to_spread is not None:
+            spread_optimizer(self.model, self._plain_optimizer(), self._to_spread)
+            self._to_spread = None
+        return prepared
 
     def create_optimizer(self, model: Any = None) -> Any:
         """AdamW; on float32 copies of weights of lower precision."""
@@ -204,9 +283,13 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         for group in optimizer.param_groups:  # the scheduler of `Trainer.train` knows one call, not a run
             group["lr"] = self._rate * self.sample_config.learning_rate
         loss = torch.zeros((), device=self.accelerator.device)
-        for micro in inputs:
-            loss += super().training_step(model, micro, num_items_in_batch)
-        if not torch.isfinite(loss):
+        for number, micro in enumerate(inputs, 1):
+            # Whole models add their gradients up once for a step; of one in parts nobody could keep all of them.
+            alone = number < len(inputs) and not self.accelerator.is_fsdp2
+            with self.accelerator.no_sync(model) if alone else nullcontext():
+                loss += super().training_step(model, micro, num_items_in_batch)
+        # All processes stop where one would: the others would wait for it.
+        if not torch.isfinite(self.accelerator.reduce(loss, reduction="sum")):
             raise TrainingError(
                 f"the loss is {loss.item()} in {self._place()}: "
                 "lower the learning rate, or go back to the last checkpoint"
@@ -374,7 +457,7 @@ def _constrained(
         allowed: Per position the permitted ids; ``None`` = all.
     """
     logps, entropies = logits.new_zeros(len(logits)), logits.new_zeros(len(logits))
-    bound = np.array([choice is not None for choice in allowed])
+    bound = np.array([choice is not None for choice in allowed], dtype=bool)
     choices = [choice for choice in allowed if choice is not None]
     for places, ids in ((np.flatnonzero(bound), choices), (np.flatnonzero(~bound), None)):
         if not len(places):

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from rlanything_agents.sample import Sample
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel
 
 
@@ -48,7 +49,8 @@ class TrainerConfig(BaseModel):
         bf16: Train under bfloat16 autocast (accelerators only).
         checkpointing: Keep only the inputs of a model's blocks for the backward pass and compute the blocks again: less
             memory for a third more time.
-        world_size: Number of training processes this run must have; any other number is an error.
+        world_size: Number of training processes that must be there, any other is an error; 1: as many as the launcher
+            started. A run may go on with another number, so it is stored as 1 whatever it is.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,8 +78,11 @@ class TrainerConfig(BaseModel):
 
     @model_serializer(mode="wrap")
     def _nothing_of_what_is_off(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without ``checkpointing`` where it is off: a run stored before there was such a key goes on."""
+        """Without ``checkpointing`` where it is off: a run stored before there was such a key goes on. How many
+        processes train is no part of what a run is; 1 is what runs have stored that were not told.
+        """
         tree: dict[str, Any] = handler(self)
+        tree["world_size"] = 1
         if not self.checkpointing:
             tree.pop("checkpointing", None)
         return tree
@@ -146,6 +151,16 @@ class Trainer(Protocol):
 
     def set_anchor(self, model: PreTrainedModel) -> None:
         """Copy the model that ``config.anchor`` holds the trained one to."""
+
+    @property
+    def spread(self) -> bool:
+        """Whether the model is spread over several processes by now, so that its module can neither write nor be
+        stored."""
+        ...
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What is trained of the model, by name."""
+        ...
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the model's weights that the next update depends on."""

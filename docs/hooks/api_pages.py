@@ -69,6 +69,7 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_agents.train",
             "rlanything_agents.loop",
             "rlanything_agents.run_folder",
+            "rlanything_agents.checkpoints",
             "rlanything_agents.trainer",
             "rlanything_agents.dialect",
             "rlanything_agents.report",

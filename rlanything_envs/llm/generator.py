@@ -7,7 +7,7 @@ that cannot return the exact ids it sampled (most services behind HTTP) says so 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -33,6 +33,8 @@ class SamplingParams:
         stop: Texts that end a completion and are cut off from its text (its tokens keep them).
         seed: Seed; None draws one.
         seeds: One for each prompt, in place of ``seed``: what comes of a prompt then depends on no other prompt.
+        first: Number of the first prompt, where these are a part of all that ``seed`` is for: a source that names
+            chance by a prompt's place then answers in parts as it would have answered at once.
 
     Raises:
         ValueError: A value is out of range.
@@ -46,6 +48,7 @@ class SamplingParams:
     stop: tuple[str, ...] = ()
     seed: int | None = None
     seeds: tuple[int, ...] = ()
+    first: int = 0
 
     def __post_init__(self) -> None:
         checks = {
@@ -54,10 +57,17 @@ class SamplingParams:
             "top_p": 0 < self.top_p <= 1,
             "top_k": self.top_k >= 0,
             "n": self.n >= 1,
+            "first": self.first >= 0,
         }
         for name, good in checks.items():
             if not good:
                 raise ValueError(f"SamplingParams.{name} is out of range: {getattr(self, name)}")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All but which and how many completions these are for."""
+        named = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in named.items() if name not in ("n", "seeds", "first")}
 
     def each(self, prompts: int) -> list[SamplingParams]:
         """These parameters for each prompt of a call alone: with its own seed, where there are ``seeds``.

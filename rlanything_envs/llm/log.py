@@ -167,15 +167,14 @@ class PromptLog:
 
 
 def prompt_key(prompt: Prompt, params: SamplingParams) -> str:
-    """32 hex digits that name a prompt with its sampling parameters (``n`` apart), the same on every machine.
+    """32 hex digits that name a prompt with its `SamplingParams.settings`, the same on every machine.
 
     Args:
         prompt: The prompt.
         params: Those for this prompt alone, see `SamplingParams.each`.
     """
-    settings = {item.name: getattr(params, item.name) for item in fields(params) if item.name not in ("n", "seeds")}
     plain = [item if isinstance(item, int) else dict(item) for item in prompt]
-    text = json.dumps([plain, settings], sort_keys=True, separators=(",", ":"))
+    text = json.dumps([plain, params.settings], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -13,7 +13,7 @@ import logging
 import random
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -270,9 +270,7 @@ class OpenAIGenerator:
             sample=first + sample,
             model=self.endpoint.model,
             prompt=batch.prompts[at],
-            params={
-                item.name: getattr(params, item.name) for item in fields(params) if item.name not in ("n", "seeds")
-            },
+            params=params.settings,
             text=completion.text,
             finish_reason=completion.finish_reason,
             error=completion.error,

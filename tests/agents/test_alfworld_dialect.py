@@ -95,7 +95,7 @@ def test_messages_in_short(dialect: AlfWorldDialect, message: str, short: str) -
 
 
 @given(st.text(max_size=2000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_message_gives_a_bounded_run_of_known_ids(text: str) -> None:
     dialect = get_dialect("alfworld")
     for ids in (dialect.message(text), dialect.opening(text), *dialect.judge_prompts(text, [Step(text, text, text)])):

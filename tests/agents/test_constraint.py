@@ -12,7 +12,7 @@ slots = st.lists(st.sets(st.integers(1, 9), min_size=1).map(lambda ids: tuple(so
 
 
 @given(commands, slots, st.randoms())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_walk_ends_in_a_command(
     tokens: set[tuple[int, ...]], slots: list[tuple[int, ...]], random: object
 ) -> None:
@@ -30,7 +30,7 @@ def test_every_walk_ends_in_a_command(
 
 
 @given(commands)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_command_can_be_written(tokens: set[tuple[int, ...]]) -> None:
     for command in tokens:
         constraint = TurnConstraint((), [(other, str(other)) for other in tokens])

@@ -178,7 +178,7 @@ def test_a_disk_that_fills_up_again_and_again_costs_nothing_but_time(disk: Path,
             go_on(target, tmp_path)
         assert caught.value.exit_code == 75
         stopped.append(str(caught.value))
-        assert RunFolder(target).latest_checkpoint() == (1, target / "checkpoints" / "0001")
+        assert RunFolder(target).checkpoints.latest() == (1, target / "checkpoints" / "0001")
         assert not [path for path in target.rglob("*.part") if path.is_file()]
     assert all("No space left" in text or "make room" in text for text in stopped)
     (disk / "ballast").unlink()

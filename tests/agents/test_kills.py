@@ -81,7 +81,7 @@ def state_of(folder: Path) -> dict[str, Any]:
 
 
 def weights_of(folder: Path) -> dict[str, torch.Tensor]:
-    found = RunFolder(folder).latest_checkpoint()
+    found = RunFolder(folder).checkpoints.latest()
     assert found is not None
     return {
         f"{role}.{name}": weight

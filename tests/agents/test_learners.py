@@ -8,7 +8,7 @@ from transformers import Qwen3ForCausalLM
 
 from rlanything_agents.alfworld import AlfWorldDialect
 from rlanything_agents.backends.tiny import tiny_model
-from rlanything_agents.learners import Learner
+from rlanything_agents.learner import Learner
 from rlanything_agents.plain import PlainTrainer
 from rlanything_agents.sample import Sample
 from rlanything_agents.trainer_config import TrainerConfig

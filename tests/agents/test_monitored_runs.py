@@ -42,7 +42,11 @@ def test_a_real_collapse_is_seen_stops_the_run_and_is_in_every_report(tmp_path: 
     watched = config.model_copy(update={"monitors": MonitorsConfig(stop=("judge_collapse",))})
     with pytest.raises(RunStopped, match=r"stopped after iteration 5: .*as by chance \(judge_collapse\)"):
         train(watched, folder, Reporter.silent(), command="test")
-    assert folder.latest_checkpoint() == (5, folder.checkpoints / "0005")
+    assert folder.checkpoints.latest() == (5, folder.checkpoints.path / "0005")
+    page = folder.report.read_text()
+    assert "stopped after iteration 5" in page
+    assert "success, in-domain" in page, "the start is told, although there is no end"
+    assert not folder.summary.exists(), "the run can go on"
 
     summary = train(config, folder, Reporter.silent(), command="test")
     first, *_, last = folder.rows()
@@ -54,6 +58,7 @@ def test_a_real_collapse_is_seen_stops_the_run_and_is_in_every_report(tmp_path: 
     health = {line["signature"]: line for line in summary["health"]}
     assert health["judge_collapse"]["when"] == "5-14"
     page = folder.report.read_text()
+    assert "stopped after" not in page
     assert "<h2>Health</h2>" in page
     assert health["judge_collapse"]["said"] in page
     result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["doctor", str(folder.path)])

@@ -224,7 +224,7 @@ def test_a_run_stops_with_its_checkpoint_and_goes_on_to_the_same_end(
     with pytest.raises(RunStopped, match=r"no answer.*out of memory.*the same command goes on") as caught:
         train(config(service, warm, on_failure=policy), stopped, Reporter.silent(), command="test")
     assert caught.value.exit_code == RunStopped.TRY_LATER
-    assert stopped.latest_checkpoint() == (1, stopped.checkpoints / "0001")
+    assert stopped.checkpoints.latest() == (1, stopped.checkpoints.path / "0001")
     assert not stopped.summary.exists()
 
     service.default, before = say(answers[1]), len(service.asked)
@@ -233,7 +233,9 @@ def test_a_run_stops_with_its_checkpoint_and_goes_on_to_the_same_end(
     assert rows_of(stopped) == rows_of(straight)
     assert events_of(stopped) == events_of(straight)
     for role in ("policy", "judge"):
-        ends = [load_file(folder.checkpoints / "0002" / role / "model.safetensors") for folder in (straight, stopped)]
+        ends = [
+            load_file(folder.checkpoints.path / "0002" / role / "model.safetensors") for folder in (straight, stopped)
+        ]
         assert all(torch.equal(ends[0][key], ends[1][key]) for key in ends[0])
 
 
@@ -297,7 +299,7 @@ def test_a_monitor_stops_a_run_that_can_go_on(service: Service, warm: Path, tmp_
     with pytest.raises(RunStopped, match=said) as caught:
         train(watched, folder, Reporter.silent(), command="test")
     assert caught.value.exit_code == RunStopped.UNHEALTHY
-    assert folder.latest_checkpoint() == (1, folder.checkpoints / "0001")
+    assert folder.checkpoints.latest() == (1, folder.checkpoints.path / "0001")
     summary = train(settings, folder, Reporter.silent(), command="test")
     assert summary["iterations"] == 2
     assert {line["signature"]: line["when"] for line in summary["health"]}["infrastructure"] == "1-2"

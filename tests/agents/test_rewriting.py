@@ -118,7 +118,7 @@ def test_the_answers_are_logged_and_not_asked_for_twice(
     assert record.text == service.text
     assert all(KEY not in path.read_text(errors="replace") for path in folder.path.rglob("*") if path.is_file())
 
-    shutil.rmtree(folder.checkpoints / "0001")  # as if the run had been killed in its first iteration
+    shutil.rmtree(folder.checkpoints.path / "0001")  # as if the run had been killed in its first iteration
     folder.summary.unlink()
     train(config(service), folder, Reporter.silent(), command="test")
     assert len(service.keys) == 1

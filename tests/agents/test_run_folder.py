@@ -23,28 +23,28 @@ def test_another_configuration_is_refused_and_the_key_named(tmp_path: Path) -> N
 def test_a_checkpoint_exists_only_when_it_is_complete(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.prepare({})
-    with folder.checkpoint(1) as scratch:
+    with folder.checkpoints.write(1) as scratch:
         (scratch / "weights").write_text("one")
 
     def half_written() -> None:
-        with folder.checkpoint(2) as scratch:
+        with folder.checkpoints.write(2) as scratch:
             (scratch / "weights").write_text("half")
             raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):
         half_written()
-    assert folder.latest_checkpoint() == (1, folder.checkpoints / "0001")
+    assert folder.checkpoints.latest() == (1, folder.checkpoints.path / "0001")
     folder.prepare({})
-    assert [p.name for p in folder.checkpoints.iterdir()] == ["0001"], "the half-written one is swept away"
+    assert [p.name for p in folder.checkpoints.path.iterdir()] == ["0001"], "the half-written one is swept away"
 
 
 def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.prepare({})
     for iteration in range(1, 6):
-        with folder.checkpoint(iteration) as scratch:
+        with folder.checkpoints.write(iteration) as scratch:
             (scratch / "weights").write_text(str(iteration))
-    assert sorted(p.name for p in folder.checkpoints.iterdir()) == ["0004", "0005"]
+    assert sorted(p.name for p in folder.checkpoints.path.iterdir()) == ["0004", "0005"]
 
 
 def test_rewinding_forgets_what_came_after_the_checkpoint(tmp_path: Path) -> None:
@@ -88,21 +88,21 @@ def checkpointed(path: Path, iterations: int) -> RunFolder:
     folder.prepare({})
     for iteration in range(1, iterations + 1):
         folder.append_metrics({"iteration": iteration, "value": iteration})
-        with folder.checkpoint(iteration) as scratch:
+        with folder.checkpoints.write(iteration) as scratch:
             (scratch / "weights").write_text(str(iteration))
     return folder
 
 
 def test_a_damaged_checkpoint_is_passed_over_and_named(tmp_path: Path) -> None:
     folder = checkpointed(tmp_path / "run", 3)
-    (folder.checkpoints / "0003" / "weights").write_text("x")
-    assert folder.latest_checkpoint() == (2, folder.checkpoints / "0002")
+    (folder.checkpoints.path / "0003" / "weights").write_text("x")
+    assert folder.checkpoints.latest() == (2, folder.checkpoints.path / "0002")
     with pytest.raises(RunFolderError, match=r"0003/weights is damaged.*start its run again"):
-        folder.final_checkpoint()
-    assert folder.damaged_checkpoints() == ["checkpoints/0003/weights: its content has changed"]
-    (folder.checkpoints / "0002" / "weights").unlink()
+        folder.checkpoints.final()
+    assert folder.checkpoints.damaged() == ["checkpoints/0003/weights: its content has changed"]
+    (folder.checkpoints.path / "0002" / "weights").unlink()
     with pytest.raises(RunFolderError, match=r"no checkpoint .* is whole .*0002/weights: missing.*restore one"):
-        folder.latest_checkpoint()
+        folder.checkpoints.latest()
 
 
 def test_metrics_come_back_from_the_checkpoint(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_damaged_configuration_says_how_to_go_on(tmp_path: Path) -> None:
         folder.prepare({})
     (folder.path / "config.json").unlink()
     assert folder.prepare({}) is False
-    assert folder.latest_checkpoint() == (1, folder.checkpoints / "0001")
+    assert folder.checkpoints.latest() == (1, folder.checkpoints.path / "0001")
 
 
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([b'{"iteration": 1}', b'{"iteration": 2}']), max_size=5))

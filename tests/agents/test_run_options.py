@@ -153,7 +153,7 @@ def test_the_oracle_says_what_the_planner_says(warm: Path, tmp_path: Path) -> No
             steps = [Step(t["thought"], t["action"], t["observation"]) for t in episode["turns"]]
             labels = DIALECT.true_labels(pool.task(episode["task_id"]).payload, steps)
             assert [turn["votes"] for turn in episode["turns"]] == [[label, label] for label in labels]
-    assert same(warm / "stages" / "warm_start" / "judge", folder.checkpoints / "0002" / "judge")
+    assert same(warm / "stages" / "warm_start" / "judge", folder.checkpoints.path / "0002" / "judge")
 
 
 def test_the_judge_is_warmed_up_on_a_policy_that_stands_still(warm: Path, tmp_path: Path) -> None:

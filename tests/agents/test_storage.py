@@ -115,13 +115,13 @@ def test_no_writer_of_a_run_folder_leaves_half_a_file(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "run")
     run.prepare({"a": 1})
     run.append_metrics({"iteration": 1})
-    with run.checkpoint(1) as scratch:
+    with run.checkpoints.write(1) as scratch:
         (scratch / "weights").write_text("one")
     before = names(run.path)
     big = {"iteration": 2, "text": "".join(chr(33 + k * k % 90) for k in range(5000))}
 
     def checkpoint() -> None:
-        with run.checkpoint(2) as scratch:
+        with run.checkpoints.write(2) as scratch:
             (scratch / "weights").write_text("x" * 5000)
 
     for write in (
@@ -135,7 +135,7 @@ def test_no_writer_of_a_run_folder_leaves_half_a_file(tmp_path: Path) -> None:
     with files_of_at_most(1500), pytest.raises(StorageError, match=r"metrics\.jsonl"):
         run.append_metrics(big)
     assert [row["iteration"] for row in run.rows()] == [1], "a row cut short is none"
-    assert run.latest_checkpoint() == (1, run.checkpoints / "0001")
+    assert run.checkpoints.latest() == (1, run.checkpoints.path / "0001")
     run.rewind(1)
     run.append_metrics({"iteration": 2})
     assert [row["iteration"] for row in run.rows()] == [1, 2]

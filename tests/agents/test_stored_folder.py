@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_agents.stored.lines import unpacked_lines
-from rlanything_agents.view.values import integer, number, readable
+from rlanything_agents.stored.values import integer, number, readable
 
 
 @pytest.fixture

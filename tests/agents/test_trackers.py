@@ -22,7 +22,7 @@ from rlanything_agents.config import ConfigError, load_config
 from rlanything_agents.progress import Reporter
 from rlanything_agents.run_folder import RunFolder
 from rlanything_agents.trackers import Tracker, Tracking, UnknownTracker, named, open_tracker
-from rlanything_agents.trackers.names import of_evaluation
+from rlanything_agents.trackers.names import of_evaluation, of_iteration
 
 TINY = """
 name: tiny
@@ -93,6 +93,14 @@ json_trees = st.recursive(
     lambda inner: st.dictionaries(st.text(), inner) | st.lists(inner),
     max_leaves=20,
 )
+
+
+def test_alarms_are_curves_of_noughts_and_ones() -> None:
+    found = of_iteration({"iteration": 3, "alarms": {"judge_collapse": ["one answer for all", "by chance"]}})
+    assert found["alarms/judge_collapse"] == 1.0
+    assert found["alarms/task_drift"] == 0.0
+    assert "iteration" not in found
+    assert of_iteration({"iteration": 3}) == {}, "rows of older runs say nothing of alarms"
 
 
 @settings(max_examples=50)

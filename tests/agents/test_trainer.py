@@ -10,6 +10,7 @@ Traps met when TRL was tried out, and the test that stands on each:
 * two trainers in one process: ``test_two_trainers_side_by_side``
 * seeds set by the constructor: ``test_random_states_are_left_alone``
 * a world size other than expected: ``test_world_size``, ``test_two_processes_equal_one``
+* a process whose share of a micro-batch has nothing to learn: ``test_rows_of_which_nothing_was_sampled``
 * TRL stays out of light imports: ``test_light_modules_do_not_import_torch``
 * ``use_cache`` set to false for good: ``test_model_generates_as_before``
 * ``forward`` patched on the instance: ``test_deep_copy_is_independent``
@@ -42,7 +43,7 @@ from transformers import (  # noqa: E402
 
 from rlanything_agents.plain import PlainTrainer  # noqa: E402
 from rlanything_agents.sample import Sample, SampleError, split_steps, spread_steps  # noqa: E402
-from rlanything_agents.trainer import make_trainer  # noqa: E402
+from rlanything_agents.trainer import _constrained, make_trainer  # noqa: E402
 from rlanything_agents.trainer_config import TrainerConfig, TrainingError  # noqa: E402
 
 torch.set_num_threads(1)  # the models are tiny, and idle threads spin when cores are shared
@@ -564,6 +565,15 @@ def test_bf16_needs_an_accelerator(tokenizer):
 def test_world_size(tokenizer):
     with pytest.raises(TrainingError, match=r"1 training process\(es\) are running.* 2"):
         make_trainer(build_model(), tokenizer, TrainerConfig(world_size=2))
+    make_trainer(build_model(), tokenizer, TrainerConfig(world_size=1))
+    stored = [TrainerConfig(world_size=size).model_dump()["world_size"] for size in (1, 64)]
+    assert stored == [1, 1], "how many processes train is no part of a run"
+
+
+def test_rows_of_which_nothing_was_sampled():
+    """What a process may get as its share of a micro-batch."""
+    logps, entropies = _constrained(torch.zeros(0, VOCAB), torch.zeros(0, dtype=torch.int64), [])
+    assert len(logps) == len(entropies) == 0
 
 
 TWO_PROCESSES = """

@@ -79,7 +79,7 @@ def test_what_is_no_command_changes_nothing(action, task, env):
     assert info == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text())
 def test_any_text_is_an_action(action):
     env = AlfWorldEnv(tasks=[DOMAIN.generate(0)])

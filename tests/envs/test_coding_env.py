@@ -379,7 +379,7 @@ def test_making_and_copying():
 @given(
     st.lists(st.text(max_size=30) | st.sampled_from([act("TEST", WRONG), "GIVE_UP", act("RUN", "input()")]), max_size=6)
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_texts_give_a_lawful_episode(actions):
     env = make(max_turns=4)
     env.reset()

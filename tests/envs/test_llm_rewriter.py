@@ -281,7 +281,7 @@ ANSWERS = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(ANSWERS, min_size=3, max_size=3), st.sampled_from(["harder", "easier"]))
 def test_any_answer_gives_a_proved_task_or_reasons(answers, direction):
     _, result = ask(*answers, direction=direction)

@@ -4,7 +4,7 @@ import re
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs.osworld.accessibility import Element, linearise, read_elements
@@ -117,7 +117,6 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_character
 
 
 @given(st.lists(st.tuples(WORDS, WORDS, st.integers(-9, 3000), st.integers(1, 500)), max_size=8))
-@settings(deadline=None)
 def test_every_line_names_an_element(parts):
     nodes = [node("label", name, text, (x, x), (size, size)) for name, text, x, size in parts]
     found = read_elements(tree(*nodes))
@@ -132,7 +131,6 @@ def test_every_line_names_an_element(parts):
 
 
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("latin-1")))
-@settings(deadline=None)
 def test_anything_can_be_read(text):
     assert isinstance(linearise(text), str)
     assert isinstance(linearise(HEAD + text), str)

@@ -513,7 +513,7 @@ def test_vector_environments(kind):
 
 
 @given(st.lists(st.text(max_size=30) | st.sampled_from([*SOLUTION, "WAIT", "DONE", "FAIL"]), max_size=6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_texts_give_a_lawful_episode(actions):
     env = made(max_turns=4)
     env.reset()

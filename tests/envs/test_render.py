@@ -45,7 +45,7 @@ def test_a_long_message_stays_on_the_page():
     assert np.array_equal(short[-40:], long[-40:])  # the line with the thing in hand is not written over
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(max_size=200), st.text(max_size=2000))
 def test_anything_can_be_drawn(command, observation):
     screen = Screen("put it.", command + "\ud800\x00", observation, None)

@@ -84,7 +84,7 @@ TESTED: dict[str, str] = {
     "rlanything_verifiers.osworld.pdf_worker": "tests/verifiers/osworld/test_osworld_limits.py",
     "rlanything_envs.osworld.browser": "tests/fuzz/test_borders.py",
     "rlanything_envs.osworld.desktop.guest.server": "tests/envs/osworld/test_desktop_transport.py",
-    "rlanything_agents.learners": "tests/agents/test_cli_doctor.py",
+    "rlanything_agents.learner": "tests/agents/test_cli_doctor.py",
     "rlanything_agents.trackers.tracking": "tests/agents/test_trackers.py",
     "rlanything_agents.view.server": "tests/fuzz/test_borders.py",
 }
@@ -106,6 +106,7 @@ OWN: dict[str, str] = {
     "rlanything_agents.cli.study": "the folder of a study of one's own",
     "rlanything_agents.coding.review": "a copy of a value of our own",
     "rlanything_agents.evaluate": "a stage of the run that goes on",
+    "rlanything_agents.ranks.channel": "what the training process that leads sends to those launched with it",
     "rlanything_agents.run_folder": "the run that goes on, which is one's own: its pool and code are trusted as well",
     "rlanything_agents.study.detect": "the folder of a study of one's own",
     "rlanything_agents.study.drift": "the folder of a study of one's own",

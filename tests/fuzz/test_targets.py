@@ -50,7 +50,7 @@ def _try(target: Target, contents: Iterable[bytes]) -> None:
 
 @by_name
 def test_changed_examples_are_read_or_refused(target: Target) -> None:
-    @settings(max_examples=25 if target.effort < 20 else 5, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25 if target.effort < 20 else 5, suppress_health_check=list(HealthCheck))
     @given(mutations(target.seeds))
     def check(content: bytes) -> None:
         with bounded():
@@ -62,7 +62,7 @@ def test_changed_examples_are_read_or_refused(target: Target) -> None:
 @pytest.mark.slow
 @by_name
 def test_many_changed_examples_are_read_or_refused(target: Target) -> None:
-    @settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=1000, suppress_health_check=list(HealthCheck))
     @given(mutations(target.seeds) | st.binary(max_size=400))
     def check(content: bytes) -> None:
         with bounded():

@@ -396,7 +396,7 @@ PROPOSAL = (
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(PROPOSAL, st.sampled_from(get_args(Direction)), st.sampled_from([ALL, ("start",), ("types", "scene")]))
 def test_any_proposal_gives_a_proved_task_or_a_reason(
     proposal: Any, direction: Direction, names: tuple[str, ...]

@@ -167,7 +167,7 @@ def test_held_out_pairs_stay_out_of_training() -> None:
     assert tried > 100
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(["kind", "object_type", "receptacle_type"]) | st.text(max_size=5),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
@@ -131,7 +131,6 @@ def test_a_recipe_must_agree_with_itself(tmp_path: Path) -> None:
     assert load_panel(file).hash == recipe.hash
 
 
-@settings(deadline=None)
 @given(
     st.one_of(
         st.binary(max_size=200),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transformers import PreTrainedTokenizerBase
 
@@ -11,7 +11,19 @@ from rlanything_agents.backends.transformers import TransformersGenerator
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_envs.llm.generator import TextGenerator
 
-__all__ = ["open_engine"]
+if TYPE_CHECKING:
+    from rlanything_agents.backends.vllm_client import Served, ServedGenerator
+
+__all__ = ["Serving", "open_engine", "open_served"]
+
+
+@runtime_checkable
+class Serving(Protocol):
+    """An engine that is a program of its own, from which other processes can have text too."""
+
+    def serve(self) -> Served:
+        """See to it that it has the weights it was given last, and say which they are."""
+        ...
 
 
 def open_engine(
@@ -45,3 +57,22 @@ def open_engine(
 
         return VLLMServerGenerator(server, model, tokenizer, folder / role, sleeps=config.sleeps)
     return TransformersGenerator(model, tokenizer)
+
+
+def open_served(config: EngineConfig, role: str, tokenizer: PreTrainedTokenizerBase) -> ServedGenerator | None:
+    """What asks the same server as `open_engine`, for processes that train nothing; None where a role has no server.
+
+    Args:
+        config: What generates.
+        role: ``policy`` or ``judge``.
+        tokenizer: Of the role's model.
+
+    Raises:
+        MissingExtra, MissingKey: As with `open_engine`.
+    """
+    server = config.server(role) if config.kind == "vllm_server" else None
+    if server is None:
+        return None
+    from rlanything_agents.backends.vllm_client import ServedGenerator
+
+    return ServedGenerator(server, tokenizer)

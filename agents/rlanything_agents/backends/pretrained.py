@@ -84,13 +84,23 @@ def load_model(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase, see
     return model if config.lora is None else _with_adapters(model, config.lora, config.checkpoint, seed)
 
 
-def save_weights(model: PreTrainedModel | PeftModel, folder: Path) -> None:
-    """Store what is trained of a model: all weights, or the adapters alone."""
+def save_weights(
+    model: PreTrainedModel | PeftModel, folder: Path, weights: Mapping[str, torch.Tensor] | None = None
+) -> None:
+    """Store what is trained of a model: all weights, or the adapters alone.
+
+    Args:
+        model: Whose they are.
+        folder: Where to.
+        weights: By name, where the model itself has only its part of them.
+    """
+    tied = getattr(model, "all_tied_weights_keys", {})  # two names of one weight; it is stored once
+    state = None if weights is None else {name: weight for name, weight in weights.items() if name not in tied}
     if hasattr(model, "peft_config"):
         # Embeddings have no adapters; to find that out peft would ask the hub.
-        model.save_pretrained(str(folder), save_embedding_layers=False)
+        model.save_pretrained(str(folder), save_embedding_layers=False, state_dict=state)
     else:
-        model.save_pretrained(str(folder))
+        model.save_pretrained(str(folder), state_dict=state)
 
 
 def load_weights(model: PreTrainedModel | PeftModel, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -51,8 +51,9 @@ class TransformersGenerator:
         ids = [self._prompt_ids(prompt) for prompt in prompts]
         size = max(1, self.batch_size // params.n)
         completions: list[list[Completion]] = []
-        for first in range(0, len(ids), size):
-            completions += self._batch(ids[first : first + size], params, seed, first)
+        for at in range(0, len(ids), size):
+            own = replace(params, seeds=params.seeds[at : at + size], first=params.first + at)
+            completions += self._batch(ids[at : at + size], own, seed)
         return completions
 
     def update_weights(self, source: PreTrainedModel | Path, version: int) -> None:
@@ -74,15 +75,15 @@ class TransformersGenerator:
         ids = self.tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=True)
         return list(ids["input_ids"])
 
-    def _batch(self, prompts: list[list[int]], params: SamplingParams, seed: int, first: int) -> list[list[Completion]]:
+    def _batch(self, prompts: list[list[int]], params: SamplingParams, seed: int) -> list[list[Completion]]:
         n = params.n
         drafts = [_Draft() for _ in range(len(prompts) * n)]
         block = min(params.max_tokens, 512)
         if params.seeds:
-            seeds = [own for own in params.seeds[first : first + len(prompts)] for _ in range(n)]
+            seeds = [own for own in params.seeds for _ in range(n)]
             noise = LaneNoise(seeds, [*range(n)] * len(prompts), block)
         else:
-            noise = LaneNoise(seed, range(first * n, first * n + len(drafts)), block)
+            noise = LaneNoise(seed, range(params.first * n, params.first * n + len(drafts)), block)
         with open_decoder(self.model, len(prompts)) as decoder:
             logits = decoder.append(np.arange(len(prompts)), prompts)
             rows, at = np.arange(len(drafts)), np.arange(len(prompts)).repeat(n)  # drafts, and the logits of each

@@ -286,7 +286,7 @@ def seeded(params: SamplingParams, prompts: int) -> list[SamplingParams]:
     """
     if params.seeds or params.seed is None:
         return params.each(prompts)
-    return [replace(params, seed=seed_of(params.seed, "prompt", at)) for at in range(prompts)]
+    return [replace(params, seed=seed_of(params.seed, "prompt", params.first + at)) for at in range(prompts)]
 
 
 def _logprobs(output: Any, ids: list[int]) -> list[float] | None:

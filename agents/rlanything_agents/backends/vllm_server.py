@@ -7,58 +7,36 @@ in a network of your own.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from rlanything_agents.backends.controls import Controls, read_object
-from rlanything_agents.backends.sampled import Sampled, token_prompts
+from rlanything_agents.backends.sampled import Sampled
 from rlanything_agents.backends.vllm import EngineFailed, check_temperature
+from rlanything_agents.backends.vllm_client import Served, UnfitServer, VLLMClient
 from rlanything_agents.backends.weights import Weights
 from rlanything_agents.config.engine import ServerConfig
-from rlanything_envs.llm import wire
-from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import (
-    EndpointRefused,
-    NotTrainable,
-    RequestFailed,
-    RunMustStop,
-)
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
-from rlanything_envs.llm.openai import OpenAIGenerator
 
 __all__ = ["UnfitServer", "VLLMServerGenerator"]
 
 logger = logging.getLogger(__name__)
 
-_NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-"""Said in each request: the server's defaults are those of the checkpoint's ``generation_config.json``."""
-
-_MOST_BYTES = 64 * 2**20
-"""Of one answer; a token with its log-probability takes some hundred bytes, and samples of a prompt come together."""
-
-_ALWAYS_THERE = ("/v1/completions", "/v1/models")
-
 _SAME = 0.05
 """Log-probabilities that differ by less are the same, computed in another batch."""
 
 
-class UnfitServer(NotTrainable, RunMustStop):
-    """A server whose text nothing can learn from, or that takes no new weights; the message says how to start it."""
-
-
-class VLLMServerGenerator(OpenAIGenerator):
+class VLLMServerGenerator(VLLMClient):
     """Samples with a vLLM server from what a trainer last handed over.
 
     Before each call the server's weights are compared with those it should have, and afterwards again: one that was
     restarted, or given other weights by somebody else, is sent them anew and asked again. Failures of single requests
-    become completions with ``finish_reason="error"``, as with every service.
+    become completions with ``finish_reason="error"``, as with every service. Other processes may ask the same server
+    for text with a `ServedGenerator`; weights come from here alone.
 
     Args:
         server: Where it is.
@@ -73,8 +51,6 @@ class VLLMServerGenerator(OpenAIGenerator):
         ValueError: The tokenizer has no end of sequence.
     """
 
-    trainable = True
-
     def __init__(
         self,
         server: ServerConfig,
@@ -84,32 +60,20 @@ class VLLMServerGenerator(OpenAIGenerator):
         *,
         sleeps: bool = False,
     ) -> None:
-        endpoint = Endpoint(
-            model=server.model,
-            base_url=server.base_url,
-            key_env=server.api_key_env,
-            concurrency=server.concurrency,
-            connect_timeout_s=server.connect_timeout,
-            read_timeout_s=server.read_timeout,
-            max_response_bytes=_MOST_BYTES,
-            samples_per_request=64,
-        )
-        super().__init__(endpoint, retries=Retries(attempts=server.attempts, total_s=server.patience))
+        super().__init__(server)
         self.sleeps = sleeps
         self._weights = Weights(folder, model, tokenizer)
         self._sampled = Sampled(tokenizer, self._weights.vocabulary)
-        self._controls = Controls(endpoint, self.retries)
         self._run_id = secrets.token_hex(4)
-        self._served = server.model
+        self._sent = 0
+        self._adapter = ""
         self._asleep = self._probed = False
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(model={self.endpoint.model!r}, base_url={self.endpoint.base_url!r})"
-
     @property
-    def version(self) -> int:
-        """Of the weights that the next completion is written with."""
-        return self._weights.version
+    def served(self) -> Served:
+        """The weights that the server should have; `wake` sees to it that it has them."""
+        mark = f"rlanything-{self._run_id}-{self._weights.path().name}-{self._sent}"
+        return Served(mark, self._weights.adapters, self._weights.version, self._weights.vocabulary)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts.
@@ -122,25 +86,14 @@ class VLLMServerGenerator(OpenAIGenerator):
             EndpointRefused: It refuses the key or the model.
         """
         check_temperature(params)
-        ids = token_prompts(prompts, self._sampled.vocabulary)
         for _ in range(2):
             self.wake()
-            try:
-                completions = super().generate(ids, params)
-            except EndpointRefused:
-                if self._has_weights():
-                    raise
-            else:
-                if self._has_weights():
-                    return completions
+            if (completions := self._written(prompts, params)) is not None:
+                return completions
             logger.warning("%r lost its weights while it generated: what it wrote is thrown away", self)
         raise EngineFailed(
             f"{self!r} lost its weights twice during one call: does it restart, or do two runs share it?"
         )
-
-    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """The same as `generate` for coroutines."""
-        return await asyncio.to_thread(self.generate, prompts, params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
         """Take over the weights of a model or of a folder; the server reads them when it is next asked.
@@ -180,57 +133,27 @@ class VLLMServerGenerator(OpenAIGenerator):
         if not self._probed:
             self._probe()
 
+    def serve(self) -> Served:
+        """Have the server take the newest weights, for others who ask it, and say which they are.
+
+        Raises:
+            EngineFailed, UnfitServer: As `wake`.
+        """
+        self.wake()
+        return self.served
+
     def close(self) -> None:
         """Close all connections and delete the weights on their way; the server goes on."""
         super().close()
-        self._controls.close()
         self._weights.clear()
 
-    def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
-        path, body = super()._request(prompt, params, n, seed)
-        asked = {
-            "model": self._served,
-            "top_k": params.top_k,
-            "logprobs": 0,
-            "return_token_ids": True,
-            "stop_token_ids": [self._sampled.end],
-            "ignore_eos": True,
-            "skip_special_tokens": False,
-        }
-        return path, body | _NEUTRAL | asked
-
-    def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
-        ids: Any = prompt
-        fields, version = choice.fields, self.version
-        if choice.error is not None:
-            return self._sampled.error(ids, choice.error, version)
-        if fields.get("prompt_token_ids") != ids:
-            return self._sampled.error(ids, "MalformedAnswer: the server read another prompt", version)
-        logprobs = fields.get("logprobs")
-        values = logprobs.get("token_logprobs") if isinstance(logprobs, dict) else None
-        reason = fields.get("finish_reason")
-        return self._sampled.completion(ids, fields.get("token_ids"), values, reason, params, version)
-
-    @property
-    def _mark(self) -> str:
-        """Name of the weights that the server should have."""
-        return f"rlanything-{self._run_id}-{self._weights.path().name}"
-
-    def _has_weights(self) -> bool:
-        """Whether the server has the newest weights, by its own account."""
-        mark = self._mark
-        if self._weights.adapters:
-            cards = self._read("/v1/models").get("data")
-            names = [card.get("id") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
-            return mark in names
-        return bool(self._read("/weight_info").get("weight_version") == mark)
-
     def _send_weights(self) -> None:
-        path, mark = self._weights.path(), self._mark
+        self._sent += 1  # what others still write with those of the last sending is told apart
+        path, mark = self._weights.path(), self.served.mark
         if self._weights.adapters:
             self._tell("/v1/load_lora_adapter", {"lora_name": mark, "lora_path": str(path)})
-            old, self._served = self._served, mark
-            if old not in (mark, self.endpoint.model):
+            old, self._adapter = self._adapter, mark
+            if old:
                 self._forget(old)
             return
         # Half-read weights have no name of their own: whatever fails from here on, they are sent again.
@@ -245,34 +168,6 @@ class VLLMServerGenerator(OpenAIGenerator):
             self._tell("/v1/unload_lora_adapter", {"lora_name": adapter})
         except (EngineFailed, UnfitServer) as error:  # it was restarted, or dropped it already
             logger.info("%s", error)
-
-    def _read(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """What the server answers to something other than a prompt: a JSON object."""
-        with self._failing(path):
-            return read_object(self._controls.ask(path, body))
-
-    def _tell(self, path: str, body: Mapping[str, Any]) -> None:
-        """Have the server do something; what it says to that is not read."""
-        with self._failing(path):
-            self._controls.ask(path, body)
-
-    @contextmanager
-    def _failing(self, path: str) -> Iterator[None]:
-        try:
-            yield
-        except EndpointRefused as error:
-            if path in _ALWAYS_THERE or not any(status in str(error) for status in ("HTTP 404", "HTTP 405")):
-                raise
-            remedy = (
-                "start it with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"
-                if "lora" in path
-                else "start it with VLLM_SERVER_DEV_MODE=1, in a network of your own"
-            )
-            raise UnfitServer(f"{self!r} cannot take new weights ({error}): {remedy}") from error
-        except RequestFailed as error:
-            raise EngineFailed(
-                f"{self!r}, {path.partition('?')[0]}: {type(error).__name__}: {error}: see the server's log"
-            ) from error
 
     def _probe(self) -> None:
         """Ask for one token at two temperatures: are ids there, and log-probabilities of the untouched distribution?

@@ -15,7 +15,8 @@ from rlanything_agents.backends.pretrained import CheckpointError
 from rlanything_agents.benchmark.episode import Episode, Result
 from rlanything_agents.benchmark.errors import AgentError
 from rlanything_agents.config import RunConfig
-from rlanything_agents.learners import Learners, dialect_of
+from rlanything_agents.learners import Learners
+from rlanything_agents.models import dialect_of
 from rlanything_agents.rollout import rollout
 from rlanything_agents.run_folder import RunFolder, RunFolderError
 from rlanything_agents.study.evaluate import weights_of

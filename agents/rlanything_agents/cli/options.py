@@ -1,13 +1,24 @@
-"""Options of the form ``KEY=VALUE``."""
+"""Options of the form ``KEY=VALUE``, and those that several commands have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from rlanything_agents.cli import completion
 from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
-__all__ = ["OptionError", "key_values"]
+__all__ = ["Changes", "OptionError", "key_values"]
+
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Change one key: rollout.tasks=8.", autocompletion=completion.config_keys
+    ),
+]
+"""Changes of a configuration."""
 
 
 class OptionError(ValueError):

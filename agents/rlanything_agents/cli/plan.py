@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlanything_agents.cli import completion
 from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.options import Changes
 from rlanything_agents.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
@@ -19,15 +19,7 @@ __all__ = ["plan"]
 
 def plan(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file of the run.")],
-    override: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change one key: cluster.assumptions.step_seconds=[1, 3].",
-            autocompletion=completion.config_keys,
-        ),
-    ] = None,
+    override: Changes = None,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes, instead of cluster.nodes.")] = None,
     gpus: Annotated[int | None, typer.Option(min=1, max=64, help="GPUs of a node, instead of cluster.gpus.")] = None,
     schedule: Annotated[

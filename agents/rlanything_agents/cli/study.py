@@ -12,6 +12,7 @@ import typer
 
 from rlanything_agents.cli import completion
 from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.options import Changes
 from rlanything_agents.cli.output import AsJson, print_json
 
 __all__ = ["app"]
@@ -23,12 +24,6 @@ Workers = Annotated[int, typer.Option(min=1, help="Runs side by side, one thread
 Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")]
 Where = Annotated[Path, typer.Option(help="Where everything goes.")]
 File = Annotated[Path, typer.Option(help="The study file.")]
-Override = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change one key of every run.", autocompletion=completion.config_keys
-    ),
-]
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES, autocompletion=completion.arms)]
 Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES, autocompletion=completion.regimes)]
@@ -49,7 +44,7 @@ def table1(
         Path | None, typer.Option(help="Where everything goes; runs/study, with --quick runs/study-quick.")
     ] = None,
     workers: Workers = 2,
-    override: Override = None,
+    override: Changes = None,
     file: Annotated[Path, typer.Option(help="The study file: regimes, arms and their settings.")] = Path(
         "configs/study/table1.yaml"
     ),
@@ -147,7 +142,7 @@ def robustness(
     seeds: Seeds = None,
     folder: Where = Path("runs/robustness"),
     workers: Workers = 2,
-    override: Override = None,
+    override: Changes = None,
     file: File = Path("configs/study/robustness.yaml"),
 ) -> None:
     """What do judges notice of corrupted trajectories, and what does corrupted feedback cost a learner?
@@ -211,7 +206,7 @@ def transfer(
     seeds: Seeds = None,
     folder: Where = Path("runs/transfer"),
     workers: Workers = 2,
-    override: Override = None,
+    override: Changes = None,
     file: File = Path("configs/study/transfer.yaml"),
 ) -> None:
     """What does learning on one kind of tasks do to the others?

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +15,7 @@ import typer
 
 from rlanything_agents.cli import completion
 from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.options import Changes
 from rlanything_agents.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
@@ -23,15 +27,7 @@ __all__ = ["train"]
 
 def train(
     config: Annotated[Path, typer.Option(help="YAML file of the run.")],
-    override: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change one key: rollout.tasks=8.",
-            autocompletion=completion.config_keys,
-        ),
-    ] = None,
+    override: Changes = None,
     runs: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
     restart: Annotated[bool, typer.Option(help="Delete the run of this name and begin again.")] = False,
     tracker: Annotated[
@@ -57,31 +53,74 @@ def train(
 
     from rlanything_agents.config import load_config
     from rlanything_agents.progress import Reporter
+    from rlanything_agents.ranks.launch import launched, must_be_trainable
     from rlanything_agents.run_folder import RunFolder
 
     with plain_errors():
+        process = launched()
+    with _ending_at_once(process.size), plain_errors():
+        if process.number:
+            raise typer.Exit(0 if dry_run else _follow())
         watching = [f"trackers=[{', '.join(tracker)}]"] if tracker else []
         playing = [f"workers.number={num_workers}"] if num_workers else []
         settings = load_config(config, [*(override or ()), *watching, *playing])
         folder = RunFolder(runs / settings.name)
         if dry_run:
             raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
+        must_be_trainable(settings, process)
         if restart:
             folder.delete()
-        # An OpenMP thread spins before it sleeps. By default it spins so long that threads take the cores from each
-        # other as soon as anything else runs here; without spinning a small model on two idle cores is 1.4 to 2 times
-        # slower. This many rounds cost neither. It must be set before torch loads.
-        os.environ.setdefault("GOMP_SPINCOUNT", "6000")
-        from rlanything_agents.train import train as run  # torch and TRL: seconds, so not before the settings hold
+        _spin_little()
+        from rlanything_agents.ranks.channel import Ranks  # torch and TRL: seconds, so not before the settings hold
+        from rlanything_agents.train import train as run
 
         try:
+            ranks = Ranks.join() if process.size > 1 else None
             reporter = Reporter(Console(stderr=True)) if as_json else Reporter()
-            summary = run(settings, folder, reporter, command=shlex.join(["rlanything", *sys.argv[1:]]))
+            summary = run(settings, folder, reporter, command=shlex.join(["rlanything", *sys.argv[1:]]), ranks=ranks)
         except KeyboardInterrupt:
             typer.echo(f"\ninterrupted ({folder.path}): the same command goes on from the last checkpoint", err=True)
             raise typer.Exit(130) from None
-    if as_json:
-        print_json(summary)
+        if as_json:
+            print_json(summary)
+
+
+def _follow() -> int:
+    """Train beside the process that has the run; the exit code."""
+    _spin_little()
+    from rlanything_agents.ranks.follow import follow
+
+    return follow()
+
+
+def _spin_little() -> None:
+    # An OpenMP thread spins before it sleeps. By default it spins so long that threads take the cores from each other
+    # as soon as anything else runs here; without spinning a small model on two idle cores is 1.4 to 2 times slower.
+    # This many rounds cost neither. It must be set before torch loads.
+    os.environ.setdefault("GOMP_SPINCOUNT", "6000")
+
+
+@contextmanager
+def _ending_at_once(processes: int) -> Iterator[None]:
+    """End one of several training processes with the block, without Python's own end.
+
+    The threads of PyTorch's gloo abort in about one of eight ends of an interpreter, and a process that leads and fails
+    must not wait for those that wait for it.
+    """
+    if processes == 1:
+        yield
+        return
+    code = 1
+    try:
+        yield
+        code = 0
+    except typer.Exit as ended:
+        code = ended.exit_code
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:

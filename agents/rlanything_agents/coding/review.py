@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rlanything_agents.asking import Answer
 from rlanything_agents.coding.test_writer import TestStyle, UnitTestWriter, WrittenTest
 from rlanything_agents.coding.trials import Bench, run_tests
 from rlanything_agents.config import RunConfig
@@ -28,7 +29,7 @@ from rlanything_agents.seeds import seed_of
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.coding.actions import Unreadable, read_action
 from rlanything_envs.curriculum import Assignment
-from rlanything_envs.llm.generator import TextGenerator
+from rlanything_envs.llm.generator import Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import read_payload
 from rlanything_task_pools.frozen import canonical_json
@@ -99,22 +100,24 @@ class UnitTestReviewer:
         self.config = config
         self.writer = UnitTestWriter(generator, style)
 
-    def ask(
-        self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], iteration: int
+    def params(self, iteration: int) -> SamplingParams:
+        """How tests are asked for."""
+        settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
+        return self.writer.params(tests=settings.votes, seed=seed, temperature=settings.temperature)
+
+    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Prompt]:
+        """One for the task; none without a correct program where only that gives tests a reward."""
+        return [self.writer.question(read_payload(assignment.task.payload))] if self._useful(episodes) else []
+
+    def heard(
+        self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[ProgramGroup]:
-        """Have tests written for each task, and run all programs on them."""
+        """Run all programs on the tests written for their task."""
         problems = [read_payload(assignment.task.payload) for assignment in assignments]
-        settings = self.config.judge
         asked = [self._useful(group) for group in played]
-        answers = iter(
-            self.writer.write(
-                [problem for problem, ask in zip(problems, asked, strict=True) if ask],
-                tests=settings.votes,
-                seed=seed_of(self.config.seed, "judge", iteration),
-                temperature=settings.temperature,
-            )
-        )
-        written = [next(answers) if ask else [] for ask in asked]
+        useful = [problem for problem, ask in zip(problems, asked, strict=True) if ask]
+        found = iter(self.writer.tests(useful, answers))
+        written = [next(found) if ask else [] for ask in asked]
         benches = [
             Bench(problem, tuple(program_of(t) for t in group), tuple(tests))
             for problem, group, tests in zip(problems, played, written, strict=True)

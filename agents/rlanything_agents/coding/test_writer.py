@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rlanything_agents.coding.answers import UnreadableTest, read_unit_test
 from rlanything_agents.sample import Sample
@@ -18,6 +18,9 @@ from rlanything_envs.curriculum.prompting import render
 from rlanything_envs.llm.generator import Completion, Messages, Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools.coding import Payload
 from rlanything_verifiers.coding import Job, JudgeError, Test, check_job
+
+if TYPE_CHECKING:
+    from rlanything_agents.asking import Answer
 
 __all__ = ["ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
 
@@ -135,10 +138,23 @@ class UnitTestWriter:
         """
         if not problems:
             return []
-        params = SamplingParams(self.style.max_test_tokens, temperature=temperature, n=tests, seed=seed)
-        answers = self.generator.generate([self.style.test_prompt(problem) for problem in problems], params)
+        questions = [self.question(problem) for problem in problems]
+        params = self.params(tests=tests, seed=seed, temperature=temperature)
+        return self.tests(problems, list(zip(questions, self.generator.generate(questions, params), strict=True)))
+
+    def question(self, problem: Payload) -> Prompt:
+        """What it reads of a problem."""
+        return self.style.test_prompt(problem)
+
+    def params(self, *, tests: int, seed: int, temperature: float = 1.0) -> SamplingParams:
+        """How it is asked; see `write`."""
+        return SamplingParams(self.style.max_test_tokens, temperature=temperature, n=tests, seed=seed)
+
+    def tests(self, problems: Sequence[Payload], answers: Sequence[Answer]) -> list[list[WrittenTest]]:
+        """The tests for each problem, from the answers to its question."""
         return [
-            [self._read(problem, answer) for answer in group] for problem, group in zip(problems, answers, strict=True)
+            [self._read(problem, answer) for answer in group]
+            for problem, (_, group) in zip(problems, answers, strict=True)
         ]
 
     def _read(self, problem: Payload, answer: Completion) -> WrittenTest:

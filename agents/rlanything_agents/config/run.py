@@ -192,13 +192,32 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _an_engine_holds_an_episode(self) -> RunConfig:
+        limit = self.engine.max_model_len
+        for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
+            if limit is not None and isinstance(model, PretrainedConfig) and limit < model.context:
+                raise ValueError(
+                    f"engine.max_model_len ({limit}) is less than {key}.context ({model.context}): the engine would "
+                    f"refuse what still fits the context. Set {key}.context={limit}, or max_model_len higher"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _workers_play_by_themselves(self) -> RunConfig:
         if self.workers is None:
             return self
         if self.rollout.screenshots:
             raise ValueError("rollout.screenshots keeps screens of this process's environments: leave out workers")
-        if self.engine.on:
-            raise ValueError(f"workers have models of their own: with engine.kind {self.engine.kind} leave them out")
+        if self.engine.kind == "vllm":
+            raise ValueError(
+                "workers cannot share an engine inside this process: with engine.kind vllm leave them out, or start "
+                "servers and choose vllm_server"
+            )
+        if self.engine.on and self.engine.sleeps and self.workers.judge != "after":
+            raise ValueError(
+                f"engine.sleep lets one server be awake at a time, workers.judge {self.workers.judge} needs both: "
+                "choose after, or leave engine.sleep out"
+            )
         return self
 
     @model_validator(mode="after")

@@ -57,7 +57,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
     yield from _trajectories(folder, len(rows))
     yield from _prompts(folder.prompts)
     whole = []
-    for _, checkpoint in reversed(folder.stored_checkpoints()):
+    for _, checkpoint in reversed(folder.checkpoints.stored()):
         found = list(_checkpoint(checkpoint, proofs=False))
         yield from found
         if all(finding.good for finding in found):
@@ -104,7 +104,7 @@ def _versions(path: Path) -> Iterator[Finding]:
         yield Finding("versions.json", None, stored, "it is written anew when the run goes on")
         return
     now = installed_versions()
-    different = [f"{name} {stored.get(name)} (here {here})" for name, here in now.items() if stored.get(name) != here]
+    different = [f"{name} {was} (here {here})" for name, here in now.items() if (was := stored.get(name, here)) != here]
     if different:
         said = f"written with {', '.join(different)}"
         yield Finding("versions.json", None, said, "with other versions a run goes on, but not bit for bit")
@@ -151,7 +151,7 @@ def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
             row = None
         if not isinstance(row, dict) or row.get("iteration") != number:
             said = f"line {number} is not the row of iteration {number}"
-            own = any((checkpoint / name).is_file() for _, checkpoint in folder.stored_checkpoints()[:1])
+            own = any((checkpoint / name).is_file() for _, checkpoint in folder.checkpoints.stored()[:1])
             remedy = TAKEN if own else f"cut the file before line {number} and delete later checkpoints"
             return rows, [Finding(name, False, said, remedy)]
         rows.append(row)
@@ -294,7 +294,7 @@ def _continuing(
 ) -> Finding:
     """From where the same command would go on."""
     topic = "resume"
-    stored = folder.stored_checkpoints()
+    stored = folder.checkpoints.stored()
     if isinstance(config, str):
         return Finding(
             topic, False, "it cannot be told without config.json", "restore it, or begin anew with --restart"
@@ -305,7 +305,7 @@ def _continuing(
         stages = [name for name in ("warm_start", "before") if (folder.path / "stages" / f"{name}.json").exists()]
         return Finding(topic, True, f"before the first iteration, with {' and '.join(stages) or 'nothing'} done")
     try:
-        found = folder.latest_checkpoint()
+        found = folder.checkpoints.latest()
     except RunFolderError as error:
         said, _, remedy = str(error).partition(": restore")
         return Finding(topic, False, said, f"restore{remedy}")
@@ -315,7 +315,8 @@ def _continuing(
         if older:
             remedy = f"delete {path}: the run goes on after iteration {int(older[-1].name)}"
             return Finding(topic, False, f"checkpoint {path.name} is broken, {older[-1].name} is whole", remedy)
-        return Finding(topic, False, "no checkpoint is whole", f"delete {folder.checkpoints}: the loop begins anew")
+        remedy = f"delete {folder.checkpoints.path}: the loop begins anew"
+        return Finding(topic, False, "no checkpoint is whole", remedy)
     if len(rows) < done and not (path / folder.metrics.name).is_file():
         said = f"checkpoint {path.name} is whole, but metrics.jsonl has {len(rows)} iterations"
         return Finding(topic, False, said, "restore metrics.jsonl from a copy, or begin anew with --restart")

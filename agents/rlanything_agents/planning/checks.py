@@ -12,10 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from rlanything_agents.checkpoints import Checkpoints
 from rlanything_agents.config import AnyModel, Part, PretrainedConfig, RunConfig
 from rlanything_agents.doctor import Finding
 from rlanything_agents.planning.plan import RunPlan, plan_run
 from rlanything_agents.planning.show import human
+from rlanything_agents.ranks.launch import launched, obstacles
 from rlanything_agents.run_folder import RunFolder
 
 __all__ = ["DryRun"]
@@ -49,6 +51,7 @@ class DryRun:
             ("environment", self._environment),
             ("rewriter", self._rewriter),
             ("keys", self._keys),
+            ("engines", self._engines),
             ("processes", self._processes),
             ("models", self._models),
             ("plan", self._plan),
@@ -167,16 +170,32 @@ class DryRun:
             elif server is not None:
                 yield Finding(f"engine.{role}", True, f"{server.model} at {server.base_url} (not asked)")
 
+    def _engines(self) -> Iterator[Finding]:
+        """Whether the machines that are planned with have engines as large as those that will run."""
+        engine, cluster = self.config.engine, self.config.cluster
+        if engine.kind != "vllm" or cluster is None:
+            return
+        size = engine.tensor_parallel_size
+        for key, cards in (("policy_parallel", cluster.policy_parallel), ("judge_parallel", cluster.judge_parallel)):
+            if cards != size:
+                said = f"cluster.{key} is {cards}, and an engine of this run has {size} (engine.tensor_parallel_size)"
+                yield Finding("engines", None, said, "the forecast is of other machines than those of the run")
+
     def _processes(self) -> Iterator[Finding]:
-        """Whether as many training processes are there as the configuration says."""
+        """Whether as many training processes are there as the configuration says, and can train these models."""
+        launch = launched()
         trainers = {"policy_trainer": self.config.policy_trainer}
         if self.config.judge.learns:
             trainers["judge_trainer"] = self.config.judge_trainer
-        here = os.environ.get("WORLD_SIZE", "1")
         for key, trainer in trainers.items():
-            if str(trainer.world_size) != here:
-                said = f"{key}.world_size is {trainer.world_size}, here is {here} training process"
-                yield Finding("processes", None, said, f"torchrun --nproc_per_node, or --set {key}.world_size={here}")
+            if trainer.world_size not in (1, launch.size):
+                said = f"{key}.world_size is {trainer.world_size}, here is {launch.size} training process"
+                remedy = f"torchrun --nproc_per_node, or --set {key}.world_size={launch.size}"
+                yield Finding("processes", None, said, remedy)
+        for obstacle in obstacles(self.config, launch):
+            yield Finding("processes", False, obstacle)
+        if launch.size > 1:
+            yield Finding("processes", True, f"{launch.size} train together; this one leads, and does all else")
 
     def _models(self) -> Iterator[Finding]:
         """Whether checkpoints are where they are said to be, as far as that shows without weights."""
@@ -219,7 +238,7 @@ class DryRun:
                     "run folder", False, f"{path} holds another run", "another `name`, or start over with --restart"
                 )
                 return
-            found = self.folder.latest_checkpoint() if self.folder.checkpoints.is_dir() else None
+            found = self.folder.checkpoints.latest()
             yield Finding("run folder", True, f"{path}: goes on after iteration {found[0] if found else 0}")
             return
         parent = _nearest(path)
@@ -241,7 +260,7 @@ class DryRun:
         config, path = self.config, self.folder.path.absolute()
         parent = _nearest(path)
         episodes = config.iterations * config.rollout.tasks * config.rollout.rollouts
-        need = self.plan.checkpoint * (RunFolder.KEPT_CHECKPOINTS + 1) + episodes * EPISODES_DISK
+        need = self.plan.checkpoint * (Checkpoints.KEPT + 1) + episodes * EPISODES_DISK
         free = shutil.disk_usage(parent).free
         said = f"{human(need)} for checkpoints and records, {human(free)} free in {parent}"
         yield Finding("disk", free >= need, said, "" if free >= need else "make room, or another --runs")

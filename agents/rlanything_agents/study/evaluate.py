@@ -28,7 +28,7 @@ def weights_of(folder: RunFolder) -> Path:
         StudyError: The run has not come to them.
         RunFolderError: They are damaged.
     """
-    if folder.summary.exists() and (checkpoint := folder.final_checkpoint()):
+    if folder.summary.exists() and (checkpoint := folder.checkpoints.final()):
         return checkpoint
     warm = folder.path / "stages" / "warm_start"
     if folder.path.name == BEFORE and folder.stage("warm_start") is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_agents.stored.lines import unpacked_lines
-from rlanything_agents.view.values import integer, mapping, number, readable, sequence
+from rlanything_agents.stored.values import integer, mapping, number, readable, sequence
 
 __all__ = ["CHUNK", "Brief", "Episode", "brief", "read_chunk", "read_episode", "read_index", "search"]
 

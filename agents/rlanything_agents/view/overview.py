@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rlanything_agents.monitors import SIGNATURES, health
 from rlanything_agents.stored.folder import ReadError, SafeFolder
-from rlanything_agents.view.values import integer, mapping, number, readable, sequence
+from rlanything_agents.stored.values import integer, mapping, number, readable, sequence
 
 __all__ = ["overview", "run_line"]
 
@@ -41,6 +42,7 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
         "panels": _panels(points),
         "judge": [{"at": at, **_numbers(mapping(found.get("judge")))} for at, found in points if found.get("judge")],
         "rows": [_row(row) for row in rows],
+        "health": [found.to_dict() for found in health(list(map(_alarms, rows))) if found.iterations],
         "seconds": number(summary.get("seconds")) or sum(sum(_numbers(row.get("seconds")).values()) for row in rows),
         "counts": _numbers(rows[-1].get("tasks")) if rows else {},
         "settings": list(itertools.islice(_flat(config), MAX_SETTINGS)),
@@ -84,6 +86,7 @@ def _line(config: Mapping[str, Any], summary: Mapping[str, Any], rows: Rows) -> 
         "env_steps": sum(integer(row.get("env_steps")) for row in rows),
         "env_steps_planned": integer(config.get("env_steps")) or None,
         "finished": bool(summary),
+        "alarms": sorted(_alarms(rows[-1])["alarms"]) if rows else [],
     }
 
 
@@ -98,6 +101,19 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
         "accepted": integer(mapping(row.get("tasks")).get("accepted")),
         "rejected": integer(mapping(row.get("tasks")).get("rejected")),
         "masked": integer(mapping(row.get("feedback")).get("masked")),
+    }
+
+
+def _alarms(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the monitors saw in an iteration."""
+    seen = mapping(row.get("alarms"))
+    return {
+        "iteration": integer(row.get("iteration")),
+        "alarms": {
+            signature.name: [readable(line, 300) for line in sequence(seen[signature.name], 20)]
+            for signature in SIGNATURES
+            if signature.name in seen
+        },
     }
 
 

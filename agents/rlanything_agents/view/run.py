@@ -10,8 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from rlanything_agents.stored import curves
 from rlanything_agents.stored.folder import ReadError, SafeFolder
-from rlanything_agents.view import curves, episodes
+from rlanything_agents.view import episodes
 from rlanything_agents.view.overview import overview, run_line
 from rlanything_agents.view.pool import POOL, open_pool
 from rlanything_agents.view.tasks import pool_table, slot_tree

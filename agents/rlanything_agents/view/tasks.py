@@ -12,7 +12,7 @@ from rich.text import Text
 from rlanything_agents.cli.pool_views import lineage_rows, slot_rows
 from rlanything_agents.cli.task_diff import word_diff, world_diff
 from rlanything_agents.stored.folder import ReadError
-from rlanything_agents.view.values import readable
+from rlanything_agents.stored.values import readable
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, UnknownDomain, Version, get_domain
 

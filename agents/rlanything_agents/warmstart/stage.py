@@ -10,7 +10,7 @@ from typing import Any
 
 from rlanything_agents.config import PretrainedConfig
 from rlanything_agents.dialect import Dialect
-from rlanything_agents.learners import Learner
+from rlanything_agents.learner import Learner
 from rlanything_agents.run_folder import RunFolder, RunFolderError
 from rlanything_agents.run_parts import RunParts
 from rlanything_agents.warmstart.fit import Row, fit

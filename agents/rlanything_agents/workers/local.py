@@ -1,16 +1,19 @@
-"""This process plays itself."""
+"""This process plays and judges itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
+from rlanything_agents.asking import AskedAfter
 from rlanything_agents.config import RunConfig
 from rlanything_agents.rollout import rollout
 from rlanything_agents.trajectory import Trajectory
-from rlanything_agents.workers.workers import Play
+from rlanything_agents.workers.workers import Ended, Play
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ class LocalWorkers:
 
     Args:
         config: Uses ``rollout``.
-        learners: The policy that plays.
+        learners: The policy that plays, and the reward model.
         envs: Where it plays.
     """
 
@@ -37,9 +40,10 @@ class LocalWorkers:
         how: Play,
         tags: Sequence[str] | None = None,
         progress: Callable[[int], None] | None = None,
+        ended: Ended | None = None,
     ) -> list[Trajectory]:
         """One episode a task; see `Workers`."""
-        return rollout(
+        episodes = rollout(
             self._learners.player,
             self._learners.dialect,
             self._envs,
@@ -52,3 +56,11 @@ class LocalWorkers:
             tags=tags,
             progress=progress,
         )
+        if ended is not None:
+            ended(0, episodes)
+        return episodes
+
+    @contextmanager
+    def asking(self, params: SamplingParams) -> Iterator[AskedAfter]:
+        """The reward model is asked when all have played; see `Workers`."""
+        yield AskedAfter(self._learners.generator, params)

@@ -1,9 +1,9 @@
-"""Rollout workers on Ray: processes on this machine or others that play with copies of the policy.
+"""Rollout workers on Ray: processes on this machine or others that play, and judge, with copies of the models.
 
-The process of the loop keeps the pool, the run folder and the trainers. A worker has environments and a model of its
-own; it gets shards of tasks with the policy's weights and gives back trajectories. A worker that dies takes nothing
-with it but the shard it was playing, and that is played again, by the same streams of chance: the episodes are those it
-would have brought.
+The process of the loop keeps the pool, the run folder and the trainers. A worker has environments and models of its
+own (or asks their servers); it gets shards of tasks and parts of questions with the weights, and gives back
+trajectories and answers. A worker that dies takes nothing with it but what it was doing, and that is done again, by the
+same streams of chance: the episodes, and the votes, are those it would have brought.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from rlanything_agents.asking import Answer, AskedAfter, AskedMeanwhile, Asking, Part, Parts, part_size
+from rlanything_agents.backends.vllm_client import WeightsLost
 from rlanything_agents.config import RunConfig, WorkersConfig
+from rlanything_agents.models import Role
 from rlanything_agents.trajectory import Trajectory
-from rlanything_agents.workers.workers import Play, Shard, shards_of
+from rlanything_agents.workers.process import RolloutWorker
+from rlanything_agents.workers.workers import Ended, Play, Shard, shards_of
 from rlanything_envs.errors import InfrastructureError, MissingExtra
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools import Task
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+os.environ.setdefault("RAY_worker_niceness", "0")  # as the process of the loop; Ray's 15 starves on a busy machine
 
 try:
     import ray
@@ -34,64 +41,28 @@ try:
 except ImportError as error:
     raise MissingExtra("workers need Ray: pip install 'rlanything-envs[train,ray]'") from error
 
-__all__ = ["RayWorkers", "RolloutWorker"]
+__all__ = ["RayWorkers"]
 
 _log = logging.getLogger(__name__)
 
 
-class RolloutWorker:
-    """What runs in a worker's process.
+@dataclass(eq=False, slots=True)
+class _Job:
+    """Something for one worker to do.
 
-    Args:
-        config: Of the run, as JSON.
+    Attributes:
+        what: In words.
+        role: Which model writes.
+        begin: Has a worker begin, given the version of the weights and the weights; what Ray promises for it.
+        end: Takes what came of it.
+        lost: How often it was lost, with its worker or with the weights of its server.
     """
 
-    def __init__(self, config: dict[str, Any]) -> None:
-        import torch
-
-        from rlanything_agents.learners import PolicyCopy
-        from rlanything_agents.run_parts import make_envs
-
-        self._config = RunConfig.model_validate(config)
-        torch.set_num_threads((self._config.workers or WorkersConfig()).threads)
-        self._copy = PolicyCopy(self._config)
-        self._envs = make_envs(self._config, self._copy.dialect, 1)
-        self._version = -1
-
-    def process(self) -> int:
-        """Its process id, once it is ready to play."""
-        return os.getpid()
-
-    def play(self, shard: Shard, how: Play, version: int, weights: Any) -> list[Trajectory]:
-        """Play a shard.
-
-        Args:
-            shard: What is played.
-            how: How.
-            version: Of the weights; those of the last shard are not taken in again.
-            weights: The policy's, by name.
-        """
-        from rlanything_agents.rollout import rollout
-        from rlanything_agents.run_parts import make_envs
-
-        if version != self._version:
-            self._copy.take(weights)
-            self._version = version
-        if missing := len(shard.tasks) - len(self._envs):
-            self._envs += make_envs(self._config, self._copy.dialect, max(0, missing))
-        return rollout(
-            self._copy.player,
-            self._copy.dialect,
-            self._envs[: len(shard.tasks)],
-            shard.tasks,
-            first=shard.first,
-            max_steps=how.max_steps,
-            seed=how.seed,
-            temperature=how.temperature,
-            constrained=self._config.rollout.constrained,
-            threads=self._config.rollout.threads or 1,
-            tags=shard.tags,
-        )
+    what: str
+    role: Role
+    begin: Callable[[Any, int, Any], Any]
+    end: Callable[[Any], None]
+    lost: int = 0
 
 
 class RayWorkers:
@@ -100,24 +71,44 @@ class RayWorkers:
     Args:
         config: Of the run.
         settings: Of the workers.
-        learners: The policy that plays.
+        learners: The policy that plays, and the reward model.
+        kind: What a worker is.
     """
 
-    def __init__(self, config: RunConfig, settings: WorkersConfig, learners: Learners) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        settings: WorkersConfig,
+        learners: Learners,
+        kind: type[RolloutWorker] = RolloutWorker,
+    ) -> None:
         self._settings, self._learners = settings, learners
+        self.judge = settings.judge
+        """Who asks the reward model; may be changed between iterations, to what the settings have room for."""
         self._shard = config.rollout.environments
         self._config = {**config.model_dump(mode="json"), "workers": settings.model_dump(mode="json")}
-        self._made: Any = ray.remote(RolloutWorker).options(
+        self._made: Any = ray.remote(kind).options(
             num_cpus=settings.cpus, num_gpus=settings.gpus, resources=dict(settings.resources)
         )
         self._version = 0
+        self._given: dict[Role, tuple[int, Any]] = {}
+        self._stale: set[Role] = set()
+        self._waiting: deque[_Job] = deque()
+        self._running: dict[Any, tuple[int, _Job]] = {}
+        self._idle = list(range(settings.number))
         self._workers = [self._made.remote(self._config) for _ in range(settings.number)]
         self.processes = self._ready(self._workers)
         """Process id of each worker, on whatever machine it is."""
 
     @classmethod
     @contextmanager
-    def open(cls, config: RunConfig, settings: WorkersConfig, learners: Learners) -> Iterator[RayWorkers]:
+    def open(
+        cls,
+        config: RunConfig,
+        settings: WorkersConfig,
+        learners: Learners,
+        kind: type[RolloutWorker] = RolloutWorker,
+    ) -> Iterator[RayWorkers]:
         """Workers for the time of a run; a Ray that is running in this process already is used and left running.
 
         Raises:
@@ -128,7 +119,7 @@ class RayWorkers:
             _start(settings)
         workers = None
         try:
-            workers = cls(config, settings, learners)
+            workers = cls(config, settings, learners, kind)
             yield workers
         finally:
             for worker in workers._workers if workers else ():
@@ -142,44 +133,116 @@ class RayWorkers:
         how: Play,
         tags: Sequence[str] | None = None,
         progress: Callable[[int], None] | None = None,
+        ended: Ended | None = None,
     ) -> list[Trajectory]:
         """One episode a task; see `Workers`.
 
         Raises:
             InfrastructureError: A shard was lost with its worker more often than it is played again.
         """
-        self._version += 1
-        weights = ray.put(self._learners.policy_weights())
-        shards = shards_of(tasks, tags, self._shard or -(-len(tasks) // len(self._workers)) or 1)
-        waiting, lost = deque(shards), dict.fromkeys((shard.first for shard in shards), 0)
-        idle, playing = list(range(len(self._workers))), {}
+        self._give("policy")
         played: dict[int, list[Trajectory]] = {}
-        while len(played) < len(shards):
-            while waiting and idle:
-                number, shard = idle.pop(0), waiting.popleft()
-                playing[self._workers[number].play.remote(shard, how, self._version, weights)] = number, shard
-            (answer,), _ = ray.wait(list(playing), num_returns=1)
-            number, shard = playing.pop(answer)
-            try:
-                played[shard.first] = ray.get(answer)
-            except RayActorError as error:
-                lost[shard.first] += 1
-                _log.warning("rollout worker %d was lost, its %d episodes are played again", number, len(shard.tasks))
-                if lost[shard.first] > self._settings.retries:
-                    raise InfrastructureError(
-                        f"episodes {shard.first} to {shard.first + len(shard.tasks) - 1} were lost with their worker "
-                        f"{lost[shard.first]} times ({error}): see Ray's logs; the same command goes on from the last "
-                        "checkpoint"
-                    ) from None
-                self._replace(number)
-                waiting.appendleft(shard)
-            except RayTaskError as error:
-                raise error.as_instanceof_cause() from None
-            else:
+
+        def job(shard: Shard) -> _Job:
+            def end(episodes: list[Trajectory]) -> None:
+                played[shard.first] = episodes
                 if progress is not None:
-                    progress(len(shard.tasks))
-            idle.append(number)
+                    progress(len(episodes))
+                if ended is not None:
+                    ended(shard.first, episodes)
+
+            what = f"episodes {shard.first} to {shard.first + len(shard.tasks) - 1}"
+            return _Job(what, "policy", lambda worker, *given: worker.play.remote(*given, shard, how), end)
+
+        shards = shards_of(tasks, tags, self._shard or -(-len(tasks) // len(self._workers)) or 1)
+        self._waiting.extend(map(job, shards))
+        self.work(lambda: len(played) == len(shards))
         return [trajectory for shard in shards for trajectory in played[shard.first]]
+
+    def asking(self, params: SamplingParams) -> AbstractContextManager[Asking]:
+        """Who answers is a matter of ``workers.judge``; see `Workers`."""
+        generator = self._learners.generator
+        if self.judge == "after":
+            return nullcontext(AskedAfter(generator, params))
+        size = part_size(generator, params.n)
+        if self.judge == "meanwhile":
+            return AskedMeanwhile.open(generator, params, size)
+        return self._asked(params, size)
+
+    @contextmanager
+    def _asked(self, params: SamplingParams, size: int) -> Iterator[Asking]:
+        self._given.pop("judge", None)
+        try:
+            yield _AskedThere(self, params, size)
+        finally:
+            self._drop()  # nothing is left of it, unless something failed
+
+    def ask(self, part: Part, params: SamplingParams, end: Callable[[list[list[Completion]]], None]) -> None:
+        """Have a worker answer a part, when no shards wait any more; it does so while `play` or `work` goes on."""
+        if "judge" not in self._given:
+            self._give("judge")
+        what = f"questions {part.first} to {part.first + len(part.questions) - 1}"
+        self._waiting.append(
+            _Job(what, "judge", lambda worker, *given: worker.answer.remote(*given, part, params), end)
+        )
+
+    def _give(self, role: Role) -> None:
+        """Put what a role writes with where workers get it."""
+        self._version += 1
+        self._given[role] = self._version, ray.put(self._learners.for_copies(role))
+
+    def work(self, done: Callable[[], bool]) -> None:
+        """Deal out what waits, and take what comes, until it is enough."""
+        try:
+            while not done():
+                self._deal()
+                (answer,), _ = ray.wait(list(self._running), num_returns=1)
+                self._take(answer)
+        except BaseException:
+            self._drop()
+            raise
+
+    def _deal(self) -> None:
+        for role in [role for role in self._stale if all(job.role != role for _, job in self._running.values())]:
+            self._give(role)  # nobody writes with what is left of the old ones
+            self._stale.discard(role)
+        for job in [job for job in self._waiting if job.role not in self._stale][: len(self._idle)]:
+            self._waiting.remove(job)
+            number = self._idle.pop(0)
+            self._running[job.begin(self._workers[number], *self._given[job.role])] = number, job
+
+    def _take(self, answer: Any) -> None:
+        number, job = self._running.pop(answer)
+        try:
+            found = ray.get(answer)
+        except RayActorError as error:
+            job.lost += 1
+            if job.lost > self._settings.retries:
+                raise InfrastructureError(
+                    f"{job.what} were lost with their worker {job.lost} times ({error}): see Ray's logs; the same "
+                    "command goes on from the last checkpoint"
+                ) from None
+            _log.warning("rollout worker %d was lost, its %s are done again", number, job.what)
+            self._replace(number)
+            self._waiting.appendleft(job)
+        except RayTaskError as error:
+            job.lost += 1
+            if not isinstance(error.cause, WeightsLost) or job.lost > self._settings.retries:
+                raise error.cause from error
+            _log.warning("%s Its %s are thrown away and done again", error.cause, job.what)
+            self._stale.add(job.role)
+            self._waiting.appendleft(job)
+        else:
+            self._idle.append(number)
+            job.end(found)
+            return
+        self._idle.append(number)
+
+    def _drop(self) -> None:
+        """Forget all jobs; a worker that is at one takes the next when it is done with it."""
+        self._waiting.clear()
+        self._running.clear()
+        self._idle = list(range(len(self._workers)))
 
     def _replace(self, number: int) -> None:
         ray.kill(self._workers[number])
@@ -197,7 +260,7 @@ class RayWorkers:
                 f"{self._settings.resources or 'no labels'}, the cluster has {offered}"
             ) from None
         except RayTaskError as error:
-            raise error.as_instanceof_cause() from None
+            raise error.cause from error
         except RayActorError as error:
             raise InfrastructureError(f"a rollout worker died while it started: {error}") from None
 
@@ -220,3 +283,30 @@ def _start(settings: WorkersConfig) -> None:
         include_dashboard=False,
         **quiet,
     )
+
+
+class _AskedThere:
+    """Workers answer part after part, those that have nothing to play any more."""
+
+    def __init__(self, workers: RayWorkers, params: SamplingParams, size: int) -> None:
+        self._workers, self._params = workers, params
+        self._parts = Parts(size)
+        self._asked = 0
+        self._answers: dict[int, list[list[Completion]]] = {}
+
+    def add(self, questions: Sequence[Prompt]) -> None:
+        """The next questions."""
+        for part in self._parts.add(questions):
+            self._ask(part)
+
+    def answers(self) -> list[Answer]:
+        """See `Asking`."""
+        for part in self._parts.rest():
+            self._ask(part)
+        self._workers.work(lambda: len(self._answers) == self._asked)
+        found = [answer for first in sorted(self._answers) for answer in self._answers[first]]
+        return list(zip(self._parts.questions, found, strict=True))
+
+    def _ask(self, part: Part) -> None:
+        self._asked += 1
+        self._workers.ask(part, self._params, lambda found: self._answers.update({part.first: found}))

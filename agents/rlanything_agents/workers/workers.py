@@ -1,20 +1,25 @@
-"""What a loop asks of those who play, and how episodes are dealt out to them."""
+"""What a loop asks of those who play and judge, and how episodes are dealt out to them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from rlanything_agents.asking import Asking
 from rlanything_agents.config import RunConfig
 from rlanything_agents.trajectory import Trajectory
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
 if TYPE_CHECKING:
     from rlanything_agents.learners import Learners
 
-__all__ = ["Play", "Shard", "Workers", "open_workers", "shards_of"]
+__all__ = ["Ended", "Play", "Shard", "Workers", "open_workers", "shards_of"]
+
+Ended: TypeAlias = Callable[[int, Sequence[Trajectory]], None]
+"""Is given episodes that have ended, some that stand side by side: the number of the first, and the episodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Shard:
 
 
 class Workers(Protocol):
-    """Those who play."""
+    """Those who play, and those who judge."""
 
     def play(
         self,
@@ -56,6 +61,7 @@ class Workers(Protocol):
         how: Play,
         tags: Sequence[str] | None = None,
         progress: Callable[[int], None] | None = None,
+        ended: Ended | None = None,
     ) -> list[Trajectory]:
         """One episode a task with the policy as it is now, in their order.
 
@@ -66,9 +72,20 @@ class Workers(Protocol):
             how: How.
             tags: One a task, handed through to its trajectory.
             progress: Called with the number of episodes that have just ended.
+            ended: Called with the episodes themselves, each once, as early as others may still be played.
 
         Raises:
             InfrastructureError: Workers were lost again and again.
+        """
+        ...
+
+    def asking(self, params: SamplingParams) -> AbstractContextManager[Asking]:
+        """What takes the questions for the reward model as it is now, in a block in which episodes are played.
+
+        The answers depend on the weights, the questions and the parameters alone.
+
+        Args:
+            params: How it is asked.
         """
         ...
 

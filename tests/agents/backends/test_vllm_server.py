@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from small_models import WORDS, adapted, make_small, scored, shake
 from rlanything_agents.backends.controls import read_object
 from rlanything_agents.backends.sampled import Sampled
 from rlanything_agents.backends.vllm import EngineFailed
+from rlanything_agents.backends.vllm_client import ServedGenerator, WeightsLost
 from rlanything_agents.backends.vllm_server import UnfitServer, VLLMServerGenerator
 from rlanything_agents.config.engine import ServerConfig
 from rlanything_envs.llm import EndpointRefused, SamplingParams
@@ -323,3 +325,54 @@ def test_nothing_untrue_becomes_a_sample(ids: Any, logprobs: Any, reason: Any) -
 def test_control_answers_are_objects_or_named_errors(content: bytes) -> None:
     with contextlib.suppress(MalformedAnswer):
         assert isinstance(read_object(content), dict)
+
+
+def reader(generator: VLLMServerGenerator) -> ServedGenerator:
+    config = ServerConfig(base_url=generator.endpoint.base_url, model="small", attempts=2, read_timeout=20, patience=30)
+    other = ServedGenerator(config, WORDS)
+    other._controls.retries = other.retries = generator.retries
+    return other
+
+
+def test_others_ask_the_same_server_and_get_the_same_in_parts(serve: Serve, tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    prompts = [*PROMPTS, *PROMPTS]
+    with client(server, model, tmp_path) as generator, reader(generator) as other:
+        whole = generator.generate(prompts, PARAMS)
+        assert whole[:2] != whole[2:], "the place of a prompt names its chance"
+        other.take(generator.serve())
+        parts = [other.generate(prompts[at : at + 2], replace(PARAMS, first=at)) for at in (2, 0)]
+        assert parts[1] + parts[0] == whole
+        shake(model, 1)
+        generator.update_weights(model, 1)
+        other.take(generator.serve())
+        assert other.generate(prompts, PARAMS) == generator.generate(prompts, PARAMS) != whole
+    assert sum(line == "reload weights-000001" for line in server.engine.log) == 1, "weights come from one side alone"
+
+
+@pytest.mark.parametrize("adapters", [False, True])
+def test_others_notice_that_the_server_was_given_weights_again(serve: Serve, tmp_path: Path, adapters: bool) -> None:
+    model = adapted(tmp_path / "base") if adapters else make_small()
+    server = serve(lora=adapters, dev=not adapters, settings={"model": str(tmp_path / "base")} if adapters else {})
+    with client(server, model, tmp_path) as generator, reader(generator) as other:
+        with pytest.raises(WeightsLost, match="nobody has said"):
+            other.generate(PROMPTS, PARAMS)
+        other.take(generator.serve())
+        before = other.generate(PROMPTS, PARAMS)
+
+        def give_again(handler: Handler, route: str) -> bool:
+            server.before = None
+            server.start()  # it is back with the weights of its command line, answers, and then gets the right ones
+            done.append(1)
+            return False
+
+        done: list[int] = []
+        server.before = lambda handler, route: route == "POST /v1/completions" and give_again(handler, route)
+        with pytest.raises(WeightsLost, match="restarted, or do two runs share it"):
+            other.generate(PROMPTS, PARAMS)
+        assert done
+        served = generator.serve()
+        with pytest.raises(WeightsLost):  # those that it has now were sent after these were said
+            other.generate(PROMPTS, PARAMS)
+        other.take(served)
+        assert other.generate(PROMPTS, PARAMS) == before

@@ -124,7 +124,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     folder = RunFolder(tmp_path_factory.mktemp("runs") / "tiny")
     folder.prepare(config.model_dump(mode="json"))
-    with folder.checkpoint(1) as scratch:
+    with folder.checkpoints.write(1) as scratch:
         Learners(config, get_dialect("alfworld")).save(scratch)
     folder.summary.write_text("{}")
     return folder.path

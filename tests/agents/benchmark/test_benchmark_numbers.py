@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_agents.benchmark.compare import compare_results
@@ -121,7 +121,6 @@ def test_pairs_by_hand() -> None:
     assert few["difference"] == {"mean": 1.0, "low": None, "high": None}
 
 
-@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_mcnemar_is_two_tails_of_a_fair_coin(gained: int, lost: int) -> None:
     n, least = gained + lost, min(gained, lost)
@@ -130,7 +129,6 @@ def test_mcnemar_is_two_tails_of_a_fair_coin(gained: int, lost: int) -> None:
     assert exact_p(gained, lost) == exact_p(lost, gained)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.lists(st.sampled_from([1, -1, None]), min_size=1, max_size=3), st.booleans()), max_size=12)
 )
@@ -182,7 +180,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["panel", "agent", "settings", "tasks", ""]), JSON, st.integers(0, 2))
 def test_what_is_no_result_is_a_benchmark_error(
     tmp_path_factory: pytest.TempPathFactory, field: str, value: Any, depth: int

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from benchmark_parts import timeless
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_agents.benchmark.episode import Result
@@ -175,7 +175,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["group", "task", "episode", "outcome", "score", "steps", "usage", "seconds", "error", ""]), JSON
 )

@@ -16,7 +16,8 @@ from rlanything_agents.config import PretrainedConfig, RunConfig
 from rlanything_agents.dialect import Step, UnknownDialect, get_dialect
 from rlanything_agents.feedback import FeedbackConfig, batch_feedback
 from rlanything_agents.judging import StepReviewer
-from rlanything_agents.learners import Learners, PolicyCopy, dialect_of
+from rlanything_agents.learners import Learners
+from rlanything_agents.models import ModelCopy, dialect_of
 from rlanything_agents.played import score_matrix
 from rlanything_agents.reward_model import StepVotes, Vote
 from rlanything_agents.run_parts import make_envs
@@ -101,7 +102,7 @@ def test_engines_take_turns_and_new_weights(config: RunConfig, monkeypatch: pyte
 
 
 def test_a_copy_plays_with_what_the_policy_has_learnt(config: RunConfig) -> None:
-    both, copy = Learners(config, dialect_of(config)), PolicyCopy(config)
+    both, copy = Learners(config, dialect_of(config)), ModelCopy(config, "policy")
     assert isinstance(both.dialect, ChatDialect)
     prompt, params = both.dialect.opening("A room."), SamplingParams(6, seed=1)
     start = both.player.generate([prompt], params)
@@ -109,7 +110,7 @@ def test_a_copy_plays_with_what_the_policy_has_learnt(config: RunConfig) -> None
     both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])] * 4, 30.0, groups=1)
     learnt = both.player.generate([prompt], params)
     assert learnt != start
-    copy.take(both.policy_weights())
+    copy.take(both.for_copies("policy"))
     assert [c[0].token_ids for c in copy.player.generate([prompt], params)] == [c[0].token_ids for c in learnt]
 
 
@@ -184,7 +185,7 @@ def test_an_episode_whose_judge_could_not_be_heard_counts_for_nothing(config: Ru
     votes = [[heard, [heard[0], StepVotes([1], (), "the card fell off")]]]
     reviewer._votes = lambda *_: votes
     assignment = Assignment(get_domain("alfworld").generate(0), 0, "active")
-    (group,) = reviewer.ask([assignment], [episodes], 1)
+    (group,) = reviewer.heard([assignment], [episodes], [])
     assert group.outcomes == [1, None]
     assert "the card fell off" in group.trajectories[1].error
     (feedback,) = batch_feedback([(group.outcomes, group.scores())], FeedbackConfig(policy_band=None, judge_band=None))

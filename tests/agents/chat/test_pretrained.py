@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from rlanything_agents.backends.pretrained import CheckpointError, load_model, load_template, load_weights, save_weights
 from rlanything_agents.config import PretrainedConfig
-from rlanything_agents.learners import Learner
+from rlanything_agents.learner import Learner
 from rlanything_agents.masters import MasterAdamW
 from rlanything_agents.sample import Sample
 from rlanything_agents.trainer import make_trainer

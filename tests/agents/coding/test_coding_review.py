@@ -7,6 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from rlanything_agents.asking import AskedAfter
 from rlanything_agents.coding import DIALECT
 from rlanything_agents.coding.review import ProgramGroup, UnitTestReviewer, hidden_verdicts, program_of
 from rlanything_agents.coding.test_writer import ChatTests, WrittenTest
@@ -79,6 +80,13 @@ def reviewer(**changes: object) -> UnitTestReviewer:
     return UnitTestReviewer(RunConfig.model_validate(tree), Scripted(ANSWERS), ChatTests())
 
 
+def ask(judge: UnitTestReviewer, assignments: list[Assignment], played: list[list[Trajectory]]) -> list[ProgramGroup]:
+    asking = AskedAfter(judge.writer.generator, judge.params(1))
+    for assignment, episodes in zip(assignments, played, strict=True):
+        asking.add(judge.questions(assignment, episodes))
+    return judge.heard(assignments, played, asking.answers())
+
+
 @pytest.fixture(scope="module")
 def played(task: Task) -> list[Trajectory]:
     return [episode(task, action) for action in (submit(RIGHT), submit(MINUS), "I give up, sorry.", submit(RIGHT))]
@@ -86,7 +94,7 @@ def played(task: Task) -> list[Trajectory]:
 
 @pytest.fixture(scope="module")
 def group(task: Task, played: list[Trajectory]) -> ProgramGroup:
-    (group,) = reviewer().ask([Assignment(slot=0, role="active", task=task)], [played], 1)
+    (group,) = ask(reviewer(), [Assignment(slot=0, role="active", task=task)], [played])
     return group
 
 
@@ -201,7 +209,7 @@ def test_a_panel_measures_against_the_generators_programs(task: Task, played: li
 def test_groups_without_a_correct_program_need_no_tests(task: Task, played: list[Trajectory]) -> None:
     sparing = reviewer(judge={"votes": 4, "scope": "useful"})
     assignments = [Assignment(slot=n, role="active", task=task) for n in range(2)]
-    lost, won = sparing.ask(assignments, [played[1:3], played[:2]], 1)
+    lost, won = ask(sparing, assignments, [played[1:3], played[:2]])
     assert (len(lost.tests), len(won.tests)) == (0, 4)
     assert not sparing.review([lost, won], []).feedback[0].judge.size
 

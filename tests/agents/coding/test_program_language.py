@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_agents.coding import DIALECT
@@ -46,7 +46,6 @@ def test_every_statement_of_the_family_can_be_read() -> None:
 
 
 @given(programs())
-@settings(deadline=None)
 def test_programs_are_written_and_read_back(words: list[str]) -> None:
     source = write_program(words)
     ast.parse(source)
@@ -71,7 +70,6 @@ def test_every_program_can_be_decoded(words: list[str]) -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_every_walk_ends_in_a_program(random: object) -> None:
     constraint, written = DIALECT.constraint({}), []
     while allowed := constraint.allowed:

@@ -71,7 +71,7 @@ def test_image_tokens_are_those_of_the_grid(player: VisualPlayer) -> None:
 
 
 @given(height=st.integers(8, 300), width=st.integers(8, 300))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_images_of_any_size_have_their_tokens(vlm: tuple[Any, Any], height: int, width: int) -> None:
     transcript = Transcript(vlm[1])
     transcript.read(policy_messages("x", [], picture(0, (height, width))))

@@ -103,6 +103,14 @@ def test_every_failure_is_told_and_not_only_the_first(tmp_path: Path, monkeypatc
     assert {"extra train", "extra llm", "run folder"} <= {finding["topic"] for finding in tree["findings"]}
 
 
+def test_a_forecast_of_other_engines_than_those_of_the_run_is_told(tmp_path: Path) -> None:
+    engine = {"kind": "vllm", "tensor_parallel_size": 2}
+    cluster = {**ON_CARDS["cluster"], "policy_parallel": 2, "judge_parallel": 1}
+    _, tree = dry_run(file(tmp_path, **{**ON_CARDS, "engine": engine, "cluster": cluster}), tmp_path / "runs")
+    (told,) = [finding for finding in tree["findings"] if finding["topic"] == "engines"]
+    assert (told["state"], told["said"].split(",")[0]) == ("warning", "cluster.judge_parallel is 1")
+
+
 def test_a_checkpoint_that_lacks_files(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     folder.mkdir()

@@ -78,7 +78,7 @@ JOBS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(JOBS, st.integers(1, 8))
 def test_every_sequence_is_done_and_little_s_law_holds(jobs: list[tuple[float, float, float]], capacity: int) -> None:
     ends, engine = finish_times(jobs, capacity)

@@ -136,7 +136,7 @@ def test_lengths_do_not_depend_on_the_schedule() -> None:
     assert len({(o.steps, o.votes, o.judged) for o in outcomes}) == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 1000),
     tasks=st.integers(1, 5),

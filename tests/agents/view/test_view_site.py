@@ -205,6 +205,22 @@ def test_broken_files_are_named_and_the_rest_is_shown(run: Path) -> None:
     assert get(Site(run), "runs")["runs"][0]["problems"]
 
 
+def test_what_the_monitors_saw_is_told_and_nothing_else_of_it(run: Path) -> None:
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    rows[0]["alarms"] = {}
+    rows[1]["alarms"] = {
+        "task_drift": ["tasks are alike\x1b[2J", 7],
+        "judge_collapse": "no list",
+        "none_of_ours": ["x"],
+    }
+    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = {line["signature"]: line for line in get(Site(run), "r0/overview")["health"]}
+    assert set(told) == {"task_drift", "judge_collapse"}
+    assert told["task_drift"]["when"] == "2"
+    assert told["task_drift"]["said"] == "tasks are alike\\x1b[2J; "
+    assert get(Site(run), "runs")["runs"][0]["alarms"] == ["judge_collapse", "task_drift"]
+
+
 def test_values_of_other_kinds_do_no_harm(run: Path) -> None:
     hostile: dict[str, Any] = {
         "name": ["x"], "domain": {"a": 1}, "seed": 10**30, "iterations": "many", "env_steps": -1, "curriculum": 7,

@@ -4,7 +4,7 @@ import pickle
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scripted_service import PATIENT, Service, chat, close_at_once_after_reading, say, status
 
@@ -122,7 +122,6 @@ def test_usage_on_record_is_whole_with_several_samples_a_request(service: Servic
         assert usage_of(path) == generator.budget.spent == Usage(2 * PROMPT, 16)
 
 
-@settings(deadline=None)  # one core may be shared
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=30), st.integers(0, 300))
 def test_what_is_spent_never_exceeds_the_limit(requests: list[tuple[int, int]], limit: int) -> None:
     budget = Budget(max_tokens=limit)

@@ -11,7 +11,7 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scripted_service import PATIENT, Service, answer, chat, close_at_once_after_reading, hang, raw, say, status
 
@@ -211,7 +211,6 @@ def test_retry_after_is_read(headers: dict, seconds: float | None) -> None:
     assert retry_after(headers) == seconds
 
 
-@settings(deadline=None)  # one core may be shared
 @given(st.text())
 def test_no_retry_after_breaks_the_reader(text: str) -> None:
     seconds = retry_after({"retry-after": text})
@@ -353,7 +352,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)  # one core may be shared
 @given(JSON)
 def test_any_json_is_an_answer_or_a_named_failure(content) -> None:
     try:
@@ -364,7 +362,6 @@ def test_any_json_is_an_answer_or_a_named_failure(content) -> None:
     assert all(isinstance(choice.text, str) for choice in found.choices)
 
 
-@settings(deadline=None)  # one core may be shared
 @given(st.binary())
 def test_any_bytes_are_a_named_failure(body: bytes) -> None:
     with pytest.raises(MalformedAnswer):

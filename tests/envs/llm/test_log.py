@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scripted_service import KEY, PATIENT, Service, chat, status
 
@@ -125,7 +125,6 @@ def test_other_files_are_named(tmp_path, line: str) -> None:
         ReplayGenerator(path)
 
 
-@settings(deadline=None)  # one core may be shared
 @given(st.text(), st.text())
 def test_the_key_is_never_written(before: str, after: str) -> None:
     assert KEY not in json.dumps(redact({before: [before + KEY + after, {"x": KEY}], KEY: 1}, [KEY]))

@@ -221,7 +221,7 @@ ACTS = st.one_of(
 OPENED = st.sampled_from(["a.txt", "t.xlsx", "c.csv", ".", ""])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(OPENED, OPENED, st.lists(ACTS, max_size=25))
 def test_any_actions(first: str, second: str, acts: list[str]) -> None:
     """Whatever is done, the desktop stands and can be read and drawn."""

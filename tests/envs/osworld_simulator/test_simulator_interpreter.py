@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from simulator_hands import Hands
 
@@ -160,7 +160,6 @@ def test_pictures(hands: Hands) -> None:
     assert done.output == "(44, 93, 115) True\n"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 @example("pyautogui.hold('a')")
 @example("with pyautogui.hold(): pass")
@@ -194,7 +193,6 @@ SHAPES = ["{}({})", "{} = {}", "{} + {}", "{} * {}", "{}[{}]", "{}.click({})", "
 SHAPES += ["pyautogui.write({})", "pyautogui.click({}, {})", "pyautogui.press({}, {})", "f'{{{}}}'", "{}.PAUSE = {}"]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(SHAPES), st.lists(st.sampled_from(ATOMS), min_size=3, max_size=3)), max_size=5)
 )

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import openpyxl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from simulator_hands import Hands, rows_of, workbook
 
@@ -274,7 +274,6 @@ VALUES = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.tuples(st.integers(0, 30), st.integers(0, 10)), VALUES, max_size=12))
 @example({(0, 0): "=1+1"})
 @example({(0, 0): "_x0041_"})
@@ -291,7 +290,6 @@ def test_contents_come_back_from_a_file(cells: dict[tuple[int, int], object]) ->
             assert found == value
 
 
-@settings(deadline=None)
 @given(st.text(max_size=30))
 @example("=")
 @example("=" + "(" * 200)
@@ -329,7 +327,6 @@ PIECES = [
 PIECES += ["(", ")", ",", ";", "%", "SUM(", "IF(", "COUNTIF(", "ROUND(", "SQRT(", "nothing(", " ", "=", "<", "<>"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=12))
 def test_any_formula(pieces: list[str]) -> None:
     text = "=" + "".join(pieces)
@@ -348,7 +345,6 @@ def test_any_formula(pieces: list[str]) -> None:
 NUMBERS = st.integers(1, 99)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.sampled_from(["+", "-", "*", "/"])), min_size=1, max_size=8), NUMBERS)
 def test_arithmetic_is_pythons(parts: list[tuple[int, str]], last: int) -> None:
     text = "".join(f"{number}{sign}" for number, sign in parts) + str(last)
@@ -359,7 +355,6 @@ def test_arithmetic_is_pythons(parts: list[tuple[int, str]], last: int) -> None:
     assert math.isclose(value, eval(text), rel_tol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 1_048_575), st.integers(0, 16_383))
 def test_addresses(row: int, column: int) -> None:
     assert place_of(address(row, column)) == (row, column)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rlanything_envs.osworld.desktop.simulator.files import Disk
@@ -152,7 +152,6 @@ def test_what_it_has_not_is_said(script: str) -> None:
     assert done.error.startswith("bash: ")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 @example("cat < /")
 @example("> /home")
@@ -213,7 +212,6 @@ NAMES = [
 ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.lists(st.sampled_from(WORDS), max_size=4)), max_size=4))
 def test_any_commands(commands: list[tuple[str, list[str]]]) -> None:
     shell = simulated()

@@ -260,7 +260,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from([*product(), "knob", "level", "x"]), JSON, min_size=1, max_size=3))
 def test_any_json_is_a_task_or_a_rejection(fields: dict[str, Any]) -> None:
     result = validate(TASK, product(**fields))

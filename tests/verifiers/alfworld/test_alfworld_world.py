@@ -206,7 +206,7 @@ def universe(world: World) -> list[str]:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_exactly_the_admissible_commands_do_something(seed: int) -> None:
     rng = random.Random(seed)
     world = World(random_game(rng, places=5, things=5))
@@ -220,7 +220,7 @@ def test_exactly_the_admissible_commands_do_something(seed: int) -> None:
 
 
 @given(st.integers(0, 10**9), st.text(max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_reset_goes_back_to_the_start_and_worlds_share_nothing(seed: int, babble: str) -> None:
     rng = random.Random(seed)
     world = World(random_game(rng, places=5, things=5))

@@ -111,14 +111,14 @@ def test_each_verdict(program, verdict, detail, box):
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_program_gets_a_verdict(program):
     judgement = judge(program, [("", "no program prints this")], limits=QUICK)
     assert judgement.outcome is False
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs"])), st.text(st.characters(blacklist_categories=["Cs"])))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_test_text_reaches_the_program_as_it_is(stdin, stdout):
     echo = "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())"
     judgement = judge(echo, [(stdin, stdin), (stdin, stdout)], checker={"kind": "lines"})
@@ -235,7 +235,6 @@ STATUSES = st.lists(st.sampled_from(["OK", "OK", "TLE", "TLE_WALL", "RE"]), min_
 
 
 @given(STATUSES, st.none() | st.integers(1, 3), st.integers(1, 5), st.booleans())
-@settings(deadline=None)
 def test_verdicts_do_not_depend_on_how_work_is_shared_out(statuses, most, workers, cache):
     RUNS.clear()
     runs = {str(i).encode(): Run(status, b"1") for i, status in enumerate(statuses)}

@@ -141,7 +141,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(JSON, min_size=1, max_size=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_json_goes_through_a_function_unchanged(values):
     tests = [(json.dumps([value]), json.dumps(value)) for value in values]
     assert judge("def identity(x): return x", tests, entry_point="identity").passed

@@ -250,7 +250,7 @@ SOURCES = JSON | st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.fixed_dictionaries(
         {"func": JSON | st.sampled_from(sorted(METRICS)) | st.lists(st.sampled_from(sorted(METRICS)), max_size=2)},

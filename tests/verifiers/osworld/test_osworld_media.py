@@ -105,7 +105,7 @@ def test_similarity_is_the_published_formula():
     assert similarity(one, other) == pytest.approx(wanted)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(7, 600), st.integers(7, 20), st.integers(0, 2**32 - 1))
 def test_similarity_is_the_same_in_strips(height, width, seed):
     one, other = np.random.default_rng(seed).integers(0, 256, (2, height, width)).astype(np.uint8)

@@ -89,7 +89,7 @@ def test_formulas_count_by_their_last_result():
     both_ways({"type": "sheet_data", **PAIR}, with_result(2), with_result(3), sheet([2]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.none() | st.integers(-999, 999) | st.text("ab<&é", max_size=5), max_size=4), max_size=4))
 def test_a_sheet_equals_itself_and_no_sheet_with_one_more_value(rows):
     data = sheet(*rows)
@@ -467,7 +467,7 @@ def test_conference_cities():
     assert score_files("compare_conference_city_in_order", bad, name="a.xlsx", rules=rules) == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_a_damaged_file_is_a_sheet_or_unreadable(data):
     """Bytes of the parts are changed at will: openpyxl may raise anything."""

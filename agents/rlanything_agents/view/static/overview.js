@@ -73,6 +73,11 @@
     h("dl", o.settings.map(([key, value]) => h("div", h("dt", key), h("dd", value)))),
     h("p.faint.small", Object.entries(o.versions).map(([name, version]) => `${name} ${version}`).join(" · ")));
 
+  // What the monitors saw, in the words of the run.
+  const health = (o) => (o.health.length ? h("section.card", h("h2", "Health"),
+    h("dl.health", o.health.map((line) => [h("dt", h("b.bad", line.meaning), h("small", `iterations ${line.when}`)),
+      h("dd", line.said)]))) : null);
+
   RL.pages.overview = async (view) => {
     const o = view.overview, xs = o.rows.map((row) => row.iteration);
     // The pool takes longest to read: the rest does not wait for it.
@@ -82,7 +87,7 @@
     const open = (iteration) => { location.hash = RL.link(view.run, "episodes", [iteration]); };
     return {
       title: o.run || o.name,
-      node: h("div.page", RL.problems(o.problems), head(o),
+      node: h("div.page", RL.problems(o.problems), head(o), health(o),
         h("div.columns", results(o), beside),
         xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
           h("div.charts", evaluations(o, xs), judge(o), o.charts.map((chart) => RL.chart(chart, xs, open))))

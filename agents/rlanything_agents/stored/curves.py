@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlanything_agents.view.values import mapping, number
+from rlanything_agents.stored.values import mapping, number
 
-__all__ = ["CHARTS", "draw"]
+__all__ = ["CHARTS", "draw", "pick"]
 
 Line = tuple[str, str, str]
-"""Dotted key of the metrics row, label, and the name of a colour that the style sheet knows."""
+"""Dotted key of the metrics row, label, and the name of a colour."""
 Chart = tuple[str, str, str, tuple[Line, ...]]
 """Title, unit, kind (``share``: from 0 to 1, ``stack``: shares that add up, ``count``: from 0, ``free``), lines."""
 
@@ -90,6 +90,12 @@ CHARTS: tuple[Chart, ...] = (
     ("Policy: KL of the update", "nats", "free", (("policy.kl", "policy", "blue"),)),
     ("Reward model: KL of the update", "nats", "free", (("judge.kl", "reward model", "violet"),)),
     (
+        "Clipped tokens",
+        "share",
+        "share",
+        (("policy.clip_fraction", "policy", "blue"), ("judge.clip_fraction", "reward model", "violet")),
+    ),
+    (
         "Entropy",
         "nats a token",
         "count",
@@ -123,7 +129,7 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every chart that has data, with its points; a row without a number leaves a gap (None)."""
     charts = []
     for title, unit, kind, lines in CHARTS:
-        series = [(label, colour, [_pick(row, key) for row in rows]) for key, label, colour in lines]
+        series = [(label, colour, [_short(pick(row, key)) for row in rows]) for key, label, colour in lines]
         drawn = [
             {"label": label, "colour": colour, "points": points}
             for label, colour, points in series
@@ -134,9 +140,14 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return charts
 
 
-def _pick(row: Mapping[str, Any], dotted: str) -> float | None:
+def pick(row: Mapping[str, Any], dotted: str) -> float | None:
+    """The finite number at a dotted key of a metrics row; None where it was not measured."""
     value: Any = row
     for part in dotted.split("."):
         value = mapping(value).get(part)
-    found = number(value)
-    return None if found is None else float(f"{found:.5g}")
+    return number(value)
+
+
+def _short(value: float | None) -> float | None:
+    """With as many digits as a page can show."""
+    return None if value is None else float(f"{value:.5g}")

@@ -1,0 +1,93 @@
+"""Which of several training processes this is, as their launcher says it; light: no torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from rlanything_agents.config import PretrainedConfig, RunConfig
+
+__all__ = ["Launch", "RanksError", "launched", "must_be_trainable", "obstacles"]
+
+STRATEGIES = ("fsdp", "deepspeed")
+
+
+class RanksError(RuntimeError):
+    """Training processes that cannot work together; the message says why and what to do."""
+
+
+class Launch(NamedTuple):
+    """One process among those that a launcher has started."""
+
+    number: int
+    """Its own; 0 leads."""
+    size: int
+    """How many there are."""
+    strategy: str = ""
+    """How accelerate was told to spread a model over them: ``fsdp``, ``deepspeed``, or empty: each has all of it."""
+
+
+def launched(environment: Mapping[str, str] = os.environ) -> Launch:
+    """What ``torchrun`` or ``accelerate launch`` has put into the environment; one process without a launcher.
+
+    Raises:
+        RanksError: It makes no sense.
+    """
+    strategy = next((name for name in STRATEGIES if environment.get(f"ACCELERATE_USE_{name.upper()}") == "true"), "")
+    size = _number(environment, "WORLD_SIZE", 1)
+    if size <= 1:
+        return Launch(0, 1, strategy)
+    number = _number(environment, "RANK", -1)
+    if not 0 <= number < size:
+        raise RanksError(
+            f"$WORLD_SIZE says {size} training processes, and $RANK is {environment.get('RANK', 'not set')}: start "
+            "them with torchrun or accelerate launch, or unset both"
+        )
+    return Launch(number, size, strategy)
+
+
+def must_be_trainable(config: RunConfig, launch: Launch) -> None:
+    """Refuse a run that cannot be trained as its processes were launched, before they meet or anything is made.
+
+    Raises:
+        RanksError: It cannot.
+    """
+    for obstacle in obstacles(config, launch):
+        raise RanksError(obstacle)
+
+
+def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
+    """Why a run cannot be trained as its processes were launched, each with the remedy."""
+    if launch.strategy == "deepspeed":
+        yield (
+            "accelerate was told to use DeepSpeed, whose engine takes an optimizer step at each backward pass; an "
+            "update here has several for one step. Use configs/accelerate/fsdp2.yaml: it spreads weights, gradients "
+            "and moments as ZeRO-3 does"
+        )
+    if launch.strategy != "fsdp":
+        return
+    trained = [("policy", "policy", config.policy)]
+    if config.judge.learns:
+        trained.append(("reward_model", "judge", config.reward_model))
+    for key, role, model in trained:
+        if not isinstance(model, PretrainedConfig):
+            yield f"{key} is made from nothing, and too small to be spread over processes: configs/accelerate/ddp.yaml"
+            continue
+        if config.engine.kind != "vllm" and not (config.engine.kind == "vllm_server" and config.engine.server(role)):
+            yield (
+                f"{key} is spread over processes (FSDP), none of which can write with its part: set engine.kind to "
+                "vllm, or to vllm_server with a server for it"
+            )
+        if model.lora is None and model.dtype != "float32":
+            yield (
+                f"{key}.dtype is {model.dtype}: FSDP spreads the weights that AdamW steps, and those are float32. Set "
+                "it to float32, and bf16 of its trainer to true to compute in bfloat16"
+            )
+
+
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    try:
+        return int(environment.get(name, default))
+    except ValueError:
+        raise RanksError(f"${name} is {environment[name]!r}, not a number: unset it") from None
