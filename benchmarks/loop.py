@@ -113,10 +113,10 @@ def timed_open(clock: Clock, name: str) -> Callable[..., Any]:
 def iteration_split(loop: Loop, iterations: int, now: Callable[[], float]) -> list[dict[str, float]]:
     """Seconds of each part, one row an iteration."""
     splits, rows = [], []
-    envs = loop.envs
+    envs = list(loop.envs)
     for _ in range(iterations):
         clock = Clock(now)
-        loop.envs = [TimedEnv(env, clock) for env in envs]
+        loop.envs[:] = [TimedEnv(env, clock) for env in envs]
         training_step = clock.around("update: model", SampleTrainer.training_step)
         with (
             patch.object(writers_module, "open_decoder", timed_open(clock, "rollout: model")),
@@ -136,7 +136,7 @@ def iteration_split(loop: Loop, iterations: int, now: Callable[[], float]) -> li
         split["update: rest"] = laps["policy_update"] + laps["judge_update"] - spent["update: model"]
         split["everything else"] = spent["iteration"] - sum(split.values())
         splits.append(split)
-    loop.envs = envs
+    loop.envs[:] = envs
     return splits
 
 

@@ -24,6 +24,22 @@ COMMON: dict[str, Any] = {
     "reward_model": SMALL,
     "evaluation": {"episodes": 2, "max_steps": 4, "judge_episodes": 2, "panels": ["valid_seen"]},
 }
+SHORT: dict[str, Any] = {
+    "seed": 7,
+    "threads": 1,
+    "policy": {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 32},
+    "reward_model": {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 32},
+    "warm_start": {"demonstrations": 60, "max_steps": 8, "epochs": 8, "batch_size": 8, "judge_steps": 60,
+                   "judge_epochs": 1, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
+    "rollout": {"tasks": 3, "rollouts": 3, "max_steps": 8},
+    "feedback": {"policy_band": None, "judge_band": None, "balance": False},
+    "judge": {"votes": 2, "steps": 20},
+    "policy_trainer": {"average": 0.5, "anchor": 0.01},
+    "curriculum": {"pool_size": 4, "roots": 0.3, "step_back": True,
+                   "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
+    "evaluation": {"episodes": 6, "max_steps": 8, "judge_episodes": 4, "panels": ["valid_seen"]},
+}  # fmt: skip
+"""A run in which everything happens that can go on after an interruption: tasks adapt, weights are averaged, held."""
 DOMAINS: dict[str, dict[str, Any]] = {
     "alfworld": {
         "warm_start": {"demonstrations": 80, "max_steps": 12, "epochs": 8, "batch_size": 8, "judge_steps": 60,

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
+from small_runs import SHORT
 
 from rlanything_agents.config import load_config
 from rlanything_agents.progress import Reporter
@@ -25,22 +27,8 @@ KILLS = 50
 FILE_EVENTS = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "sqlite3.connect")
 """Audit events of the interpreter at which a file of the run is about to change."""
 
-SHORT = """
-name: short
-seed: 7
-threads: 1
-iterations: 4
-policy: {hidden_size: 16, layers: 1, heads: 2, intermediate_size: 32}
-reward_model: {hidden_size: 16, layers: 1, heads: 2, intermediate_size: 32}
-warm_start: {demonstrations: 60, max_steps: 8, epochs: 8, batch_size: 8, judge_steps: 60, judge_epochs: 1,
-             knobs: {rooms: [Bathroom], kinds: [simple]}}
-rollout: {tasks: 3, rollouts: 3, max_steps: 8}
-feedback: {policy_band: null, judge_band: null, balance: false}
-judge: {votes: 2, steps: 20}
-policy_trainer: {average: 0.5, anchor: 0.01}
-curriculum: {pool_size: 4, roots: 0.3, step_back: true, knobs: {rooms: [Bathroom], kinds: [simple]}}
-evaluation: {episodes: 6, max_steps: 8, judge_episodes: 4, every: 2, every_episodes: 3, panels: [valid_seen]}
-"""
+EVALUATED = {**SHORT["evaluation"], "every": 2, "every_episodes": 3}
+RUN = yaml.safe_dump({**SHORT, "name": "short", "iterations": 4, "evaluation": EVALUATED})
 
 fork = multiprocessing.get_context("forkserver")
 fork.set_forkserver_preload(["rlanything_agents.train", "trl.trainer.grpo_trainer", __name__])
@@ -93,7 +81,7 @@ def weights_of(folder: Path) -> dict[str, torch.Tensor]:
 @pytest.mark.slow
 def test_fifty_kills_change_nothing(tmp_path: Path) -> None:
     file = tmp_path / "short.yaml"
-    file.write_text(SHORT)
+    file.write_text(RUN)
     straight = tmp_path / "straight"
     first, started = fork.Process(target=play, args=(file, straight, None)), time.monotonic()
     first.start()

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 import test_trainer as trainers
 import torch
+import yaml
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 from accelerate.utils.launch import prepare_multi_gpu_env
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
+from small_runs import SHORT
 
 from rlanything_agents.backends.pretrained import save_weights
 from rlanything_agents.config import PretrainedConfig, RunConfig
@@ -359,23 +361,8 @@ def test_the_number_of_processes_must_be_given() -> None:
 
 # ---- A run
 
-TWO = """
-name: two
-seed: 7
-threads: 1
-iterations: 3
-policy: {hidden_size: 16, layers: 1, heads: 2, intermediate_size: 32}
-reward_model: {hidden_size: 16, layers: 1, heads: 2, intermediate_size: 32}
-warm_start: {demonstrations: 60, max_steps: 8, epochs: 8, batch_size: 8, judge_steps: 60, judge_epochs: 1,
-             knobs: {rooms: [Bathroom], kinds: [simple]}}
-rollout: {tasks: 3, rollouts: 3, max_steps: 8}
-feedback: {policy_band: null, judge_band: null, balance: false}
-judge: {votes: 2, steps: 20}
-policy_trainer: {average: 0.5, anchor: 0.01, epsilon: 1.0e-5}
-judge_trainer: {epsilon: 1.0e-5}
-curriculum: {pool_size: 4, roots: 0.3, step_back: true, knobs: {rooms: [Bathroom], kinds: [simple]}}
-evaluation: {episodes: 6, max_steps: 8, judge_episodes: 4, panels: [valid_seen]}
-"""
+TRAINERS = {"policy_trainer": {**SHORT["policy_trainer"], "epsilon": 1e-5}, "judge_trainer": {"epsilon": 1e-5}}
+TWO = yaml.safe_dump({**SHORT, "name": "two", "iterations": 3, **TRAINERS})
 
 ALONE = [sys.executable]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
