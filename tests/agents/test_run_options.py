@@ -169,16 +169,16 @@ def test_the_judge_is_warmed_up_on_a_policy_that_stands_still(warm: Path, tmp_pa
 def test_a_judge_that_does_not_learn_is_measured_once(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    judge = GenerativeRewardModel.judge
+    asked: list[Any] = []
+    questions = GenerativeRewardModel.questions
 
-    def count(self: GenerativeRewardModel, trajectories: Any, **settings: Any) -> Any:
-        asked.append(len(trajectories))
-        return judge(self, trajectories, **settings)
+    def count(self: GenerativeRewardModel, trajectory: Any) -> Any:
+        asked.append(trajectory)
+        return questions(self, trajectory)
 
-    monkeypatch.setattr(GenerativeRewardModel, "judge", count)
+    monkeypatch.setattr(GenerativeRewardModel, "questions", count)
     summary, _ = run(warm, tmp_path / "arm", judge={"train": False})
-    assert asked == [6, 6], "once an iteration; the panel's measurement was taken over"
+    assert len(asked) == 2 * 6, "each episode once; the panel's measurement was taken over"
     assert summary["after"]["judge"] == summary["before"]["judge"] != {}
 
 
