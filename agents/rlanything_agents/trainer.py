@@ -1,7 +1,7 @@
 """TRL's `GRPOTrainer` fed with samples: our loop decides what is learnt, TRL computes the loss and takes the
 steps.
 
-Importing this module imports TRL (seconds); everything else in the package does without.
+Importing this module, or `grpo_settings`, imports TRL (seconds); everything else in the package does without.
 
 The data loader hands over one *optimizer step* at a time: a list of micro-batches of similar length. TRL
 multiplies its completion mask with ``tool_mask``; a real-valued one carries the samples' weights into its
@@ -27,11 +27,13 @@ from accelerate import DistributedType
 from datasets import Dataset
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
-from trl import GRPOConfig, GRPOTrainer
+from trl import GRPOTrainer
 
 from rlanything_agents.backends import lean
 from rlanything_agents.backends.pretrained import trained
 from rlanything_agents.collection import quick_collection
+from rlanything_agents.constrained import constrained
+from rlanything_agents.grpo_settings import grpo_settings, no_reward
 from rlanything_agents.masters import MasterAdamW
 from rlanything_agents.ranks.sharding import spread_optimizer, whole_optimizer, whole_weights
 from rlanything_agents.sample import Allowed, Sample, check_vocabulary, micro_batches, optimizer_batches, trimmed
@@ -74,8 +76,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         with _preserved_rng(), tempfile.TemporaryDirectory() as nothing_is_written_here:
             super().__init__(
                 model=model,
-                reward_funcs=_no_reward,
-                args=_grpo_config(config, nothing_is_written_here, on_cpu),
+                reward_funcs=no_reward,
+                args=grpo_settings(config, nothing_is_written_here, on_cpu),
                 train_dataset=Dataset.from_dict({"prompt": [""]}),
                 processing_class=tokenizer,
             )
@@ -398,7 +400,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 )
             logits = output.logits[:, :-1][sampled].float() / self.temperature
         allowed = self._allowed or [None] * len(logits)
-        new, entropy = _constrained(logits, input_ids[:, -width:][sampled], allowed)
+        new, entropy = constrained(logits, input_ids[:, -width:][sampled], allowed)
         zeros = logits.new_zeros(sampled.shape)
         return zeros.masked_scatter(sampled, new), zeros.masked_scatter(sampled, entropy)
 
@@ -444,79 +446,6 @@ def make_trainer(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, con
 def _k3(reference: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
     """The k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
     return (reference - new).exp() - (reference - new) - 1
-
-
-def _constrained(
-    logits: torch.Tensor, tokens: torch.Tensor, allowed: Sequence[Allowed | None]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies under a softmax over the allowed tokens only.
-
-    Args:
-        logits: Shape (positions, vocabulary).
-        tokens: Shape (positions,): the sampled tokens.
-        allowed: Per position the permitted ids; ``None`` = all.
-    """
-    logps, entropies = logits.new_zeros(len(logits)), logits.new_zeros(len(logits))
-    bound = np.array([choice is not None for choice in allowed], dtype=bool)
-    choices = [choice for choice in allowed if choice is not None]
-    for places, ids in ((np.flatnonzero(bound), choices), (np.flatnonzero(~bound), None)):
-        if not len(places):
-            continue
-        at = torch.from_numpy(places).to(logits.device)
-        part, chosen = logits[at], logits[at].gather(1, tokens[at, None])
-        if ids is not None:
-            lengths = np.array([len(choice) for choice in ids])
-            inside = np.arange(lengths.max()) < lengths[:, None]
-            table = np.zeros(inside.shape, dtype=np.int64)
-            table[inside] = np.concatenate(ids)
-            part = part.gather(1, torch.from_numpy(table).to(logits.device))
-            part = part.masked_fill(torch.from_numpy(~inside).to(logits.device), -torch.inf)
-        total = part.logsumexp(1, keepdim=True)
-        with torch.no_grad():
-            spread = torch.special.entr((part - total).exp()).sum(1)
-        logps = logps.index_put((at,), (chosen - total)[:, 0])
-        entropies = entropies.index_put((at,), spread)
-    return logps, entropies
-
-
-def _grpo_config(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfig:
-    return GRPOConfig(
-        output_dir=folder,
-        learning_rate=config.learning_rate,
-        lr_scheduler_type="constant",
-        optim="adamw_torch",
-        adam_beta1=config.betas[0],
-        adam_beta2=config.betas[1],
-        adam_epsilon=config.epsilon,
-        weight_decay=config.weight_decay,
-        max_grad_norm=config.max_grad_norm,
-        num_train_epochs=1,
-        gradient_accumulation_steps=1,  # an item of the data loader is a whole optimizer step
-        per_device_train_batch_size=2,  # these two only satisfy TRL's checks: no generation happens here
-        num_generations=2,
-        loss_type="dapo",
-        importance_sampling_level="token",
-        epsilon=config.clip,
-        beta=0.0,
-        use_bias_correction_kl=False,  # the plain k3 estimate, not weighted by the probability ratio
-        temperature=config.temperature,
-        router_aux_loss_coef=0.0,
-        use_cpu=on_cpu,
-        ddp_find_unused_parameters=False,
-        bf16=config.bf16,
-        gradient_checkpointing=config.checkpointing,
-        seed=config.seed,
-        logging_steps=1,
-        logging_nan_inf_filter=False,
-        save_strategy="no",
-        eval_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-    )
-
-
-def _no_reward(prompts: list[str], **_: Any) -> list[float]:
-    raise TrainingError("samples carry their advantages: TRL must not ask for rewards")
 
 
 def _as_is(item: Any) -> Any:

@@ -41,9 +41,10 @@ from transformers import (  # noqa: E402
     Qwen3ForCausalLM,
 )
 
+from rlanything_agents.constrained import constrained  # noqa: E402
 from rlanything_agents.plain import PlainTrainer  # noqa: E402
 from rlanything_agents.sample import Sample, SampleError, split_steps, spread_steps  # noqa: E402
-from rlanything_agents.trainer import _constrained, make_trainer  # noqa: E402
+from rlanything_agents.trainer import make_trainer  # noqa: E402
 from rlanything_agents.trainer_config import TrainerConfig, TrainingError  # noqa: E402
 
 torch.set_num_threads(1)  # the models are tiny, and idle threads spin when cores are shared
@@ -572,7 +573,7 @@ def test_world_size(tokenizer):
 
 def test_rows_of_which_nothing_was_sampled():
     """What a process may get as its share of a micro-batch."""
-    logps, entropies = _constrained(torch.zeros(0, VOCAB), torch.zeros(0, dtype=torch.int64), [])
+    logps, entropies = constrained(torch.zeros(0, VOCAB), torch.zeros(0, dtype=torch.int64), [])
     assert len(logps) == len(entropies) == 0
 
 

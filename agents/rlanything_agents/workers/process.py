@@ -57,8 +57,8 @@ class RolloutWorker:
             how: How.
         """
         self._take("policy", version, given)
-        if missing := len(shard.tasks) - len(self._envs):
-            self._envs += self.environments(max(0, missing))
+        if (missing := len(shard.tasks) - len(self._envs)) > 0:
+            self._envs += self.environments(missing)
         return rollout(
             self._policy.player,
             self._policy.dialect,
