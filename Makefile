@@ -2,18 +2,21 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 CONFIG ?= configs/quickstart.yaml
 
 .PHONY: demo test test-all bench soak fuzz audit lint docs desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
+	@echo "About 10 minutes of work on two idle cores. Ctrl-C stops it; the same command resumes from the last checkpoint."
 	$(BIN)/rlanything train --config $(CONFIG)
+	@echo "Next:  . $(BIN)/activate    # puts the rlanything command on your path"
+	@echo "       rlanything view runs/quickstart"
 
 test: $(VENV)/.dev lint  ## everything that must hold at each commit
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: $(VENV)/.dev lint  ## the same, with the exhaustive comparisons
+test-all: $(VENV)/.original lint  ## the same, with exhaustive checks and comparisons against the original ALFWorld stack
 	RLANYTHING_EXHAUSTIVE=1 $(BIN)/python -m pytest -n 2
 
 desktop: $(VENV)/.dev  ## the Debian packages of the bwrap desktop (root); tests of desktops are skipped without them
@@ -54,13 +57,23 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
-	@echo "Installing the training stack into $(VENV) (a few minutes, once)"
+	@echo "Installing the training stack into $(VENV), once: PyTorch, Transformers, TRL and what they need."
+	@$(BIN)/python scripts/announce_torch.py
 	$(PIP) -e '.[train]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.train
-	@echo "Installing the test tools and the ALFWorld oracle into $(VENV) (once)"
-	$(PIP) -e '.[train,llm,export,alfworld,docker,ray,desktop,video,trackers,docs,dev]'
+	@echo "Installing the test tools into $(VENV), once: about 700 MB more."
+	$(PIP) -e '.[train,llm,export,docker,ray,desktop,video,trackers,docs,dev]'
+	@touch $@
+
+$(VENV)/.original: $(VENV)/.dev
+	@for tool in g++ cmake; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	if [ -n "$$missing" ]; then \
+		echo "The original ALFWorld stack is compiled on installation and needs:$$missing" >&2; \
+		echo "On Debian and Ubuntu: sudo apt-get install g++ cmake" >&2; exit 1; fi
+	@echo "Installing the original ALFWorld stack into $(VENV), once: a few minutes of compiling."
+	PATH="$(abspath $(BIN)):$$PATH" $(PIP) -e '.[alfworld]'  # its planner's build script calls a program named python
 	@touch $@
 
 clean:

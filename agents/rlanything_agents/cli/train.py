@@ -70,19 +70,29 @@ def train(
         must_be_trainable(settings, process)
         if restart:
             folder.delete()
+        reporter = Reporter(Console(stderr=True)) if as_json else Reporter()
+        reporter.say(_header(settings, folder))
         _spin_little()
         from rlanything_agents.ranks.channel import Ranks  # torch and TRL: seconds, so not before the settings hold
         from rlanything_agents.train import train as run
 
         try:
             ranks = Ranks.join() if process.size > 1 else None
-            reporter = Reporter(Console(stderr=True)) if as_json else Reporter()
             summary = run(settings, folder, reporter, command=shlex.join(["rlanything", *sys.argv[1:]]), ranks=ranks)
         except KeyboardInterrupt:
             typer.echo(f"\ninterrupted ({folder.path}): the same command goes on from the last checkpoint", err=True)
             raise typer.Exit(130) from None
         if as_json:
             print_json(summary)
+
+
+def _header(settings: RunConfig, folder: RunFolder) -> str:
+    """What the run will do and where, for the seconds until PyTorch is loaded and the first bar stands."""
+    return (
+        f"Run {settings.name} ({settings.domain}, seed {settings.seed}) in {folder.path}\n"
+        f"Stages: warm start, evaluation, {settings.iterations} iterations of the closed loop, evaluation, report\n"
+        "Loading PyTorch, Transformers and TRL ..."
+    )
 
 
 def _follow() -> int:
