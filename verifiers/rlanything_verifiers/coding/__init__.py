@@ -8,25 +8,32 @@ judge("print(int(input()) + 1)", [("1\\n", "2\\n"), ("41\\n", "42\\n")]).passed 
 """
 
 from .checkers import Checker, parse_checker
-from .errors import CheckerError, EmptyTests, JudgeError, ProgramFormatError, TestFormatError
+from .errors import CheckerError, EmptyTests, JudgeError, LanguageError, ProgramFormatError, TestFormatError
 from .judging import ajudge, ajudge_many, check_job, judge, judge_many, run_program, shared_sandbox
+from .language import LANGUAGES, TAGS, TITLES, Language, Tag, check_language, find_tag
 from .sandbox import Limits, Run, Sandbox, SandboxError, UnsafeSandbox, default_sandbox
 from .test import Test
 from .trial import Job
 from .verdict import Judgement, Verdict
 
 __all__ = [
+    "LANGUAGES",
+    "TAGS",
+    "TITLES",
     "Checker",
     "CheckerError",
     "EmptyTests",
     "Job",
     "JudgeError",
     "Judgement",
+    "Language",
+    "LanguageError",
     "Limits",
     "ProgramFormatError",
     "Run",
     "Sandbox",
     "SandboxError",
+    "Tag",
     "Test",
     "TestFormatError",
     "UnsafeSandbox",
@@ -34,7 +41,9 @@ __all__ = [
     "ajudge",
     "ajudge_many",
     "check_job",
+    "check_language",
     "default_sandbox",
+    "find_tag",
     "judge",
     "judge_many",
     "parse_checker",

@@ -19,5 +19,9 @@ class ProgramFormatError(JudgeError):
     """The program is neither text nor bytes, or its entry point is no name."""
 
 
+class LanguageError(JudgeError):
+    """There is no language of this name, or the sandbox or the task does not take it."""
+
+
 class CheckerError(JudgeError):
     """A checker is unknown or malformed, or does not suit the tests."""
