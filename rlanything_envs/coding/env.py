@@ -70,6 +70,10 @@ class CodingEnv(gym.Env[str, str]):
     - ``SUBMIT``: judge it on the hidden tests;
     - ``GIVE_UP``: end the episode.
 
+    In an interactive problem the program talks with a program of the task (an interactor) while it runs: ``TEST`` holds
+    the conversation of each sample, ``SUBMIT`` those of the hidden tests, and ``RUN`` none: the program reads the
+    ``stdin`` block as it is. Such problems need ``backend="process"``.
+
     Prose around it does not matter; the last action word counts, and what stands before ``</think>`` is not
     read. With ``max_turns=1`` a lone fenced block is a submission. A text in which no action can be read uses
     up the turn and is answered by what is missing.
@@ -174,6 +178,7 @@ class CodingEnv(gym.Env[str, str]):
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
             UnsafeSandbox: there is no safe sandbox here.
+            InteractionUnsupported: the problem is interactive, and the backend cannot connect programs.
             InfrastructureError: the sandbox failed to start.
         """
         super().reset(seed=seed)
@@ -187,6 +192,8 @@ class CodingEnv(gym.Env[str, str]):
         except SandboxError as error:
             raise InfrastructureError(f"the sandbox failed to begin an episode: {error}") from error
         problem = problem_of(task)
+        if problem.interactive:
+            self._sandbox().check_interaction()
         self._problem, self.task_id, self._turn = problem, task.id, 0
         observation = messages.opening(problem, self.max_turns)
         self._last = ("", observation)

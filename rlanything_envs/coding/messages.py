@@ -21,7 +21,7 @@ _VERDICTS: dict[Verdict, str] = {
     "AC": "accepted",
     "WA": "wrong answer",
     "TLE": "over the limit of processor time",
-    "TLE_WALL": "took too long without computing",
+    "TLE_WALL": "took too long without computing (it slept, or waited for an answer that never came)",
     "MLE": "out of memory",
     "OLE": "printed too much",
     "RE": "runtime error",
@@ -49,6 +49,12 @@ print(sum(map(int, input().split())))
 ```"""
 
 
+INTERACTIVE = """\
+This task is interactive: while your program runs it talks with the judge through standard output and standard input.
+Flush after each line, as in print(..., flush=True). In samples, lines of the program begin with > and those of the
+judge with <. TEST holds the conversation of each sample; RUN does not: it gives your program the stdin block as it is,
+so write the judge's lines there."""
+
 FAILED = "The judge failed: this is not the program's fault, and the task counts for nothing."
 GAVE_UP = "GIVE_UP: the task is over."
 NO_SAMPLES = "TEST: this task has no samples; RUN your program on an input of yours, or SUBMIT it."
@@ -57,14 +63,17 @@ NO_SAMPLES = "TEST: this task has no samples; RUN your program on an input of yo
 def opening(problem: Payload, turns: int) -> str:
     """The first message: statement, samples, limits and how to act."""
     parts = [shorten(problem.statement, MAX_OBSERVATION_LENGTH // 2)]
+    given, made = ("Known to the judge only", "Conversation") if problem.interactive else ("Input", "Output")
     for number, test in enumerate(problem.public[:_MOST_SAMPLES], 1):
         parts.append(
-            f"Sample {number}\nInput:\n{shorten(test.stdin, _SAMPLE_LENGTH).rstrip()}\n"
-            f"Output:\n{shorten(test.stdout, _SAMPLE_LENGTH).rstrip()}"
+            f"Sample {number}\n{given}:\n{shorten(test.stdin, _SAMPLE_LENGTH).rstrip()}\n"
+            f"{made}:\n{shorten(test.stdout, _SAMPLE_LENGTH).rstrip()}"
         )
     if (more := len(problem.public) - _MOST_SAMPLES) > 0:
         parts.append(f"{more} more samples are not shown.")
-    if problem.entry_point is None:
+    if problem.interactive:
+        what = f"Write a Python 3 program. {INTERACTIVE}"
+    elif problem.entry_point is None:
         what = "Write a Python 3 program that reads standard input and writes standard output."
     else:
         what = (

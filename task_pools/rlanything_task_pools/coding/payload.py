@@ -37,7 +37,11 @@ class _Record(BaseModel):
 
 
 class Example(_Record):
-    """One test: what a program reads and what it must write."""
+    """One test: what a program reads and what it must write.
+
+    Of an interactive problem, what the interactor reads, and a conversation that it accepts (lines of the program begin
+    with ``> ``, those of the interactor with ``< ``).
+    """
 
     stdin: str = Field(max_length=MAX_TEXT)
     stdout: str = Field(max_length=MAX_TEXT)
@@ -81,6 +85,11 @@ class Payload(_Record):
             if known.setdefault(test.stdin, test.stdout) != test.stdout:
                 raise ValueError(f"two tests expect different outputs for the input {test.stdin[:60]!r}")
         return self
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a program talks with the judge; the ``stdin`` of a test is then what only the judge knows."""
+        return bool(self.checker["kind"] == "interactor")
 
     @property
     def tests(self) -> tuple[Example, ...]:

@@ -11,7 +11,15 @@ from .checkers import Checker, parse_checker
 from .errors import CheckerError, EmptyTests, JudgeError, LanguageError, ProgramFormatError, TestFormatError
 from .judging import ajudge, ajudge_many, check_job, judge, judge_many, run_program, shared_sandbox
 from .language import LANGUAGES, TAGS, TITLES, Language, Tag, check_language, find_tag
-from .sandbox import Limits, Run, Sandbox, SandboxError, UnsafeSandbox, default_sandbox
+from .sandbox import (
+    InteractionUnsupported,
+    Limits,
+    Run,
+    Sandbox,
+    SandboxError,
+    UnsafeSandbox,
+    default_sandbox,
+)
 from .test import Test
 from .trial import Job
 from .verdict import Judgement, Verdict
@@ -23,6 +31,7 @@ __all__ = [
     "Checker",
     "CheckerError",
     "EmptyTests",
+    "InteractionUnsupported",
     "Job",
     "JudgeError",
     "Judgement",

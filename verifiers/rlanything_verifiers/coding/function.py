@@ -9,8 +9,8 @@ import keyword
 import re
 from typing import Any
 
-from .checkers import Checker, TextChecker
-from .errors import ProgramFormatError, TestFormatError
+from .checkers import Checker, Interactor, TextChecker
+from .errors import CheckerError, ProgramFormatError, TestFormatError
 from .test import Test
 
 _MARK = b"\x1d result "  # a control character, so that no output of the submission looks like it by accident
@@ -81,6 +81,8 @@ def check_tests(tests: tuple[Test, ...], checker: Checker) -> None:
         TestFormatError: arguments or result are not JSON; the message has the number of the test.
         CheckerError: the checker compares texts only.
     """
+    if isinstance(checker, Interactor):
+        raise CheckerError("checker interactor: it talks with a program, and a function has nothing to talk with")
     if isinstance(checker, TextChecker):
         checker.same_value(0, 0)
     for number, test in enumerate(tests):

@@ -6,22 +6,22 @@ over the limit too, whether some of it was run or not.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from . import function
 from .cache import RUNS, Key, digest
-from .checkers import Checker, Python, TextChecker, parse_checker
+from .checkers import Checker, Interactor, Python, TextChecker, parse_checker
+from .checkers.interactor import ruling
 from .checkers.python import CHECKER_LIMITS
 from .errors import JudgeError, ProgramFormatError
-from .sandbox import Limits, Run, Sandbox, SandboxError, UnsafeSandbox
+from .sandbox import Interaction, Limits, Run, Sandbox, SandboxError, Status, UnsafeSandbox
 from .test import Test, as_tests
-from .verdict import Judgement, Verdict
+from .verdict import MAX_DETAIL, Judgement, Verdict, why
 
 DEFAULT_LIMITS = Limits()
 
-_DETAIL = 500  # characters
 _SLOW = ("TLE", "TLE_WALL")
 _TESTS_A_PART = 4  # a program is not shared out among workers in parts smaller than this
 
@@ -58,6 +58,7 @@ class Trial:
             if len(self.program) <= self.limits.source:  # else it is refused as it is
                 self.program, self.limits = wrapped, replace(self.limits, source=max(len(wrapped), self.limits.source))
         self.runs: dict[int, Run] = {}
+        self.rulings: dict[int, tuple[Verdict, str]] = {}  # of an interactor
         self.failure: str | None = None
         self.judgement: Judgement | None = None
         self._cut = len(self.tests)  # from this test on nothing needs to be run
@@ -77,6 +78,9 @@ class Trial:
     def prepare(self, box: Sandbox, cache: bool) -> None:
         """Look up what has been run before."""
         self.box = box
+        if isinstance(self.checker, Interactor):
+            box.check_interaction()
+            cache = False  # a run is half of a conversation
         self.cache = cache
         self.inputs = [test.stdin.encode() for test in self.tests]
         self.keys: list[Key] = []
@@ -108,7 +112,10 @@ class Trial:
 
         if part and part[0] < self._cut and self.failure is None:
             try:
-                runs = self.box.run(self.program, [self.inputs[i] for i in part], self.limits, stop)
+                if isinstance(self.checker, Interactor):
+                    runs = self._talk(self.checker, part, stop)
+                else:
+                    runs = self.box.run(self.program, [self.inputs[i] for i in part], self.limits, stop)
             except UnsafeSandbox:
                 raise
             except SandboxError as error:
@@ -125,6 +132,27 @@ class Trial:
             last = self._pending == 0
         if last:
             self.judgement = self._judgement()
+
+    def _talk(self, interactor: Interactor, part: list[int], stop: Callable[[int, Run], bool]) -> list[Run]:
+        """Hold the conversations of a part, and rule on them; the status of a run is then that of the verdict."""
+        runs: list[Run] = []
+
+        def rule(position: int, talk: Interaction) -> bool:
+            verdict, reason = ruling(talk)
+            tail = talk.transcript[-MAX_DETAIL // 2 :].decode(errors="replace")
+            self.rulings[part[position]] = (
+                verdict,
+                reason if verdict == "AC" else f"{reason[: MAX_DETAIL // 2]}\n{tail}",
+            )
+            status: Status = "OK" if verdict == "AC" or verdict == "WA" else verdict
+            runs.append(replace(talk.program, status=status, detail=reason))
+            return stop(position, runs[-1])
+
+        tests = [self.tests[i] for i in part]
+        openings = [interactor.opening(test.stdin, test.stdout) for test in tests]
+        source = interactor.source.encode(errors="surrogatepass")
+        self.box.interact(self.program, source, openings, self.limits, interactor.limits(self.limits), rule)
+        return runs
 
     def _fail(self, reason: str) -> None:
         self.failure = self.failure or reason
@@ -150,7 +178,7 @@ class Trial:
                 verdicts[i], details[i] = verdict, detail
         cpu = [self.runs[i].cpu if i in self.runs and i < self._cut else 0.0 for i in range(len(self.tests))]
         error = next((detail for verdict, detail in zip(verdicts, details, strict=True) if verdict == "IE"), None)
-        capped = tuple(detail[:_DETAIL] for detail in details)
+        capped = tuple(detail[:MAX_DETAIL] for detail in details)
         return Judgement(tuple(verdicts), self.box.tier, tuple(cpu), capped, error)
 
     def _verdict(self, i: int, test: Test, outputs: dict[int, bytes]) -> tuple[Verdict, str]:
@@ -160,8 +188,10 @@ class Trial:
         run = self.runs.get(i)
         if run is None:
             return "IE", f"not run: {self.failure or 'the sandbox left it out'}"
+        if i in self.rulings:
+            return self.rulings[i]
         if run.status != "OK":
-            return run.status, _why(run)
+            return run.status, why(run)
         output = run.stdout
         if self.calls:
             try:
@@ -192,17 +222,11 @@ class Trial:
         for i, answer in zip(outputs, answers, strict=False):
             finding = checker.answer(answer.stdout) if answer.status == "OK" else None
             if finding is None:
-                why = _why(answer) if answer.status != "OK" else f"it printed {answer.stdout[:60]!r}, not AC or WA"
-                said[i] = "IE", f"the checker failed ({answer.status}): {why}"
+                reason = why(answer) if answer.status != "OK" else f"it printed {answer.stdout[:60]!r}, not AC or WA"
+                said[i] = "IE", f"the checker failed ({answer.status}): {reason}"
             else:
                 said[i] = ("AC" if finding[0] else "WA"), finding[1]
         return said
-
-
-def _why(run: Run) -> str:
-    """The reason of a run that did not end well: the end of what it said, where errors stand."""
-    said = run.stderr[-4 * _DETAIL :].decode(errors="replace").strip()
-    return (run.detail or said)[-_DETAIL:] if run.status != "RE" else (said or run.detail)[-_DETAIL:]
 
 
 def as_source(program: str | bytes) -> bytes:

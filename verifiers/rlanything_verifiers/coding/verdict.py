@@ -4,9 +4,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
+from .sandbox import Run
+
 Verdict = Literal["AC", "WA", "TLE", "TLE_WALL", "MLE", "OLE", "RE", "CE", "IE"]
 """Accepted, wrong answer, over the limit of processor time, of wall time (a sleeper, or a machine under great
 load), of memory, of output, runtime error, compile error; and IE, an error of the judge and not of the program."""
+
+MAX_DETAIL = 500
+"""Longest reason of a verdict, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +47,9 @@ class Judgement:
     def counts(self) -> dict[str, int]:
         """How many tests got each verdict, most frequent first."""
         return dict(Counter[str](self.verdicts).most_common())
+
+
+def why(run: Run) -> str:
+    """The reason of a run that did not end well: the end of its standard error, where errors stand."""
+    said = run.stderr[-4 * MAX_DETAIL :].decode(errors="replace").strip()
+    return (run.detail or said)[-MAX_DETAIL:] if run.status != "RE" else (said or run.detail)[-MAX_DETAIL:]

@@ -6,6 +6,7 @@ from typing import Any
 from rlanything_verifiers.coding.errors import CheckerError
 
 from .base import Checker, TextChecker
+from .interactor import Interactor
 from .lines import Lines, Unordered
 from .numbers import Float
 from .python import Python
@@ -14,6 +15,7 @@ from .tokens import Tokens, YesNo
 __all__ = [
     "Checker",
     "Float",
+    "Interactor",
     "Lines",
     "Python",
     "TextChecker",
@@ -30,6 +32,7 @@ _KINDS: dict[str, tuple[type[Checker], frozenset[str]]] = {
     "yesno": (YesNo, frozenset()),
     "unordered": (Unordered, frozenset()),
     "python": (Python, frozenset({"source"})),
+    "interactor": (Interactor, frozenset({"source"})),
 }
 
 
@@ -52,6 +55,6 @@ def parse_checker(data: Checker | Mapping[str, Any] | None) -> Checker:
     arguments = {key: value for key, value in data.items() if key != "kind"}
     if unknown := sorted(str(key)[:40] for key in arguments if key not in fields):
         raise CheckerError(f"checker {kind}: unknown field {unknown[0]!r}")
-    if kind == "python" and "source" not in arguments:
-        raise CheckerError("checker python: lacks its source")
+    if "source" in fields and "source" not in arguments:
+        raise CheckerError(f"checker {kind}: lacks its source")
     return make(**arguments)

@@ -1,12 +1,15 @@
 """Untrusted programs: run on inputs under limits, in processes that can do nothing else."""
 
-from .errors import SandboxError, UnsafeSandbox
+from .errors import InteractionUnsupported, SandboxError, UnsafeSandbox
+from .interaction import Interaction
 from .limits import Limits, LimitsError
 from .pool import Sandbox, default_sandbox
 from .run import Run, Status
 from .tier import Tier, available_tiers
 
 __all__ = [
+    "Interaction",
+    "InteractionUnsupported",
     "Limits",
     "LimitsError",
     "Run",

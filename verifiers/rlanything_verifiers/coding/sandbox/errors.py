@@ -9,5 +9,9 @@ class UnsafeSandbox(SandboxError):
     """The best protection this machine offers leaves the machine's files open to a program."""
 
 
+class InteractionUnsupported(SandboxError):
+    """Programs of this sandbox cannot be connected with an interactor; the message names what can."""
+
+
 class WorkerLost(Exception):
     """A worker died or broke the protocol; what it was doing says nothing of the program."""

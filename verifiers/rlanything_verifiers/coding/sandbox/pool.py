@@ -7,29 +7,19 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Self, cast
 
-from .errors import SandboxError, UnsafeSandbox, WorkerLost
+from .errors import InteractionUnsupported, SandboxError, UnsafeSandbox
+from .holder import Holder, Worker, talk
+from .interaction import Interaction
 from .limits import Limits
 from .run import Run
 from .tier import SAFE, TIERS, Tier, probe
 
 #: Called with the index of an input and its run; ``True`` leaves the remaining inputs out.
 Stop = Callable[[int, Run], bool]
-
-#: A worker that is lost is replaced once for each input; the second loss is reported.
-_ATTEMPTS = 2
-
-
-class Worker(Protocol):
-    """One place where programs run, see `process.Process`."""
-
-    def begin(self, program: bytes, limits: Limits) -> str | None: ...  # noqa: D102
-    def test(self, data: bytes, limits: Limits) -> Run: ...  # noqa: D102
-    def end(self) -> None: ...  # noqa: D102
-    def kill(self) -> None: ...  # noqa: D102
-    def interrupt(self) -> None: ...  # noqa: D102
-    def forget(self) -> None: ...  # noqa: D102
+#: The same of a conversation.
+StopTalks = Callable[[int, Interaction], bool]
 
 
 class Sandbox:
@@ -96,27 +86,80 @@ class Sandbox:
         for index, data in enumerate(inputs):
             if not isinstance(data, bytes):
                 raise TypeError(f"input {index} is {type(data).__name__}; expected bytes")
-        text = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else bytes(program)
-        verdict = None
-        if len(text) > limits.source:
-            verdict = Run("CE", detail=f"the program has {len(text)} bytes; the limit is {limits.source}")
-        submission = _Submission(self, text, limits, verdict)
+        holder = self._holder(program, limits)
         runs: list[Run] = []
         try:
             for index, data in enumerate(inputs):
-                runs.append(submission.test(data))
+                runs.append(holder.test(data))
                 if stop is not None and stop(index, runs[-1]):
                     break
         except BaseException:
-            submission.abandon()
+            holder.abandon()
             raise
-        submission.close()
+        holder.close()
         return runs
+
+    def interact(
+        self,
+        program: str | bytes,
+        interactor: str | bytes,
+        inputs: Sequence[bytes],
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        interactor_limits: Limits = Limits(),  # noqa: B008 - frozen
+        stop: StopTalks | None = None,
+    ) -> list[Interaction]:
+        """Let a program talk with an interactor, a program as untrusted as it, once for each input.
+
+        What each of them writes is what the other one reads; only the interactor reads the input, before anything
+        else. It runs in a worker of a second pool, which starts when it is first needed.
+
+        Args:
+            program: Source text; bytes as they would stand in a file.
+            interactor: The same of its partner.
+            inputs: What the interactor reads first, for each test.
+            limits: Resources of the program in each test.
+            interactor_limits: Resources of the interactor in each test.
+            stop: Called after each test with its index and outcome; ``True`` ends the submission there.
+
+        Returns:
+            One outcome an input, in order; fewer if ``stop`` ended it.
+
+        Raises:
+            InteractionUnsupported: The backend cannot connect programs.
+            SandboxError: The sandbox is closed.
+        """
+        pair = (self._holder(program, limits), self._partners()._holder(interactor, interactor_limits))
+        talks: list[Interaction] = []
+        try:
+            for index, data in enumerate(inputs):
+                talks.append(talk(*pair, data))
+                if stop is not None and stop(index, talks[-1]):
+                    break
+        except BaseException:
+            for holder in pair:
+                holder.abandon()
+            raise
+        for holder in pair:
+            holder.close()
+        return talks
+
+    def check_interaction(self) -> None:
+        """See whether `interact` works here.
+
+        Raises:
+            InteractionUnsupported: It does not.
+        """
+        if self.tier == "docker":
+            raise InteractionUnsupported(
+                "programs in containers cannot talk with an interactor: judge interactive problems with "
+                "backend='process', inside a container with allow_unsafe=True"
+            )
 
     def close(self) -> None:
         """End all workers; what runs is lost. May be called more than once."""
         with self._free:
             self._closed = True
+            second = self._second
             idle = list(self._idle)
             busy = self._all.difference(idle)
             self._idle.clear()
@@ -124,6 +167,8 @@ class Sandbox:
             self._free.notify_all()
         for worker in idle:
             worker.kill()
+        if second is not None:
+            second.close()
         for worker in busy:  # the thread that waits for it hears of it and cleans up
             worker.interrupt()
 
@@ -140,11 +185,28 @@ class Sandbox:
             self.close()
 
     def _reset(self) -> None:
+        self._second: Sandbox | None = None
         self._free = threading.Condition(threading.Lock())
         self._idle: list[Worker] = []
         self._all: set[Worker] = set()
         self._busy = 0
         self._closed = False
+
+    def _holder(self, program: str | bytes, limits: Limits) -> Holder:
+        text = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else bytes(program)
+        verdict = None
+        if len(text) > limits.source:
+            verdict = Run("CE", detail=f"the program has {len(text)} bytes; the limit is {limits.source}")
+        return Holder(self, text, limits, verdict)
+
+    def _partners(self) -> "Sandbox":
+        """The pool of the interactors: as many workers again, so that no pair waits for its second half."""
+        self.check_interaction()
+        with self._free:
+            self._check_open()
+            if self._second is None:
+                self._second = Sandbox(self.workers, tier=cast("Tier", self.tier), allow_unsafe=True)
+            return self._second
 
     def _after_fork(self) -> None:
         closed = self._closed
@@ -196,57 +258,6 @@ class Sandbox:
 
 
 _CLOSED = "the sandbox is closed; make a new one"
-
-
-class _Submission:
-    """One program on its way through a sandbox: holds a worker, and gets another when it is lost."""
-
-    def __init__(self, sandbox: Sandbox, program: bytes, limits: Limits, verdict: Run | None) -> None:
-        self._sandbox = sandbox
-        self._program = program
-        self._limits = limits
-        self._verdict = verdict  # of all inputs, when the program does not compile
-        self._worker: Worker | None = None
-
-    def test(self, data: bytes) -> Run:
-        reason = ""
-        for _ in range(_ATTEMPTS):
-            if self._verdict is not None:
-                return self._verdict
-            try:
-                return self._attempt(data)
-            except (WorkerLost, SandboxError, OSError) as error:
-                self.abandon()
-                with self._sandbox._free:
-                    self._sandbox._check_open()
-                reason = str(error)
-        return Run("IE", detail=reason)
-
-    def _attempt(self, data: bytes) -> Run:
-        if self._worker is None:
-            self._worker = self._sandbox._acquire()
-            message = self._worker.begin(self._program, self._limits)
-            if message is not None:
-                worker, self._worker = self._worker, None
-                self._sandbox._release(worker)
-                self._verdict = Run("CE", detail=message)
-                return self._verdict
-        return self._worker.test(data, self._limits)
-
-    def close(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            try:
-                worker.end()
-            except WorkerLost:
-                self._sandbox._release(worker, lost=True)
-            else:
-                self._sandbox._release(worker)
-
-    def abandon(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            self._sandbox._release(worker, lost=True)
 
 
 def _starter(backend: str, tier: Tier | None, allow_unsafe: bool) -> tuple[str, Callable[[], Worker]]:

@@ -56,6 +56,7 @@ class Process:
             theirs.close()
         self._control = ours
         self._log = log
+        self._stderr = -1  # of the program that runs
         try:
             body = marshal.dumps((tier, found.library, found.members, found.hidden, found.shared, found.links))
             messages.send(ours, messages.START, body)
@@ -103,25 +104,56 @@ class Process:
         Raises:
             WorkerLost: The worker died or broke the protocol.
         """
-        stdin = _memfd(data)
-        stdout, stderr = os.memfd_create("stdout"), os.memfd_create("stderr")
+        stdin, stdout = _memfd(data), os.memfd_create("stdout")
+        try:
+            self.start(stdin, stdout, limits)
+            return self.result(limits, stdout)
+        finally:
+            os.close(stdin)
+            os.close(stdout)
+
+    def start(self, stdin: int, stdout: int, limits: Limits) -> None:
+        """Start the program on streams, pipes for example; `result` must follow.
+
+        Raises:
+            WorkerLost: The worker is gone.
+        """
+        self._stderr = os.memfd_create("stderr")
         try:
             body = messages.LIMITS.pack(limits.cpu, limits.deadline)
-            self._send(messages.TEST, body, (stdin, stdout, stderr))
+            self._send(messages.TEST, body, (stdin, stdout, self._stderr))
+        except BaseException:
+            self._close_stderr()
+            raise
+
+    def result(self, limits: Limits, stdout: int | None = None) -> Run:
+        """Wait for the end of what `start` started.
+
+        Args:
+            limits: Those that it was started with.
+            stdout: The file it writes to; None for a pipe, of which the run has no output.
+
+        Raises:
+            WorkerLost: The worker died or broke the protocol.
+        """
+        try:
             kind, said, _ = self._receive(limits.deadline + _GRACE)
             if kind != messages.DONE:
                 raise WorkerLost(f"the answer to an input was {kind!r} {said[:100]!r}")
             passed, status, cpu, wall = messages.OUTCOME.unpack(said)
-            written, complained = os.fstat(stdout).st_size, os.fstat(stderr).st_size
-            out = os.pread(stdout, min(written, limits.output), 0)
-            err = os.pread(stderr, _STDERR, max(0, complained - _STDERR))
+            written, complained = 0 if stdout is None else os.fstat(stdout).st_size, os.fstat(self._stderr).st_size
+            out = b"" if stdout is None else os.pread(stdout, min(written, limits.output), 0)
+            err = os.pread(self._stderr, _STDERR, max(0, complained - _STDERR))
         finally:
-            for fd in (stdin, stdout, stderr):
-                os.close(fd)
+            self._close_stderr()
         code = os.waitstatus_to_exitcode(status)
         exit_code, number = (code, None) if code >= 0 else (None, -code)
         verdict, detail = _judge(passed, exit_code, number, err, max(written, complained) > limits.output, limits, cpu)
         return Run(verdict, out, err, cpu, wall, exit_code, number, detail)
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when the program has ended."""
+        return self._control.fileno()
 
     def end(self) -> None:
         """End a submission; the worker is free for the next.
@@ -146,7 +178,13 @@ class Process:
         self._close()
         self._process.returncode = 0  # or its destructor would look for a child that is none of ours
 
+    def _close_stderr(self) -> None:
+        if self._stderr >= 0:
+            os.close(self._stderr)
+            self._stderr = -1
+
     def _close(self) -> None:
+        self._close_stderr()
         self._control.close()
         if self._log >= 0:
             os.close(self._log)
