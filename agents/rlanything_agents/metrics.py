@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
-from sklearn.metrics import roc_auc_score
 
 __all__ = ["JudgeQuality", "SuccessRate", "judge_quality", "success_rate"]
 
@@ -110,6 +109,8 @@ def judge_quality(
     """
     if not scores:
         raise ValueError("nothing to measure a judge on: no trajectory ended with an outcome")
+    from sklearn.metrics import roc_auc_score  # brings pandas along, and a benchmark measures no judge
+
     votes = np.concatenate([s.reshape(-1) for s in scores])
     truth = np.concatenate([np.repeat(label, s.shape[1]) for s, label in zip(scores, labels, strict=True)])
     p_plus, p_minus = _share(votes[truth == 1] == 1), _share(votes[truth == -1] == -1)

@@ -64,9 +64,19 @@ class RunFolder:
                 leftover.unlink()
             for leftover in (*self.checkpoints.path.glob("*.part"), *self._stages.glob("*.adopted")):
                 shutil.rmtree(leftover)
+        if self.belongs_to(config):
+            return True
+        write_atomically(self.path / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
+        return False
+
+    def belongs_to(self, config: Mapping[str, Any]) -> bool:
+        """Whether the folder belongs to ``config``; False where it belongs to no run yet.
+
+        Raises:
+            RunFolderError: It belongs to a run with another configuration.
+        """
         stored = self._config()
         if stored is None:
-            write_atomically(self.path / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
             return False
         different = sorted(_differences(stored, dict(config)))
         if different:

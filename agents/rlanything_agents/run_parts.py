@@ -40,18 +40,10 @@ class RunParts:
         """Make the parts.
 
         Raises:
-            UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
+            UnknownDialect: The domain has no small model.
             CheckpointError: A pretrained checkpoint cannot be used.
-            ValueError: The domain refuses its knobs or operators (before anything has taken time).
         """
         domain = get_domain(config.domain)
-        settings = [(config.warm_start.knobs, "train"), (config.curriculum.knobs, "train")]
-        settings += [(config.evaluation.knobs, split) for split in config.evaluation.panels]
-        for mixture, split in settings:
-            for part in mixture:
-                domain.generate(0, split=split, **part.knobs)
-        if config.curriculum.operators is not None:
-            domain.with_operators(config.curriculum.operators)
         dialect = dialect_of(config)
         envs = make_envs(config, dialect, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
         learners = Learners(config, dialect, folder.path / "engines")

@@ -24,6 +24,7 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.evaluate import Evaluation
 from rlanything_agents.loop import Loop
 from rlanything_agents.monitors import behaviour, watch
+from rlanything_agents.preflight import preflight
 from rlanything_agents.progress import Reporter
 from rlanything_agents.ranks.channel import Ranks
 from rlanything_agents.ranks.lead import check_launch, leading
@@ -104,8 +105,7 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter, ranks: Ranks 
     transformers_logging.disable_progress_bar()
     try:
         with resumably(folder):
-            with open_rewriter(config.curriculum, folder.prompts):
-                pass  # what it lacks is told now, and not after the warm start
+            preflight(config, folder)
             tracking = Tracking(config.trackers, reporter.say)
             parts = RunParts.assemble(config, folder, reporter)
             if folder.prepare(config.model_dump(mode="json")):

@@ -8,6 +8,7 @@ is won by chance at the true rate.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -129,6 +130,18 @@ def _decide(rule: Acceptance, row: Counts, rollouts: int, band: tuple[float, flo
     return rule.decide(Trial(direction, Tally(trigger, rollouts), Tally(new_won, new_n), band, Tally(won, n)))
 
 
+class _Remembering:
+    """A rule that decides each trial once: it is a pure function, and most trials of a grid occur in many cells."""
+
+    def __init__(self, rule: Acceptance) -> None:
+        self.name = rule.name
+        self._decide = cache(rule.decide)
+
+    def decide(self, trial: Trial) -> Decision:
+        """As the rule."""
+        return self._decide(trial)
+
+
 def grid(
     rules: Iterable[Acceptance],
     parents: Sequence[float] = PARENTS,
@@ -142,7 +155,7 @@ def grid(
     """`simulate` each pair of rates for each rule, in this order."""
     return [
         simulate(rule, parent, candidate, trials=trials, rollouts=rollouts, band=band, seed=seed)
-        for rule in rules
+        for rule in map(_Remembering, rules)
         for parent in parents
         for candidate in candidates
     ]

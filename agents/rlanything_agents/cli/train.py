@@ -52,6 +52,7 @@ def train(
     from rich.console import Console
 
     from rlanything_agents.config import load_config
+    from rlanything_agents.preflight import preflight
     from rlanything_agents.progress import Reporter
     from rlanything_agents.ranks.launch import launched, must_be_trainable
     from rlanything_agents.run_folder import RunFolder
@@ -70,6 +71,7 @@ def train(
         must_be_trainable(settings, process)
         if restart:
             folder.delete()
+        preflight(settings, folder)
         reporter = Reporter(Console(stderr=True)) if as_json else Reporter()
         reporter.say(_header(settings, folder))
         _spin_little()
