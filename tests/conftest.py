@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from preloaded import Preloaded, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -33,6 +34,13 @@ def alfworld_data() -> Path:
     if found is None:
         pytest.skip("no official ALFWorld games: set RLANYTHING_TEST_DATA to a folder with alfworld/json_2.1.1")
     return found
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[Preloaded]:
+    """Starts real processes that have PyTorch, transformers and TRL imported from the start."""
+    with serving() as processes:
+        yield processes
 
 
 @pytest.fixture(scope="module")

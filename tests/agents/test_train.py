@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from preloaded import Preloaded
 from rich.console import Console
 from safetensors.torch import load_file
 
@@ -152,15 +153,19 @@ def test_another_configuration_does_not_take_the_folder(
 
 
 def test_a_killed_run_reaches_the_same_state(
-    finished: tuple[Path, dict[str, Any]], config: RunConfig, tiny_file: Path, tmp_path: Path
+    finished: tuple[Path, dict[str, Any]],
+    config: RunConfig,
+    tiny_file: Path,
+    tmp_path: Path,
+    preloaded: Preloaded,
 ) -> None:
     path, summary = finished
-    command = [sys.executable, "-m", "rlanything_agents", "train", "--config", str(tiny_file), "--runs", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    command = ["-m", "rlanything_agents", "train", "--config", str(tiny_file), "--runs", str(tmp_path)]
+    process = preloaded.start(*command)
     metrics = tmp_path / "tiny" / "metrics.jsonl"
     deadline = time.monotonic() + 300
     while not (metrics.exists() and metrics.read_text().count("\n") >= 1):
-        assert process.poll() is None, process.communicate()[1].decode()
+        assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline, "the run never came to its first iteration"
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
@@ -189,22 +194,35 @@ def test_a_killed_run_reaches_the_same_state(
     assert events[0] == events[1]
 
 
+LIGHT = """
+import sys
+from rlanything_agents.cli import main
+try:
+    main()
+finally:
+    loaded = {"torch", "transformers", "trl"} & set(sys.modules)
+    assert not loaded, f"what is wrong was said after {loaded} had been imported"
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--config", "absent.yaml"], "no configuration file absent.yaml"),
         (["--config", "CONFIG", "--set", "rollout.taks=3"], "unknown key `rollout.taks`"),
-        (["--config", "CONFIG", "--set", "domain=chess", "--set", "name=other"], "no domain named 'chess'"),
+        (["--config", "CONFIG", "--set", "domain=chess"], "no domain named 'chess'"),
+        (["--config", "CONFIG", "--set", "evaluation.panels=[absent]"], "'absent' is unknown"),
+        (["--config", "CONFIG", "--set", "seed=6", "--runs", "FINISHED"], "another configuration (different: seed)"),
     ],
 )
-def test_the_command_line_says_what_is_wrong(arguments: list[str], said: str, tiny_file: Path, tmp_path: Path) -> None:
-    words = [str(tiny_file) if word == "CONFIG" else word for word in arguments]
-    done = subprocess.run(
-        [sys.executable, "-m", "rlanything_agents", "train", *words, "--runs", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+def test_what_is_wrong_is_said_at_once(
+    finished: tuple[Path, dict[str, Any]], arguments: list[str], said: str, tiny_file: Path, tmp_path: Path
+) -> None:
+    """In one line, and before anything that takes seconds is imported."""
+    given = {"CONFIG": str(tiny_file), "FINISHED": str(finished[0].parent)}
+    words = ["--runs", str(tmp_path), *(given.get(word, word) for word in arguments)]
+    done = subprocess.run([sys.executable, "-c", LIGHT, "train", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -36,8 +36,13 @@ class BlockFailed(AssertionError):
     """A block of a page does not do what the page says; the message has page, line and what happened."""
 
 
-def run_page(page: Page, folder: Path) -> list[Block]:
+def run_page(page: Page, folder: Path, commands: Path | None = None) -> list[Block]:
     """Run all blocks of a page in a folder, the working directory of this process.
+
+    Args:
+        page: The page.
+        folder: The folder.
+        commands: A folder of programs that shells are to find before all others.
 
     Returns:
         The blocks that the page declares impossible to run.
@@ -58,18 +63,18 @@ def run_page(page: Page, folder: Path) -> list[Block]:
             path = folder / block.title
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
-        if (printed := _run(block, names)) is not None and block.output is not None:
+        if (printed := _run(block, names, commands)) is not None and block.output is not None:
             _compare(block, printed)
     return passed_over
 
 
-def _run(block: Block, names: dict[str, Any]) -> str | None:
+def _run(block: Block, names: dict[str, Any], commands: Path | None) -> str | None:
     """Run a block; return what it printed, None for data."""
     match block.language:
         case "python":
             return _python(block, names)
         case "bash":
-            return _bash(block)
+            return _bash(block, commands)
         case "text":
             return None
     try:
@@ -102,17 +107,18 @@ def _python(block: Block, names: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def _bash(block: Block) -> str:
+def _bash(block: Block, commands: Path | None) -> str:
     """Run a shell block with this interpreter's commands first; ``make`` says what it would do and does nothing."""
     script = re.sub(r"^make ", f"make --no-print-directory --dry-run -C {ROOT} ", block.text, flags=re.MULTILINE)
     if block.run_with:
         joined = re.sub(r"\\\n\s*", "", script)
         script = re.sub(r"^(rlanything [^\n#|]*?)(\s*([#|].*)?)$", rf"\1 {block.run_with}\2", joined, flags=re.M)
+    places = [commands, Path(sys.executable).parent, os.environ["PATH"]]
     home = Path.cwd() / ".home"
     home.mkdir(exist_ok=True)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("RLANYTHING_", "PYTEST_"))},
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": os.pathsep.join(str(place) for place in places if place is not None),
         "HOME": str(home),
         "PYTHONWARNINGS": "ignore",
         "OMP_NUM_THREADS": "1",

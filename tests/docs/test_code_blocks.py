@@ -17,6 +17,7 @@ import gymnasium as gym
 import pytest
 from doc_blocks import Page, PageError, read_page
 from doc_runner import ROOT, BlockFailed, run_page
+from preloaded import Preloaded
 
 import rlanything_envs  # noqa: F401 (what it registers is to stay)
 
@@ -26,6 +27,14 @@ MOST_NOT_RUN = 20
 
 def _name(page: Page) -> str:
     return page.path.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(scope="module")
+def commands(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an ``rlanything`` that has PyTorch imported."""
+    folder = tmp_path_factory.mktemp("bin")
+    preloaded.command(folder / "rlanything", str(Path(sys.executable).with_name("rlanything")))
+    return folder
 
 
 @pytest.fixture
@@ -44,11 +53,12 @@ def undone(tmp_path: Path) -> Iterator[None]:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if any(block.not_run is None for block in page.blocks)], ids=_name
 )
-def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if page.environment is None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.syspath_prepend(str(tmp_path))
-        run_page(page, tmp_path)
+        trains = any("rlanything train" in block.text for block in page.blocks)
+        run_page(page, tmp_path, request.getfixturevalue("commands") if trains else None)
         return
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "adapters"))
     monkeypatch.setenv("PIP_NO_DEPS", "1")  # the files name all that is needed

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from preloaded import Preloaded
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
@@ -17,12 +18,19 @@ from rlanything_agents.cli import app
 ARMS = ("before", "outcome", "full")
 
 
-def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "rlanything_agents", "study", *words]
+@pytest.fixture(scope="module")
+def python(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter that has PyTorch imported, for a study and its workers."""
+    return preloaded.command(tmp_path_factory.mktemp("bin") / "python")
 
 
-def study(file: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words = command("table1", "--file", str(file), "--folder", str(folder), "--workers", "1", *more)
+def command(python: Path, *words: str) -> list[str]:
+    code = f"import sys; sys.executable = {str(python)!r}; from rlanything_agents.cli import main; main()"
+    return [str(python), "-c", code, "study", *words]
+
+
+def study(python: Path, file: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = command(python, "table1", "--file", str(file), "--folder", str(folder), "--workers", "1", *more)
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
@@ -47,9 +55,9 @@ def check_numbers(folder: Path, seeds: int) -> None:
         assert f"| {arm} | {seeds} | {100 * chosen.value.mean():.1f} |" in table
 
 
-def test_a_small_study_from_beginning_to_end(micro_file: Path, tmp_path: Path) -> None:
+def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
-    done = study(micro_file, folder, "--seeds", "1", "--set", "iterations=1")
+    done = study(python, micro_file, folder, "--seeds", "1", "--set", "iterations=1")
     assert done.returncode == 0, done.stdout + done.stderr
     check_numbers(folder, 1)
     warm = load_file(folder / "runs/small/seed-0/before/stages/warm_start/policy/model.safetensors")
@@ -71,8 +79,8 @@ def test_a_small_study_from_beginning_to_end(micro_file: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(micro_file: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "study"
-    words = command("table1", "--file", str(micro_file), "--folder", str(folder))
+    folder, python = tmp_path / "study", Path(sys.executable)
+    words = command(python, "table1", "--file", str(micro_file), "--folder", str(folder))
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 1200
@@ -84,15 +92,15 @@ def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(micro_file:
         process.kill()
         process.wait()
     assert not (folder / "results.parquet").exists()
-    partial = subprocess.run(command("report", str(folder)), capture_output=True, text=True, check=False)
+    partial = subprocess.run(command(python, "report", str(folder)), capture_output=True, text=True, check=False)
     assert partial.returncode == 0, partial.stderr
     assert (folder / "index.html").exists()
 
-    done = study(micro_file, folder)
+    done = study(python, micro_file, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     check_numbers(folder, 2)
 
-    evaluate = command("evaluate", str(folder), "--panel", "valid_seen,valid_unseen", "--seeds", "1")
+    evaluate = command(python, "evaluate", str(folder), "--panel", "valid_seen,valid_unseen", "--seeds", "1")
     played = subprocess.run(evaluate, capture_output=True, text=True, check=False)
     assert played.returncode == 0, played.stdout + played.stderr
     results = pd.read_parquet(folder / "results.parquet")
