@@ -8,12 +8,37 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from preloaded import Preloaded, serving
 
 ROOT = Path(__file__).resolve().parent.parent
+
+TOGETHER = {
+    "one run of each domain": ("tests/agents/view/",),
+    "small runs": tuple(f"tests/agents/test_{name}" for name in ("cli_doctor", "cli_json", "damaged_runs", "export")),
+    "one desktop": ("tests/envs/osworld/",),
+}
+"""Files whose tests share what is made once a process: with `-n` one process has them all."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """Where nothing else is chosen (`--dist`), a process gets whole files, in their order: the slow ones come first."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((name for name, places in TOGETHER.items() if file.startswith(places)), file)
+
+    config.option.loadscopereorder = False
+    return Together(config, log)
+
 
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("rlanything", deadline=None, suppress_health_check=[HealthCheck.too_slow])
