@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ from rlanything_agents.tasks import generate_tasks
 from rlanything_agents.trajectory import Trajectory
 from rlanything_agents.workers import LocalWorkers, Play, Workers
 from rlanything_task_pools import Domain, Task
+from rlanything_task_pools.panel import Unreadable, panel_hash
 
 __all__ = ["Evaluation", "panel_result", "panel_tasks", "play_panel"]
 
@@ -37,17 +37,23 @@ def play_panel(
     return workers.play(tasks, how, progress=progress)
 
 
-def panel_result(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+def panel_result(trajectories: Sequence[Trajectory], unreadable: Sequence[Unreadable] = ()) -> dict[str, Any]:
     """Success on a panel with its interval, and what pairs it with another policy's.
 
-    ``outcomes`` holds 1 (won), 0 (lost) or None (infrastructure error) in the order of the panel, ``tasks`` a hash of
-    the ids of its games: two results with the same hash were played on the same games in the same order.
+    ``outcomes`` holds 1 (won), 0 (lost) or None (infrastructure error, or a game that cannot be read) in the order of
+    the panel, ``tasks`` a hash of the ids of its games: two results with the same hash were played on the same games
+    in the same order. ``unreadable`` has the reason for each game that cannot be read, where there is one.
     """
-    ids = "\n".join(trajectory.task_id for trajectory in trajectories)
+    ids = [trajectory.task_id for trajectory in trajectories]
+    outcomes = [None if t.outcome is None else int(t.outcome == 1) for t in trajectories]
+    for game in unreadable:
+        ids.insert(game.place, game.task)
+        outcomes.insert(game.place, None)
     return {
         **asdict(success_rate([trajectory.outcome for trajectory in trajectories])),
-        "outcomes": [None if t.outcome is None else int(t.outcome == 1) for t in trajectories],
-        "tasks": hashlib.sha256(ids.encode()).hexdigest()[:16],
+        "outcomes": outcomes,
+        "tasks": panel_hash(ids),
+        **({"unreadable": {game.task: game.error for game in unreadable}} if unreadable else {}),
     }
 
 

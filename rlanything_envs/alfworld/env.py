@@ -121,7 +121,8 @@ class AlfWorldEnv(gym.Env[str, str]):
     ## Starting State
     ``reset(options={"task": ...})`` takes a `Task` (or its JSON mapping), the id of a task this environment
     knows, or the path of a game file (``game.tw-pddl``). Without it, a task is drawn from the split by the
-    environment's random generator.
+    environment's random generator. An official game that cannot be read is left out with a warning that names it;
+    ``env.unwrapped.source.unreadable`` has the reasons.
 
     ## Episode End
     Terminated when the task is solved; truncated after 50 steps (``max_episode_steps`` of `gymnasium.make`).

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from rlanything_envs.errors import InfrastructureError, UnknownTask
@@ -11,6 +13,7 @@ from rlanything_envs.sources import GeneratedTasks, TaskSource
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN, SPLITS, find_games
 from rlanything_task_pools.alfworld.generate import make_knobs
+from rlanything_verifiers.alfworld import GameFormatError
 
 OFFICIAL = ("train", "valid_seen", "valid_unseen")
 """Splits of the official data; their names are also those of the generator's splits."""
@@ -19,9 +22,15 @@ OFFICIAL = ("train", "valid_seen", "valid_unseen")
 class OfficialTasks:
     """The games of a split of the official data, in an order that is the same on every machine.
 
+    A game that cannot be read or won stops nothing: a warning names it, and the next one in the order is drawn in its
+    place.
+
     Args:
         split: see `OFFICIAL`.
         data_dir: folder that holds ``json_2.1.1``; default ``$ALFWORLD_DATA``.
+
+    Attributes:
+        unreadable: the games that were met and cannot be played, each with the reason.
 
     Raises:
         NoGamesFound: there is no such data; the message says how to get it.
@@ -32,24 +41,45 @@ class OfficialTasks:
         self._games = find_games(data_dir, split)
         self._index: dict[str, int] = {}  # by task id, as far as games were read
         self._unread = list(range(len(self._games)))[::-1]
+        self.unreadable: dict[Path, str] = {}
 
     def draw(self, rng: np.random.Generator) -> Task:
-        """One of the games, uniformly."""
-        return self._load(int(rng.integers(len(self._games))))
+        """One of the games, uniformly.
+
+        Raises:
+            InfrastructureError: not one of the games can be read.
+        """
+        first, count = int(rng.integers(len(self._games))), len(self._games)
+        for index in range(first, first + count):
+            task = self._load(index % count)
+            if task is not None:
+                return task
+        reason = self.unreadable[self._games[first]]
+        raise InfrastructureError(f"all {count} games of the split {self._split!r} cannot be read; {reason}")
 
     def find(self, task_id: str) -> Task:
         """The game of an id; the first call reads games until it has met it (a few milliseconds each)."""
         while task_id not in self._index and self._unread:
             self._load(self._unread.pop())
-        if task_id not in self._index:
-            raise UnknownTask(f"no task {task_id!r} among the {len(self._games)} games of the split {self._split!r}")
-        return self._load(self._index[task_id])
+        task = self._load(self._index[task_id]) if task_id in self._index else None
+        if task is None:
+            broken = f", {len(self.unreadable)} of which cannot be read" if self.unreadable else ""
+            raise UnknownTask(
+                f"no task {task_id!r} among the {len(self._games)} games of the split {self._split!r}{broken}"
+            )
+        return task
 
-    def _load(self, index: int) -> Task:
+    def _load(self, index: int) -> Task | None:
+        """The task of a game; None where it cannot be read."""
+        path = self._games[index]
         try:
-            task = DOMAIN.load(self._games[index])
-        except OSError as error:
-            raise InfrastructureError(f"the game file {self._games[index]} cannot be read: {error}") from error
+            task = DOMAIN.load(path)
+        except (OSError, GameFormatError) as error:
+            if path not in self.unreadable:
+                gym.logger.warn(f"a game of the split {self._split!r} cannot be read and is left out: {error}")
+            self.unreadable[path] = str(error)
+            return None
+        self.unreadable.pop(path, None)
         self._index[task.id] = index
         return task
 

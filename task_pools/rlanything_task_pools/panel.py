@@ -3,7 +3,8 @@
 A recipe is a JSON file that says how the tasks are made (splits, seeds, knobs), in which environment they are played,
 and which tasks that gives: their ids, which are content hashes, and one hash over these. Tasks are made anew when a
 panel is loaded and must be those of the recipe. Official games are not made and not shipped: there the number of games
-is pinned, and the hash of what was found is for the result to keep.
+is pinned, and the hash of what was found is for the result to keep. A game file that cannot be read stops nothing: it
+is a task of the panel without an outcome, and the others are played.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -33,6 +34,8 @@ __all__ = [
     "Part",
     "Recipe",
     "UnknownPanel",
+    "Unreadable",
+    "load_games",
     "load_panel",
     "make_tasks",
     "official_of",
@@ -71,6 +74,21 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An official game that is there and cannot be played.
+
+    Attributes:
+        task: What results call it: the id that is pinned for it, or else split, folder and trial of its file.
+        error: What is wrong with the file, and which file it is.
+        place: Its position among the tasks and the unreadable games of the panel together.
+    """
+
+    task: str
+    error: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """Tasks in their order, ready to be played.
 
@@ -81,6 +99,7 @@ class Panel:
         environment: Arguments of the environment; those of the domain's defaults are left out.
         entries: The tasks.
         total: How many there are without a limit.
+        unreadable: Official games that cannot be played, in their order.
     """
 
     name: str
@@ -89,11 +108,20 @@ class Panel:
     environment: Mapping[str, Any]
     entries: tuple[Entry, ...]
     total: int
+    unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the tasks in their order, with their groups; where a game is unreadable, what results call it."""
+        ids = [f"{entry.group} {entry.task.id}".strip() for entry in self.entries]
+        for game in self.unreadable:
+            ids.insert(game.place, game.task)
+        return ids
 
     @property
     def hash(self) -> str:
-        """16 hex digits over the ids of the tasks, in their order, with their groups."""
-        return panel_hash(f"{entry.group} {entry.task.id}".strip() for entry in self.entries)
+        """16 hex digits over the ids."""
+        return panel_hash(self.ids)
 
 
 class _Strict(BaseModel):
@@ -183,35 +211,70 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
         limit: Take only so many tasks from the beginning.
 
     Raises:
-        PanelError: There is no such panel, its recipe is malformed, or the limit is not positive.
+        PanelError: There is no such panel, its recipe is malformed, the limit is not positive, or not one of its games
+            can be read.
         PanelMismatch: Its tasks are others here, or not as many as there should be.
         UnknownDomain, KnobError: The recipe asks for what there is not.
         LookupError: Official games are not where the domain looks for them.
     """
     recipe = source if isinstance(source, Recipe) else read_recipe(source)
     count = _limited(recipe.count, limit)
-    tasks = make_tasks(recipe, count)
+    tasks, unreadable = _made(recipe, count)
     if recipe.hash is not None:
-        _compare(recipe, [task.id for task in tasks])
+        unreadable = [replace(game, task=recipe.tasks[game.place]) for game in unreadable]
     entries = tuple(Entry(task) for task in tasks)
-    return Panel(recipe.name, recipe.meaning, recipe.domain, recipe.environment, entries, recipe.count)
+    panel = Panel(
+        recipe.name, recipe.meaning, recipe.domain, recipe.environment, entries, recipe.count, tuple(unreadable)
+    )
+    if not entries:
+        raise PanelError(f"panel {recipe.name}: not one of {count} games can be read; the first: {unreadable[0].error}")
+    if recipe.hash is not None:
+        _compare(recipe, panel)
+    return panel
 
 
 def make_tasks(recipe: Recipe, count: int | None = None) -> list[Task]:
-    """The first ``count`` tasks of a recipe, whatever ids are pinned in it."""
-    domain, count = get_domain(recipe.domain), recipe.count if count is None else count
+    """The first ``count`` tasks of a recipe, whatever ids are pinned in it.
+
+    Raises:
+        PanelError: An official game cannot be read.
+    """
+    tasks, unreadable = _made(recipe, recipe.count if count is None else count)
+    if unreadable:
+        raise PanelError(f"panel {recipe.name}: {len(unreadable)} games cannot be read: {unreadable[0].error}")
+    return tasks
+
+
+def _made(recipe: Recipe, count: int) -> tuple[list[Task], list[Unreadable]]:
+    domain = get_domain(recipe.domain)
     if recipe.official is not None:
-        return [domain.load(path) for path in _official_files(domain, recipe)[:count]]
+        return load_games(domain, _official_files(domain, recipe)[:count])
     tasks = []
     for number in range(count):
         turn, place = divmod(number, len(recipe.parts))
         part = recipe.parts[place]
         tasks.append(domain.generate(recipe.seed + turn, split=part.split, **part.knobs))
-    return tasks
+    return tasks, []
+
+
+def load_games(domain: Domain, paths: Sequence[Path]) -> tuple[list[Task], list[Unreadable]]:
+    """The tasks of official games, and the games that cannot be read or won, each in the order of the paths."""
+    tasks: list[Task] = []
+    unreadable: list[Unreadable] = []
+    for place, path in enumerate(paths):
+        try:
+            tasks.append(domain.load(path))
+        except (ValueError, OSError) as error:
+            unreadable.append(Unreadable("/".join(path.parts[-4:-1]), f"{error}", place))
+    return tasks, unreadable
 
 
 def pin(recipe: Recipe) -> Recipe:
-    """The same recipe with the tasks that it gives here, and their hash; its JSON is the file of a panel."""
+    """The same recipe with the tasks that it gives here, and their hash; its JSON is the file of a panel.
+
+    Raises:
+        PanelError: An official game cannot be read.
+    """
     ids = [task.id for task in make_tasks(recipe)]
     return Recipe.model_validate({**recipe.model_dump(), "tasks": ids, "hash": panel_hash(ids)})
 
@@ -254,9 +317,10 @@ def _limited(count: int, limit: int | None) -> int:
     return count if limit is None else min(count, limit)
 
 
-def _compare(recipe: Recipe, found: Sequence[str]) -> None:
+def _compare(recipe: Recipe, panel: Panel) -> None:
+    found = panel.ids
     pinned = recipe.tasks[: len(found)]
-    if list(pinned) == list(found):
+    if list(pinned) == found:
         return
     number = next(i for i, (one, other) in enumerate(zip(pinned, found, strict=True)) if one != other)
     raise PanelMismatch(

@@ -273,6 +273,35 @@ def test_a_game_file_that_vanishes_is_no_loss(task, tmp_path):
         env.reset(seed=0)
 
 
+def test_an_unreadable_game_leaves_the_others_of_a_split(tmp_path):
+    tasks = [DOMAIN.generate(seed, rooms=["Bathroom"]) for seed in range(4)]
+    paths = [write_game(game_of(task), tmp_path / f"json_2.1.1/train/game-{i}/trial") for i, task in enumerate(tasks)]
+    ids = [DOMAIN.load(path).id for path in paths]
+
+    def drawn():
+        env = AlfWorldEnv("train", data_dir=tmp_path)
+        return env, [env.reset(seed=seed)[1]["task_id"] for seed in range(40)]
+
+    _, whole = drawn()
+    assert set(whole) == set(ids)
+    paths[2].write_text("{")
+    paths[3].unlink()
+    paths[3].mkdir()  # found, and no file
+    with pytest.warns(UserWarning, match="left out") as warnings:
+        env, rest = drawn()
+    assert rest == [{ids[2]: ids[0], ids[3]: ids[0]}.get(task, task) for task in whole]  # the next takes the place
+    assert sorted(env.source.unreadable) == [paths[2], paths[3]]
+    assert [sum(path.parent.parent.name in str(w.message) for w in warnings) for path in paths] == [0, 0, 1, 1]
+    assert [env.reset(seed=seed)[1]["task_id"] for seed in range(40)] == rest
+    assert env.reset(options={"task": ids[1]})[1]["task_id"] == ids[1]
+    with pytest.raises(UnknownTask, match="2 of which cannot be read"):
+        AlfWorldEnv("train", data_dir=tmp_path).reset(options={"task": ids[2]})
+    paths[0].write_text("{")
+    paths[1].write_text("{")
+    with pytest.raises(InfrastructureError, match=r"all 4 games .* cannot be read"):
+        env.reset(seed=0)
+
+
 @pytest.mark.parametrize(
     "kwargs",
     [

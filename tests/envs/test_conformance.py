@@ -55,7 +55,6 @@ def test_adaptive_difficulty(env_id):
 @pytest.mark.slow
 @pytest.mark.textworld
 def test_alfworld_on_the_original_stack():
-    pytest.importorskip("alfworld")
     tasks = [json.loads(DOMAIN.generate(seed, rooms=["Bathroom"]).to_json()) for seed in range(2)]
     env = gym.make("RLAnything/AlfWorld-v0", engine="textworld", tasks=tasks)
     check_text_env(env, steps=5, break_engine=break_engine)

@@ -24,7 +24,6 @@ def test_a_missing_stack_names_its_extra(monkeypatch):
 
 @pytest.fixture(scope="module")
 def original():
-    pytest.importorskip("alfworld")
     return gym.make(ID, engine="textworld")
 
 
@@ -77,7 +76,6 @@ def test_the_process_is_left_as_it_was(original, small_tasks, monkeypatch):
 
 @pytest.mark.textworld
 def test_threads(small_tasks):
-    pytest.importorskip("alfworld")
     texts, errors = [], []
 
     def play():

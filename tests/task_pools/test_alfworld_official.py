@@ -14,7 +14,7 @@ from rlanything_verifiers.alfworld import Game, GameFormatError, Goal, Scene, lo
 
 def test_find_and_load(alfworld_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     games = find_games(alfworld_data)
-    assert len(games) == 48
+    assert len(games) == 58
     assert games == sorted(games, key=lambda path: path.parts)
     assert find_games(alfworld_data / "json_2.1.1") == games
     monkeypatch.setenv("ALFWORLD_DATA", str(alfworld_data))

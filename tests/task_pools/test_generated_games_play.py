@@ -1,6 +1,5 @@
 """Generated tasks in the real ALFWorld: its text is ours, and following the proof wins there too."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,7 @@ from real_alfworld import play_both
 
 from rlanything_task_pools.alfworld.generate import WEIGHTS
 
-pytestmark = [
-    pytest.mark.textworld,
-    pytest.mark.skipif(find_spec("textworld") is None, reason="needs the extra [alfworld]"),
-]
+pytestmark = pytest.mark.textworld
 
 
 @pytest.mark.parametrize(("kind", "room"), [("look", "Bedroom"), ("clean", "Bathroom")])

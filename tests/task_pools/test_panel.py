@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from rlanything_task_pools.panel import (
     pool_panel,
     read_recipe,
 )
+from rlanything_verifiers.alfworld import Game, Goal, Scene, write_game
 
 GENERATED = ("alfworld-easy", "alfworld-medium", "alfworld-hard", "osworld-generated", "coding-generated")
 OFFICIAL = {"alfworld-valid-seen": 140, "alfworld-valid-unseen": 134}
@@ -176,6 +178,52 @@ def test_official_games_are_pinned_by_their_number(alfworld_data: Path, monkeypa
         load_panel(Recipe.model_validate({**official, "count": count + 1}), limit=2)
     with pytest.raises(PanelError, match="no official games"):
         load_panel(Recipe.model_validate({**official, "domain": "coding", "count": 1}))
+
+
+def official_folder(root: Path, broken: Mapping[int, str], count: int = 4) -> Recipe:
+    """Games of ours in the folders of an official split, some with another content; and the recipe of all."""
+    for number in range(count):
+        task = get_domain("alfworld").generate(number, rooms=["Bathroom"])
+        game = Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"]), task.goal)
+        path = write_game(game, root / f"json_2.1.1/valid_seen/game-{number}/trial_{number}")
+        if number in broken:
+            path.write_text(broken[number])
+    return Recipe.model_validate(
+        {"name": "few", "meaning": "Few.", "domain": "alfworld", "official": "valid_seen", "count": count}
+    )
+
+
+def test_an_unreadable_game_leaves_the_others_of_a_panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
+    whole = official_folder(tmp_path, {})
+    pinned = pin(whole)
+    official_folder(tmp_path, {1: "{", 3: json.dumps({"pddl_problem": "(define)", "grammar": ""})})
+    panel = load_panel(whole)
+    assert [entry.task.id for entry in panel.entries] == [pinned.tasks[0], pinned.tasks[2]]
+    names = ["valid_seen/game-1/trial_1", "valid_seen/game-3/trial_3"]
+    assert [(game.task, game.place) for game in panel.unreadable] == list(zip(names, [1, 3], strict=True))
+    assert "game-1" in panel.unreadable[0].error
+    assert "no JSON" in panel.unreadable[0].error
+    assert panel.hash == panel_hash([pinned.tasks[0], names[0], pinned.tasks[2], names[1]]) != pinned.hash
+    with pytest.raises(PanelError, match="2 games cannot be read"):
+        pin(whole)
+    assert len(load_panel(whole, limit=1).entries) == 1
+
+    known = load_panel(pinned)  # what is pinned for an unreadable game says which task is missing
+    assert [game.task for game in known.unreadable] == [pinned.tasks[1], pinned.tasks[3]]
+    assert known.hash == pinned.hash
+    other = Recipe.model_validate(
+        {**pinned.model_dump(), "tasks": pinned.tasks[::-1], "hash": panel_hash(pinned.tasks[::-1])}
+    )
+    with pytest.raises(PanelMismatch, match="the first that differs is task 0"):
+        load_panel(other)
+
+
+def test_a_panel_of_which_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
+    recipe = official_folder(tmp_path, {0: "", 1: "[]"}, count=2)
+    with pytest.raises(PanelError, match=r"not one of 2 games can be read.*game-0"):
+        load_panel(recipe)
 
 
 def test_both_official_splits_load_whole(alfworld_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from rlanything_task_pools.panel import Panel
 if TYPE_CHECKING:
     from rlanything_agents.benchmark.agent import Player, Said
 
-__all__ = ["Episode", "Key", "Result", "World", "course", "episodes_of", "play_episode"]
+__all__ = ["Episode", "Key", "Result", "World", "broken_of", "course", "episodes_of", "play_episode"]
 
 Key = tuple[str, str, int]
 """Group, task id and number of an episode: what it is known by in a folder of results."""
@@ -142,6 +142,15 @@ def episodes_of(panel: Panel, count: int, seed: int) -> list[Episode]:
         Episode(entry.task, entry.group, number, seed_of(seed, "episode", entry.task.id, number), place)
         for number in range(count)
         for place, entry in enumerate(panel.entries)
+    ]
+
+
+def broken_of(panel: Panel, count: int) -> list[Result]:
+    """What comes of the games of a panel that cannot be read: ``count`` episodes each without an outcome."""
+    return [
+        Result("", game.task, number, None, 0.0, 0, None, 0.0, game.error)
+        for game in panel.unreadable
+        for number in range(count)
     ]
 
 

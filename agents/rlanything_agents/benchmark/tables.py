@@ -10,7 +10,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from rlanything_agents.benchmark.episode import Episode, Key, Result
+from rlanything_agents.benchmark.episode import Episode, Key, Result, broken_of
 from rlanything_agents.benchmark.pairing import pair
 from rlanything_agents.metrics import success_rate
 from rlanything_envs.llm.budget import Price, Usage
@@ -31,7 +31,7 @@ def summarise(
 
     Args:
         panel: What was played.
-        episodes: All episodes of the benchmark.
+        episodes: All episodes of the benchmark on tasks that can be played.
         results: Those that have been played.
         price: Dollars per million tokens.
     """
@@ -46,17 +46,19 @@ def summarise(
         for name, part in by.items()
         if len(values := sorted({part(episode) for episode, _ in played}, key=_roots_first)) > 1
     }
-    tasks = _tasks(panel, results)
+    broken = broken_of(panel, 1 + max((episode.number for episode in episodes), default=0))
+    tasks = _tasks(panel, results, broken)
+    left = sum(results[e.key].outcome is None if e.key in results else True for e in episodes)
     return {
-        "episodes": len(episodes),
-        "left": sum(results[e.key].outcome is None if e.key in results else True for e in episodes),
-        "total": _row([result for _, result in played], price),
+        "episodes": len(episodes) + len(broken),
+        "left": left + len(broken),
+        "total": _row([*(result for _, result in played), *broken], price),
         "by": parts,
         "adapted": _adapted(panel, tasks),
         "tasks": tasks,
         "errors": [
             {"task": r.task, "group": r.group, "episode": r.episode, "error": r.error}
-            for _, r in played
+            for r in [*broken, *(result for _, result in played)]
             if r.outcome is None
         ],
     }
@@ -125,12 +127,12 @@ def _over_tasks(rates: Sequence[float], episodes: int) -> dict[str, float]:
     return {"low": max(0.0, (middle - half) / scale), "high": min(1.0, (middle + half) / scale)}
 
 
-def _tasks(panel: Panel, results: Mapping[Key, Result]) -> list[dict[str, Any]]:
+def _tasks(panel: Panel, results: Mapping[Key, Result], broken: Sequence[Result]) -> list[dict[str, Any]]:
     """One entry a task, in the order of the panel, with its episodes in theirs."""
     played: dict[tuple[str, str], list[Result]] = {}
-    for result in sorted(results.values(), key=lambda result: result.episode):
+    for result in sorted([*results.values(), *broken], key=lambda result: result.episode):
         played.setdefault((result.group, result.task), []).append(result)
-    return [
+    tasks = [
         {
             "task": entry.task.id,
             "group": entry.group,
@@ -143,6 +145,14 @@ def _tasks(panel: Panel, results: Mapping[Key, Result]) -> list[dict[str, Any]]:
         }
         for entry in panel.entries
     ]
+    for game in panel.unreadable:
+        ended = played[("", game.task)]
+        about = {"task": game.task, "group": "", "kind": "", "goal": "", "root": game.task}
+        tasks.insert(
+            game.place,
+            about | {"outcomes": [None] * len(ended), "scores": [0.0] * len(ended), "steps": [0] * len(ended)},
+        )
+    return tasks
 
 
 def _adapted(panel: Panel, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -84,6 +84,7 @@ def benchmark(
         from rlanything_agents.benchmark.errors import BenchmarkError
         from rlanything_agents.benchmark.runner import run_benchmark
         from rlanything_agents.cli.options import key_values
+        from rlanything_agents.cli.untrusted import printable
         from rlanything_agents.progress import Reporter
 
         chat = _chat(
@@ -97,6 +98,8 @@ def benchmark(
             max_dollars=max_dollars,
         )
         chosen = _panel(panel, pool, limit)
+        for game in chosen.unreadable:
+            typer.echo(f"a game cannot be read and counts as an error: {printable(game.error, 400)}", err=True)
         folder = out or Path("runs/benchmarks") / _slug(chosen.name) / _slug(agent)
         try:
             summary = run_benchmark(
@@ -178,7 +181,10 @@ def _show(summary: Mapping[str, Any], folder: Path) -> None:
     screen = console()
     screen.print(table)
     for error in summary["errors"][:5]:
-        screen.print(f"without outcome: {error['task']}: {printable(error['error'], 200)}")
+        screen.print(f"without outcome: {printable(error['task'], 200)}: {printable(error['error'], 200)}")
     if summary["left"]:
-        screen.print(f"{summary['left']} of {summary['episodes']} episodes have no outcome: the same command goes on")
+        how = "mend the files that cannot be read, and begin again with --restart" if panel["unreadable"] else ""
+        screen.print(
+            f"{summary['left']} of {summary['episodes']} episodes have no outcome: {how or 'the same command goes on'}"
+        )
     screen.print(f"Report: {folder / 'report.html'}")

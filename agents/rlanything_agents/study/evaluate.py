@@ -17,6 +17,7 @@ from rlanything_agents.run_parts import RunParts
 from rlanything_agents.study.panels import Panel, official_files
 from rlanything_agents.study.plan import BEFORE, StudyError
 from rlanything_agents.workers import LocalWorkers
+from rlanything_task_pools.panel import Unreadable, load_games
 
 __all__ = ["evaluate_run", "weights_of"]
 
@@ -56,12 +57,15 @@ def evaluate_run(config: RunConfig, folder: RunFolder, panels: Sequence[Mapping[
         if panel.knobs is not None:
             changed["knobs"] = panel.knobs
         settings = config.evaluation.model_copy(update=changed)
+        unreadable: list[Unreadable] = []
         if panel.official:
-            tasks = [parts.domain.load(path) for path in official_files(parts.domain, panel)]
+            tasks, unreadable = load_games(parts.domain, official_files(parts.domain, panel))
+            for game in unreadable:
+                reporter.say(f"a game cannot be read and counts as an error: {game.error}")
         else:
             tasks = panel_tasks(parts.domain, panel.name, settings)
         with parts.learners.averaged(), reporter.stage(f"Panel {panel.name}", len(tasks)) as stage:
             workers = LocalWorkers(config, parts.learners, parts.envs)
             trajectories = play_panel(workers, tasks, settings, stage.add)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(panel_result(trajectories)) + "\n")
+        write_atomically(path, json.dumps(panel_result(trajectories, unreadable)) + "\n")

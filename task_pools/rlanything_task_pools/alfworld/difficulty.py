@@ -14,7 +14,7 @@ the last word. 0.4 discounts the search because visible things and common sense 
 things count each one as a quarter of an action (`CLUTTER_WEIGHT`): more to read, and more wrong commands to give.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rlanything_verifiers.alfworld.goal import Goal, GoalKind
 from rlanything_verifiers.alfworld.scene import MAX_THINGS, Receptacle, Scene, Thing
@@ -46,8 +46,22 @@ def need(kind: GoalKind) -> int:
 
 
 def in_reach(scene: Scene) -> list[Thing]:
-    """The things that can be had: in the hand, or to be taken."""
-    return [thing for thing in scene.things if thing.pickupable and (thing.receptacles or thing.id == scene.holding)]
+    """The things that can be had: in the hand, or to be taken. One without a type is of no use to any goal."""
+    return [
+        thing
+        for thing in scene.things
+        if thing.type and thing.pickupable and (thing.receptacles or thing.id == scene.holding)
+    ]
+
+
+def types_of(things: Iterable[Thing]) -> list[str]:
+    """The types of things, sorted."""
+    return sorted({thing.type for thing in things if thing.type})
+
+
+def lamp_types(scene: Scene) -> list[str]:
+    """The types of the lamps that can be switched on, sorted."""
+    return types_of(thing for thing in scene.things if thing.toggleable and thing.receptacles)
 
 
 def reachable(scene: Scene, object_type: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlanything_task_pools.alfworld import generate, official, proof, rewrite
-from rlanything_task_pools.alfworld.difficulty import is_shut
+from rlanything_task_pools.alfworld.difficulty import is_shut, lamp_types
 from rlanything_task_pools.alfworld.operators import DEFAULT, check_operators
 from rlanything_task_pools.task import Direction, Rejection, Task
 
@@ -93,7 +93,7 @@ class AlfWorldDomain:
         groups: dict[str, list[str]] = {}
         able: dict[str, list[str]] = {}
         for thing in scene.things:
-            if thing.pickupable and thing.receptacles:
+            if thing.type and thing.pickupable and thing.receptacles:
                 groups.setdefault(thing.type, []).append(home[thing.receptacles[0]])
                 names = ("cleanable", "heatable", "coolable")
                 able[thing.type] = [name for name in names if getattr(thing, name)]
@@ -102,8 +102,7 @@ class AlfWorldDomain:
             lines.append(f"- {kind}: {where}" + (f" ({', '.join(able[kind])})" if able[kind] else ""))
         if scene.holding is not None:
             lines.append(f"In the agent's hand: {next(t.type for t in scene.things if t.id == scene.holding)}")
-        lamps = sorted({thing.type for thing in scene.things if thing.toggleable and thing.receptacles})
-        if lamps:
+        if lamps := lamp_types(scene):
             lines.append(f"Lamps: {', '.join(lamps)}")
         return "\n".join(lines)
 

@@ -99,18 +99,19 @@ def _nest(dice: Dice, things: list[Thing], goal: Goal) -> None:
     for index, inner in enumerate(things):
         if not inner.receptacles or not dice.chance(NESTED) or inner.type == goal.object_type:
             continue
+        holders = {kind for kind, held in contains.items() if inner.type in held}
         outer = next(
             (
                 thing
                 for thing in things
                 if thing.is_receptacle_object
                 and thing.receptacles == inner.receptacles
-                and thing.inside is None
+                and not thing.inside
                 and thing.id != inner.id
-                and inner.type in contains.get(thing.type, ())
+                and thing.type in holders
             ),
             None,
         )
         if outer is not None:
             hidden = dice.chance(NESTED_UNREACHABLE)
-            things[index] = replace(inner, inside=outer.id, receptacles=() if hidden else inner.receptacles)
+            things[index] = replace(inner, inside=(outer.id,), receptacles=() if hidden else inner.receptacles)

@@ -38,7 +38,7 @@ def kitchen() -> Scene:
             Thing("Knife_bar_1", "Knife", ("Drawer_bar_1",), "loc_bar_2", pickupable=True, cleanable=True),
             Thing("Mug_bar_1", "Mug", ("CounterTop_bar_1",), "loc_bar_1", **DISH),
             Thing("Pan_bar_1", "Pan", ("StoveBurner_bar_1", "StoveBurner_bar_2"), "loc_bar_5", **DISH),
-            Thing("Spoon_bar_1", "Spoon", (), "loc_bar_1", inside="Mug_bar_1", pickupable=True, cleanable=True),
+            Thing("Spoon_bar_1", "Spoon", (), "loc_bar_1", inside=("Mug_bar_1",), pickupable=True, cleanable=True),
             Thing("Spoon_bar_2", "Spoon", ("Drawer_bar_2",), "loc_bar_2", pickupable=True, cleanable=True),
             Thing("Window_bar_1", "Window", (), "loc_bar_7"),
         ),

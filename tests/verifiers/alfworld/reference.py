@@ -1,4 +1,4 @@
-"""The real ALFWorld: plays games in TextWorld, to compare with."""
+"""The real ALFWorld and our engine behind one face, to play the same commands in both."""
 
 import random
 import sys
@@ -57,24 +57,40 @@ class TextWorldPlayer:
         return Seen(self.state.feedback, list(self.state["admissible_commands"]), bool(self.state["won"]))
 
 
+class NativePlayer:
+    """One game in our engine."""
+
+    def __init__(self, game: Game) -> None:
+        self.world = World(game)
+
+    def reset(self) -> Seen:
+        return self._seen(self.world.reset())
+
+    def step(self, command: str) -> Seen:
+        return self._seen(self.world.step(command))
+
+    def _seen(self, text: str) -> Seen:
+        return Seen(text, self.world.admissible_commands, self.world.won)
+
+
+def next_command(rng: random.Random, commands: list[str], world: World) -> str:
+    """A command by chance: wandering, handling what is there, the next step of a plan, or nonsense."""
+    handy = [command for command in commands if not command.startswith(("go to", "help"))]
+    draw = rng.random()
+    if draw < 0.05:
+        return rng.choice(["go to fridge 1", "look ", "Look", "take mug 1", "open drawer 1", ""])
+    if draw < 0.35 and (remaining := plan(world)):
+        return remaining[0]
+    return rng.choice(handy if draw < 0.8 else commands)
+
+
 def compare(game: Game, path: Path, steps: int, seed: int) -> None:
-    """Play the same commands in both, mixing wandering, planned steps and nonsense."""
+    """Play the same commands in both; each text, each list of commands and each verdict must be the same."""
     rng = random.Random(seed)
-    player, world = TextWorldPlayer(path), World(game)
-    theirs, said = player.reset(), world.reset()
-    for i in range(steps + 1):
-        assert said == theirs.feedback
-        assert world.admissible_commands == theirs.commands
-        assert world.won == theirs.won
-        if i == steps:
-            return
-        commands = theirs.commands
-        handy = [command for command in commands if not command.startswith(("go to", "help"))]
-        draw = rng.random()
-        if draw < 0.05:
-            command = rng.choice(["go to fridge 1", "look ", "Look", "take mug 1", "open drawer 1", ""])
-        elif draw < 0.35 and (remaining := plan(world)):
-            command = remaining[0]
-        else:
-            command = rng.choice(handy if draw < 0.8 else commands)
-        theirs, said = player.step(command), world.step(command)
+    original, ours = TextWorldPlayer(path), NativePlayer(game)
+    theirs = original.reset()
+    assert ours.reset() == theirs
+    for _ in range(steps):
+        command = next_command(rng, theirs.commands, ours.world)
+        theirs = original.step(command)
+        assert ours.step(command) == theirs, command

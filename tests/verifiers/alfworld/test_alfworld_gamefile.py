@@ -104,7 +104,6 @@ def problem(old: str, new: str) -> dict[str, object]:
         ("(openable Drawer_bar_1)", "((openable Drawer_bar_1))", "brackets"),
         ("(openable Drawer_bar_1)", "openable Drawer_bar_1)", "brackets"),
         ("(atLocation agent1 loc_bar_0_bar_0)", "", "atLocation"),
-        ("(objectType Mug_bar_1 MugType)", "", "mug_bar_1"),
         (
             "(objectType Mug_bar_1 MugType)",
             "(objectType Mug_bar_1 MugType) (objectType Mug_bar_1 PanType)",
@@ -163,7 +162,7 @@ def one(**changes: object) -> Scene:
         {"receptacles": ["Bed_bar_1"]},
         {"location": "Bed_bar_1"},
         {"inside": "Mug_bar_1"},
-        {"inside": "Cup_bar_1"},
+        {"inside": ("Cup_bar_1",)},
         {"pickupable": 1},
         {"pickupable": True, "toggleable": True},
     ],

@@ -10,9 +10,6 @@ from reference import TextWorldPlayer, compare
 from rlanything_verifiers.alfworld import Game, Goal, load_game, prove, write_game
 
 pytestmark = pytest.mark.textworld
-pytest.importorskip("textworld", reason="needs the extra: alfworld")
-pytest.importorskip("alfworld", reason="needs the extra: alfworld")
-
 
 SMALL = ["Book-None-Desk-314", "SoapBar-None-Toilet-412"]
 

@@ -45,6 +45,9 @@ _ARGUMENTS = {
 def parse_problem(text: str) -> tuple[Scene, Goal]:
     """Read the scene and the goal of an ALFWorld problem.
 
+    What official games have and the original plays is no error: facts said twice, things in several receptacles or
+    things or in themselves, and things without an ``objectType``.
+
     Args:
         text: The ``pddl_problem`` of a game file.
 
@@ -137,6 +140,29 @@ def _one(pairs: dict[tuple[str, ...], None], predicate: str) -> dict[str, str]:
     return found
 
 
+def _many(pairs: dict[tuple[str, ...], None]) -> dict[str, list[str]]:
+    """A fact as a relation: all values of its first argument (lower case)."""
+    found: dict[str, list[str]] = {}
+    for subject, value in pairs:
+        found.setdefault(subject.lower(), []).append(value)
+    return found
+
+
+def _named(facts: dict[str, dict[tuple[str, ...], None]]) -> dict[str, str]:
+    """The things that any fact names, lower case to the first spelling: those with a type first, in its order.
+
+    A declaration alone makes no thing: TextWorld numbers and shows what its facts name. So a thing with a
+    trait and no type (the cracked eggs of official games) is one, and counts in the numbering of its class.
+    """
+    found: dict[str, str] = {}
+    for predicate in ("objecttype", *(name for name in _ARGUMENTS if name != "objecttype")):
+        for place, type_ in enumerate(_ARGUMENTS[predicate]):
+            if type_ == "object":
+                for arguments in facts[predicate]:
+                    found.setdefault(arguments[place].lower(), arguments[place])
+    return found
+
+
 def _known(subjects: Iterator[str], known: dict[str, str], predicate: str, missing: str) -> None:
     for subject in subjects:
         if subject not in known:
@@ -151,25 +177,17 @@ def _scene(facts: dict[str, dict[tuple[str, ...], None]]) -> Scene:
     receptacle_places = _one(facts["receptacleatlocation"], "receptacleAtLocation")
     thing_types = _one(facts["objecttype"], "objectType")
     thing_places = _one(facts["objectatlocation"], "objectAtLocation")
-    outer = _one(facts["inreceptacleobject"], "inReceptacleObject")
     openable = {name.lower() for (name,) in facts["openable"]}
     opened = {name.lower() for (name,) in facts["opened"]}
     held = [name for _, name in facts["holds"]]
     if len(held) > 1 or len(held) != len(facts["holdsany"]):
         raise GameFormatError("pddl_problem :init: expected at most one holds of the agent, and holdsAny along with it")
-    contents: dict[str, list[str]] = {}
-    for name, receptacle in facts["inreceptacle"]:
-        contents.setdefault(name.lower(), []).append(receptacle)
+    contents, outer = _many(facts["inreceptacle"]), _many(facts["inreceptacleobject"])
     traits = {trait: {name.lower() for (name,) in facts[trait]} for trait in _THING_TRAITS}
 
     _known(iter(receptacle_places), receptacle_types, "receptacleAtLocation", "receptacleType")
     _known(iter(receptacle_types), receptacle_places, "receptacleType", "receptacleAtLocation")
     _known(iter(openable | opened), receptacle_types, "openable or opened", "receptacleType")
-    _known(iter(thing_places), thing_types, "objectAtLocation", "objectType")
-    _known(iter(contents), thing_types, "inReceptacle", "objectType")
-    _known(iter(outer), thing_types, "inReceptacleObject", "objectType")
-    for trait, names in traits.items():
-        _known(iter(names), thing_types, trait, "objectType")
 
     receptacles = tuple(
         Receptacle(
@@ -181,14 +199,13 @@ def _scene(facts: dict[str, dict[tuple[str, ...], None]]) -> Scene:
     things = tuple(
         Thing(
             name,
-            type_name(type_),
-            tuple(contents.get(name.lower(), ())),
-            thing_places.get(name.lower()),
-            outer.get(name.lower()),
-            **{field: name.lower() in traits[trait] for trait, field in _THING_TRAITS.items()},
+            type_name(thing_types[low]) if low in thing_types else None,
+            tuple(contents.get(low, ())),
+            thing_places.get(low),
+            tuple(outer.get(low, ())),
+            **{field: low in traits[trait] for trait, field in _THING_TRAITS.items()},
         )
-        for name, type_ in facts["objecttype"]
-        if thing_types[name.lower()] is type_
+        for low, name in _named(facts).items()
     )
     fits = frozenset((type_name(r), type_name(o)) for r, o in facts["cancontain"])
     return Scene(starts[0], receptacles, things, fits, held[0] if held else None)

@@ -34,7 +34,7 @@ def _objects(scene: Scene, goal: Goal) -> list[str]:
     declare(places, "location")
     declare((f"{r.type}Type" for r in scene.receptacles), "rtype")
     declare((f"{rtype}Type" for rtype, _ in fits), "rtype")
-    declare((f"{thing.type}Type" for thing in scene.things), "otype")
+    declare((f"{thing.type}Type" for thing in scene.things if thing.type), "otype")
     declare((f"{otype}Type" for _, otype in fits), "otype")
     declare((f"{name}Type" for name in _DOMAIN_OTYPES), "otype")
     declare([f"{goal.object_type}Type"], "otype")
@@ -57,12 +57,12 @@ def _facts(scene: Scene) -> list[str]:
             facts.append(f"opened {r.id}")
     facts += [f"canContain {rtype}Type {otype}Type" for rtype, otype in sorted(scene.can_contain)]
     for thing in scene.things:
-        facts.append(f"objectType {thing.id} {thing.type}Type")
+        if thing.type is not None:
+            facts.append(f"objectType {thing.id} {thing.type}Type")
         facts += [f"inReceptacle {thing.id} {receptacle}" for receptacle in thing.receptacles]
         if thing.location is not None:
             facts.append(f"objectAtLocation {thing.id} {thing.location}")
-        if thing.inside is not None:
-            facts.append(f"inReceptacleObject {thing.id} {thing.inside}")
+        facts += [f"inReceptacleObject {thing.id} {outer}" for outer in thing.inside]
         traits = {
             "pickupable": thing.pickupable,
             "cleanable": thing.cleanable,

@@ -12,6 +12,9 @@ from .goal import check_type_name
 MAX_RECEPTACLES = 250
 MAX_THINGS = 1000
 
+#: Most things that one thing lies in; official games have at most two.
+MAX_INSIDE = 32
+
 #: Ids are PDDL names with ALFWorld's mangling: a class, ``_bar_``, anything that tells instances apart.
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9]*_bar_[A-Za-z0-9_]+\Z")
 _MAX_ID = 160
@@ -55,11 +58,16 @@ class Thing:
 
     Attributes:
         id: Mangled id, as for receptacles.
-        type: Type without the ``Type`` ending, such as ``"Apple"``.
+        type: Type without the ``Type`` ending, such as ``"Apple"``; None for a thing without one, which counts
+            in the numbering of its class and can be taken, but fits into nothing (the cracked eggs of official
+            games, which lie nowhere).
         receptacles: Ids of the receptacles it is in. Mostly one; none for things on the wall, on the floor or
-            in another thing, which cannot be reached; two where the places of the original scene overlap.
+            in another thing, which cannot be reached; two where the places of the original scene overlap:
+            each lists it, and taking it from one leaves it in the others.
         location: Id of the spot it is seen from, or None.
-        inside: Id of the thing it lies in (a pen in a mug), or None.
+        inside: Ids of the things it lies in (a pen in a mug). Mostly none or one; official games have things in
+            two others at once, and pans that lie in themselves. Each other thing lists it when examined, for
+            ever: no action changes what lies in a thing.
         pickupable: Whether it can be taken.
         cleanable: Whether a sink cleans it.
         heatable: Whether a microwave heats it.
@@ -71,10 +79,10 @@ class Thing:
     """
 
     id: str
-    type: str
+    type: str | None
     receptacles: tuple[str, ...] = ()
     location: str | None = None
-    inside: str | None = None
+    inside: tuple[str, ...] = ()
     pickupable: bool = False
     cleanable: bool = False
     heatable: bool = False
@@ -154,6 +162,7 @@ class Scene:
         thing_ids = seen - receptacle_ids
         for thing in self.things:
             self._check_thing(thing, receptacle_ids, thing_ids)
+        self._check_untyped()
         for pair in self.can_contain:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise GameFormatError(f"can_contain: {pair!r:.80} is no pair (receptacle type, object type)")
@@ -174,12 +183,22 @@ class Scene:
 
     def _check_types(self) -> None:
         places = {r.type.lower() for r in self.receptacles} | {r.lower() for r, _ in self.can_contain}
-        objects = {t.type.lower() for t in self.things} | {o.lower() for _, o in self.can_contain}
+        objects = {t.type.lower() for t in self.things if t.type} | {o.lower() for _, o in self.can_contain}
         if places & objects:
             raise GameFormatError(
                 f"scene: {', '.join(sorted(places & objects))}: types of receptacles and of things at once;"
                 " PDDL names are global, so drop one of the two (also from can_contain)"
             )
+
+    def _check_untyped(self) -> None:
+        outer = {low.lower() for thing in self.things for low in thing.inside}
+        for thing in self.things:
+            named = thing.receptacles or thing.location or thing.inside or thing.id.lower() in outer
+            if thing.type is None and not named and not any(getattr(thing, name) for name in _TRAITS.values()):
+                raise GameFormatError(
+                    f"thing {thing.id}: it has neither type, place nor trait, so that no fact of a game could name it;"
+                    " give it one of them, or leave it out"
+                )
 
     @staticmethod
     def _check_new(value: str, seen: set[str], place: str) -> None:
@@ -193,7 +212,8 @@ class Scene:
     @staticmethod
     def _check_thing(thing: Thing, receptacle_ids: set[str], thing_ids: set[str]) -> None:
         place = f"thing {thing.id}"
-        check_type_name(thing.type, place)
+        if thing.type is not None:
+            check_type_name(thing.type, place)
         if thing.location is not None:
             _check_location(thing.location, place)
         if not isinstance(thing.receptacles, tuple) or len(thing.receptacles) > 8:
@@ -201,12 +221,11 @@ class Scene:
         for receptacle in thing.receptacles:
             if not isinstance(receptacle, str) or receptacle.lower() not in receptacle_ids:
                 raise GameFormatError(f"{place}: it is in {receptacle!r:.80}, which is no receptacle of the scene")
-        if thing.inside is not None and (
-            not isinstance(thing.inside, str)
-            or thing.inside.lower() not in thing_ids
-            or thing.inside.lower() == thing.id.lower()
-        ):
-            raise GameFormatError(f"{place}: it is inside {thing.inside!r:.80}, which is no other thing of the scene")
+        if not isinstance(thing.inside, tuple) or len(thing.inside) > MAX_INSIDE:
+            raise GameFormatError(f"{place}: inside must be a tuple of at most {MAX_INSIDE} ids")
+        for outer in thing.inside:
+            if not isinstance(outer, str) or outer.lower() not in thing_ids:
+                raise GameFormatError(f"{place}: it is inside {outer!r:.80}, which is no thing of the scene")
         for name in _TRAITS.values():
             _check_flag(getattr(thing, name), f"{place}, {name}")
         if thing.toggleable and thing.pickupable:
@@ -218,7 +237,7 @@ class Scene:
 
     def thing_types(self) -> frozenset[str]:
         """Types of the things present."""
-        return frozenset(thing.type for thing in self.things)
+        return frozenset(thing.type for thing in self.things if thing.type)
 
     def fits(self, receptacle_type: str, object_type: str) -> bool:
         """Whether things of a type may be put into receptacles of a type."""
@@ -230,7 +249,8 @@ class Scene:
 
         Receptacle rows are ``[id, type, location, openable]``; thing rows are ``[id, type, [receptacle ids],
         location, inside, traits]`` with one letter a trait (p pickupable, c cleanable, h heatable,
-        o coolable, t toggleable, s sliceable, r receptacle object, x cool at the start). Where a door stands
+        o coolable, t toggleable, s sliceable, r receptacle object, x cool at the start). ``inside`` is null, an
+        id, or a list of several; the type of a thing without one is null. Where a door stands
         open, the receptacle's row ends in one more ``true``; ``holding`` is left out where the hand is empty.
         """
         fits: dict[str, list[str]] = {}
@@ -246,7 +266,7 @@ class Scene:
                     thing.type,
                     list(thing.receptacles),
                     thing.location,
-                    thing.inside,
+                    inside_data(thing.inside),
                     "".join(letter for letter, name in _TRAITS.items() if getattr(thing, name)),
                 ]
                 for thing in self.things
@@ -301,4 +321,21 @@ def _thing(row: object) -> Thing:
     if not set(letters) <= set(_TRAITS) or len(letters) > len(_TRAITS):
         raise GameFormatError(f"scene things: {letters!r:.80} are not trait letters; use some of {''.join(_TRAITS)}")
     traits = {name: letter in letters for letter, name in _TRAITS.items()}
-    return Thing(identity, type_, tuple(_rows(receptacles, "thing receptacles")), location, inside, **traits)
+    homes = tuple(_rows(receptacles, "thing receptacles"))
+    return Thing(identity, type_, homes, location, inside_of_data(inside), **traits)
+
+
+def inside_data(inside: tuple[str, ...]) -> str | list[str] | None:
+    """What a thing lies in as JSON data: null, an id, or a list of several."""
+    return list(inside) if len(inside) > 1 else inside[0] if inside else None
+
+
+def inside_of_data(data: Any) -> tuple[Any, ...]:
+    """Read what :func:`inside_data` wrote; the ids are checked by the scene.
+
+    Raises:
+        GameFormatError: It is none of the three.
+    """
+    if data is None or isinstance(data, str):
+        return () if data is None else (data,)
+    return tuple(_rows(data, "thing inside"))

@@ -130,9 +130,10 @@ class Tables:
                 self.contents_start[receptacle_number[id_.lower()]] |= 1 << o
             if thing.location is not None:
                 self.seen_start[place_index[thing.location.lower()]] |= 1 << o
-            if thing.inside is not None:
-                outer = thing_number[thing.inside.lower()]
-                inner[outer] = inner.get(outer, 0) | 1 << o
+            for id_ in thing.inside:
+                outer = thing_number[id_.lower()]
+                if outer != o:  # no thing lists itself: TextWorld gives two names of a query two different things
+                    inner[outer] = inner.get(outer, 0) | 1 << o
         self.inner = inner
 
         self.openable = sum(1 << r for r, receptacle in enumerate(receptacles) if receptacle.openable)
@@ -151,7 +152,8 @@ class Tables:
 
         by_type: dict[str, int] = {}
         for o, thing in enumerate(things):
-            by_type[thing.type.lower()] = by_type.get(thing.type.lower(), 0) | 1 << o
+            if thing.type is not None:
+                by_type[thing.type.lower()] = by_type.get(thing.type.lower(), 0) | 1 << o
         self.by_type = by_type
         self.knives = by_type.get(KNIVES[0], 0) | by_type.get(KNIVES[1], 0)
         kinds = [receptacle.type.lower() for receptacle in receptacles]

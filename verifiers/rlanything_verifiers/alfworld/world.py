@@ -7,6 +7,10 @@ Behaviour that looks odd is that of the original and kept on purpose:
 - lamps, slicing, heating, cooling and cleaning do not mind closed doors;
 - what was taken out of one receptacle and put into another on the same spot is seen "next to it";
 - ``look`` at the very start, before any move, sees nothing;
+- a thing in two receptacles is listed in both, and taking it from one leaves it in the other;
+- what lies in a thing is listed when that is examined, wherever it has been carried since, in each of several
+  things that it lies in, and never in itself;
+- a thing without a type has a name and a number and can be taken, but fits nowhere and is wanted by no goal;
 - the game goes on after it is won.
 """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.difficulty import difficulty, in_reach
+from rlanything_task_pools.alfworld.difficulty import difficulty, in_reach, lamp_types, types_of
 from rlanything_task_pools.alfworld.generate import AFFORDANCE, STATION
 from rlanything_task_pools.alfworld.household import held_out
 from rlanything_task_pools.alfworld.operators.change import (
@@ -89,11 +89,10 @@ class GoalOperator:
     def schema(self, parent: Parent) -> dict[str, Any]:
         """JSON schema of the proposals `apply` reads."""
         scene = parent.scene
-        lamps = {thing.type for thing in scene.things if thing.toggleable and thing.receptacles}
         names = {
             "kind": list(GOAL_KINDS),
-            "object_type": sorted({thing.type for thing in in_reach(scene)}),
-            "receptacle_type": sorted({item.type for item in scene.receptacles} | lamps),
+            "object_type": types_of(in_reach(scene)),
+            "receptacle_type": sorted({item.type for item in scene.receptacles} | {*lamp_types(scene)}),
         }
         return {
             "description": f"{self.note}; what is left out stays as it is",
@@ -134,11 +133,11 @@ class KindOperator(GoalOperator):
 def goals_on(scene: Scene) -> list[Goal]:
     """Every goal that a scene allows by its types and that is not true yet, none of them proved."""
     receptacles = sorted({item.type for item in scene.receptacles})
-    lamps = sorted({thing.type for thing in scene.things if thing.toggleable and thing.receptacles})
+    lamps = lamp_types(scene)
     place = {item.id: item.type for item in scene.receptacles}
     reach = in_reach(scene)
     goals = []
-    for object_type in sorted({thing.type for thing in reach}):
+    for object_type in types_of(reach):
         copies = [thing for thing in reach if thing.type == object_type]
         homes = [home for home in receptacles if (home, object_type) in scene.can_contain]
         full = Counter(home for thing in copies for home in thing.receptacles)
@@ -189,7 +188,7 @@ def _read(scene: Scene, parent: Goal, proposal: Mapping[str, Any]) -> Goal:
     kind = _KIND_NAMES.get(given["kind"].lower())
     if kind is None:
         raise Refused("unknown_kind", f"{given['kind']!r}: there are {', '.join(GOAL_KINDS)}")
-    objects = {thing.type.lower(): thing.type for thing in scene.things}
+    objects = {kind.lower(): kind for kind in types_of(scene.things)}
     object_type = objects.get(bare(given["object_type"]))
     if object_type is None:
         raise Refused("unknown_object", f"the scene has no {given['object_type']!r}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.difficulty import is_shut
+from rlanything_task_pools.alfworld.difficulty import is_shut, types_of
 from rlanything_task_pools.alfworld.household import thing_of
 from rlanything_task_pools.alfworld.layout import thing_id
 from rlanything_task_pools.alfworld.operators.change import (
@@ -179,7 +179,7 @@ class _Room:
         kind = self._kind(edit)
         for thing in self._chosen(edit, kind, unreachable=True):
             place = self._place_for(edit["to"], kind, thing)
-            moved = replace(thing, receptacles=(place.id,), location=place.location, inside=None)
+            moved = replace(thing, receptacles=(place.id,), location=place.location, inside=())
             self.things[self.things.index(thing)] = moved
 
     def _add(self, edit: Mapping[str, Any]) -> None:
@@ -194,7 +194,7 @@ class _Room:
             place = self._place_for(edit["to"], kind, None)
             name = thing_id(kind, self.dice, taken)
             self.things.append(
-                replace(like, id=name, receptacles=(place.id,), location=place.location, inside=None, is_cool=False)
+                replace(like, id=name, receptacles=(place.id,), location=place.location, inside=(), is_cool=False)
             )
         self._count(kind, count)
 
@@ -203,7 +203,7 @@ class _Room:
         gone = self._chosen(edit, kind, unreachable=False)
         ids = {thing.id for thing in gone}
         left = [thing for thing in self.things if thing.id not in ids]
-        self.things = [replace(thing, inside=None) if thing.inside in ids else thing for thing in left]
+        self.things = [replace(t, inside=tuple(outer for outer in t.inside if outer not in ids)) for t in left]
         self._count(kind, -len(gone))
 
     # Names
@@ -215,7 +215,7 @@ class _Room:
         """The type of thing an edit is about: one the household knows, and that can be taken."""
         given = edit.get("object", self.parent.goal.object_type)
         scene = self.parent.scene
-        known = {kind.lower(): kind for _, kind in scene.can_contain} | {t.type.lower(): t.type for t in scene.things}
+        known = {kind.lower(): kind for kind in [*(kind for _, kind in scene.can_contain), *types_of(scene.things)]}
         kind = known.get(bare(given), known.get(given.lower()))
         if kind is None:
             raise Refused("unknown_object", f"this household knows no {given!r}")

@@ -18,6 +18,7 @@ from rlanything_task_pools.alfworld.operators.proved import ranked
 from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.task import Direction
 from rlanything_verifiers.alfworld import GameFormatError, Goal, Receptacle, Scene, Thing
+from rlanything_verifiers.alfworld.scene import inside_data, inside_of_data
 
 STARTS: Mapping[str, str] = {
     "in_hand": "the wanted thing is in the agent's hand",
@@ -131,7 +132,7 @@ class _Base:
             thing,
             receptacles=() if place is None else (place.id,),
             location=None if place is None else place.location,
-            inside=None,
+            inside=(),
         )
         opens = place if name == "at_station" and place is not None and is_shut(place) else None
         scene = replace(
@@ -140,8 +141,14 @@ class _Base:
             receptacles=tuple(replace(r, opened=True) if r is opens else r for r in self.scene.receptacles),
             holding=thing.id if place is None else None,
         )
-        was = {"thing": thing.id, "in": list(thing.receptacles), "at": thing.location, "inside": thing.inside}
-        return Change(scene, self.goal, {"start": name, "was": was | {"opened": opens.id if opens else None}})
+        was = {
+            "thing": thing.id,
+            "in": list(thing.receptacles),
+            "at": thing.location,
+            "inside": inside_data(thing.inside),
+            "opened": opens.id if opens else None,
+        }
+        return Change(scene, self.goal, {"start": name, "was": was})
 
     def untouched(self) -> Change:
         """The scene as it was."""
@@ -193,7 +200,8 @@ def _eased(parent: Parent) -> _Base | None:
     if thing is None or not isinstance(homes, list | tuple):
         return None
     try:
-        back = replace(thing, receptacles=tuple(homes), location=record.get("at"), inside=record.get("inside"))
+        inside = inside_of_data(record.get("inside"))
+        back = replace(thing, receptacles=tuple(homes), location=record.get("at"), inside=inside)
         opened = record.get("opened")
         before = replace(
             scene,
