@@ -7,9 +7,13 @@ truncated step, and `truncated` says that the time is up. Whoever sits outside t
 """
 
 from enum import IntEnum
-from typing import Any, SupportsFloat
+from typing import Any, Literal, SupportsFloat
 
 import gymnasium as gym
+
+Command = Literal["ok", "impossible", "unreadable"]
+"""What became of an action, the value of ``info["command"]``: it was taken; it was read but can do nothing in this
+state or task; or nothing could be read as an action. None before the first action of an episode."""
 
 
 class Verdict(IntEnum):

@@ -8,12 +8,19 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from rlanything_envs.coding import messages
-from rlanything_envs.coding.actions import MAX_ACTION_LENGTH, Action, Unreadable, read_action
+from rlanything_envs.coding.actions import (
+    MAX_ACTION_LENGTH,
+    Action,
+    ActionFormat,
+    Unreadable,
+    WrongLanguage,
+    read_action,
+)
 from rlanything_envs.coding.messages import MAX_OBSERVATION_LENGTH
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
 from rlanything_envs.spaces import Unicode
-from rlanything_envs.verdict import Verdict
+from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.coding import SPLITS, CodingDomain, CodingTaskError, Example, Payload, read_payload
 from rlanything_task_pools.coding.generate import make_knobs
@@ -74,9 +81,13 @@ class CodingEnv(gym.Env[str, str]):
     the conversation of each sample, ``SUBMIT`` those of the hidden tests, and ``RUN`` none: the program reads the
     ``stdin`` block as it is. Such problems need ``backend="process"``.
 
-    Prose around it does not matter; the last action word counts, and what stands before ``</think>`` is not
-    read. With ``max_turns=1`` a lone fenced block is a submission. A text in which no action can be read uses
-    up the turn and is answered by what is missing.
+    Prose and markup around it do not matter, and what stands before ``</think>`` is not read. A program belongs to
+    the action word directly before it, and the last word with a program counts; of several blocks after a word the
+    last complete program does. A program without an action word is submitted. Tool calls in JSON are read too. With
+    ``max_turns=1`` only ``SUBMIT`` and ``GIVE_UP`` are action words. With ``action_format="code"`` there are none:
+    the last fenced block is submitted, as in LiveCodeBench and GEM. `rlanything_envs.coding.actions.read_action` has
+    the rules. A text in which no action can be read, or a program in a language that the task does not take, uses up
+    the turn and is answered by what is wrong.
 
     ## Observation Space
     `Unicode`: the latest message only; the first one is the problem. Long outputs are shortened. Keeping the
@@ -85,6 +96,8 @@ class CodingEnv(gym.Env[str, str]):
     ## Information
     - ``task_id``: id of the task, the same on every machine.
     - ``action``: the action word that was read, None where none was.
+    - ``command``: ``"ok"``; ``"impossible"`` where an action was read that cannot be taken (a program in another
+      language, ``TEST`` without samples); ``"unreadable"`` where none was; None at the reset.
     - ``turn``, ``turns_left``: turns used and left.
     - ``public_verdicts``: of ``TEST``, the verdict on each sample (AC, WA, TLE, TLE_WALL, MLE, OLE, RE, CE).
     - ``hidden_counts``: of ``SUBMIT``, how many hidden tests got each verdict. Inputs, outputs and messages of
@@ -106,6 +119,7 @@ class CodingEnv(gym.Env[str, str]):
 
     ## Arguments
     - ``max_turns``: number of turns; 1 for answers at once.
+    - ``action_format``: ``"verbs"``, or ``"code"`` for submissions alone.
     - ``reward``: ``"all"`` or ``"fraction"``.
     - ``split``: the generator's split: ``"train"``, ``"valid_seen"`` or ``"valid_unseen"``.
     - ``knobs``: further arguments of the generator.
@@ -136,6 +150,7 @@ class CodingEnv(gym.Env[str, str]):
         self,
         max_turns: int = 8,
         *,
+        action_format: ActionFormat = "verbs",
         reward: Reward = "all",
         split: str = "train",
         knobs: Mapping[str, Any] | None = None,
@@ -152,6 +167,8 @@ class CodingEnv(gym.Env[str, str]):
         """
         if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
             raise ValueError(f"CodingEnv: max_turns must be a positive integer, got {max_turns!r}")
+        if action_format not in ("verbs", "code"):
+            raise ValueError(f"CodingEnv: action_format {action_format!r} is unknown; choose 'verbs' or 'code'")
         if reward not in ("all", "fraction"):
             raise ValueError(f"CodingEnv: reward {reward!r} is unknown; choose 'all' or 'fraction'")
         if backend not in ("process", "docker"):
@@ -162,6 +179,7 @@ class CodingEnv(gym.Env[str, str]):
         self.observation_space = Unicode(MAX_OBSERVATION_LENGTH)
         self.render_mode = render_mode
         self.max_turns = max_turns
+        self.action_format = action_format
         self.reward = reward
         self.backend = backend
         self.allow_unsafe = allow_unsafe
@@ -195,7 +213,7 @@ class CodingEnv(gym.Env[str, str]):
         if problem.interactive:
             self._sandbox().check_interaction()
         self._problem, self.task_id, self._turn = problem, task.id, 0
-        observation = messages.opening(problem, self.max_turns)
+        observation = messages.opening(problem, self.max_turns, self.action_format)
         self._last = ("", observation)
         return observation, self._info(tier)
 
@@ -250,9 +268,15 @@ class CodingEnv(gym.Env[str, str]):
 
     def _answer(self, text: str, problem: Payload, box: Sandbox) -> "_Answer":
         try:
-            action = read_action(text, only_submit=self.max_turns == 1)
+            action = read_action(
+                text,
+                only_submit=self.max_turns == 1,
+                entry_point=problem.entry_point,
+                action_format=self.action_format,
+            )
         except Unreadable as error:
-            return _Answer(messages.unreadable(str(error)))
+            command: Command = "impossible" if isinstance(error, WrongLanguage) else "unreadable"
+            return _Answer(messages.unreadable(str(error)), command=command)
         try:
             return self._do(action, problem, box)
         except SandboxError:
@@ -268,7 +292,7 @@ class CodingEnv(gym.Env[str, str]):
                 return _Answer(messages.FAILED, verb, outcome="error")
             return _Answer(messages.ran(run), verb)
         if verb == "TEST" and not problem.public:
-            return _Answer(messages.NO_SAMPLES, verb)
+            return _Answer(messages.NO_SAMPLES, verb, command="impossible")
         judgement = _judge(action.code, problem.public if verb == "TEST" else problem.hidden, problem, box)
         if judgement.outcome is None:
             return _Answer(messages.FAILED, verb, outcome="error")
@@ -283,10 +307,12 @@ class CodingEnv(gym.Env[str, str]):
         )
 
     def _info(self, tier: str, answer: "_Answer | None" = None) -> dict[str, Any]:
+        command = None if answer is None else answer.command
         answer = answer or _Answer("")
         return {
             "task_id": self.task_id,
             "action": answer.verb,
+            "command": command,
             "turn": self._turn,
             "turns_left": self.max_turns - self._turn,
             "public_verdicts": list(answer.public),
@@ -302,6 +328,7 @@ class _Answer:
 
     text: str
     verb: str | None = None
+    command: Command = "ok"
     public: tuple[str, ...] = ()
     hidden: Mapping[str, int] = field(default_factory=dict)
     reward: float = 0.0

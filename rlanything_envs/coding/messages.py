@@ -1,10 +1,14 @@
 """What the environment tells the agent. Nothing here is given a hidden test."""
 
 import re
+import sys
+import sysconfig
 from collections.abc import Sequence
 
+from rlanything_envs.coding.actions import ActionFormat
 from rlanything_task_pools.coding import Payload
 from rlanything_verifiers.coding import Judgement, Run, Verdict
+from rlanything_verifiers.plain_text import printable_lines
 
 MAX_OBSERVATION_LENGTH = 131_072
 """In code points; statements are at most 60,000, and everything else is shortened to below that."""
@@ -16,6 +20,9 @@ _ERROR_LENGTH = 2_000
 _TABLE_LENGTH = 8_000
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,16}\b")
+_WITH_REASON = ("WA", "RE", "CE")
+_HOST = sysconfig.get_path("stdlib")
+_PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 _VERDICTS: dict[Verdict, str] = {
     "AC": "accepted",
@@ -29,7 +36,9 @@ _VERDICTS: dict[Verdict, str] = {
     "IE": "the judge failed",
 }
 
-MANUAL = """\
+_PROGRAM = "print(sum(map(int, input().split())))"
+
+_MANUAL = """\
 Send one action a message: a line with the action word, then your program in a fenced block.
 - RUN: run the program on an input of yours, given in a second block marked stdin.
 - TEST: judge the program on the samples.
@@ -38,14 +47,20 @@ Send one action a message: a line with the action word, then your program in a f
 For example:
 TEST
 ```python
-print(sum(map(int, input().split())))
+{program}
 ```"""
 
-MANUAL_OF_ONE_TURN = """\
+_MANUAL_OF_ONE_TURN = """\
 You have one message: write SUBMIT on a line of its own, then your program in a fenced block.
 SUBMIT
 ```python
-print(sum(map(int, input().split())))
+{program}
+```"""
+
+_MANUAL_OF_CODE = """\
+Write your program in a fenced block. The last block of your message is submitted, which ends the task.
+```python
+{program}
 ```"""
 
 
@@ -60,7 +75,7 @@ GAVE_UP = "GIVE_UP: the task is over."
 NO_SAMPLES = "TEST: this task has no samples; RUN your program on an input of yours, or SUBMIT it."
 
 
-def opening(problem: Payload, turns: int) -> str:
+def opening(problem: Payload, turns: int, action_format: ActionFormat = "verbs") -> str:
     """The first message: statement, samples, limits and how to act."""
     parts = [shorten(problem.statement, MAX_OBSERVATION_LENGTH // 2)]
     given, made = ("Known to the judge only", "Conversation") if problem.interactive else ("Input", "Output")
@@ -84,7 +99,12 @@ def opening(problem: Payload, turns: int) -> str:
     parts.append(
         f"{what} Limits for each test: {limits.cpu:g} s of processor time, {limits.memory >> 20} MiB of memory."
     )
-    parts.append(MANUAL_OF_ONE_TURN if turns == 1 else f"{MANUAL}\n{turns_left(turns)}")
+    name = problem.entry_point
+    if action_format == "code":
+        manual = _MANUAL_OF_CODE
+    else:
+        manual = _MANUAL_OF_ONE_TURN if turns == 1 else f"{_MANUAL}\n{turns_left(turns)}"
+    parts.append(manual.format(program=_PROGRAM if name is None else f"def {name}(...):\n    ..."))
     return "\n\n".join(parts)
 
 
@@ -102,9 +122,9 @@ def ran(run: Run) -> str:
     """What a program did on the agent's own input."""
     lines = [f"RUN: {'finished' if run.status == 'OK' else _VERDICTS[run.status]}."]
     if run.status == "CE":
-        return "\n".join([*lines, shorten(run.detail, _ERROR_LENGTH)])
-    lines += ["Output:", _shown(run.stdout, _OUTPUT_LENGTH) or "(nothing)"]
-    if error := _shown(run.stderr, _ERROR_LENGTH):
+        return "\n".join([*lines, shorten(printable_lines(_without_paths(run.detail)), _ERROR_LENGTH)])
+    lines += ["Output:", _shown(run.stdout.decode(errors="replace"), _OUTPUT_LENGTH) or "(nothing)"]
+    if error := _shown(_without_paths(run.stderr.decode(errors="replace")), _ERROR_LENGTH):
         lines += ["Errors:", error]
     return "\n".join(lines)
 
@@ -113,7 +133,7 @@ def tested(judgement: Judgement) -> str:
     """The verdicts on the samples, with reasons as far as these are the same each time."""
     lines = [f"TEST: {judgement.verdicts.count('AC')} of {len(judgement.verdicts)} samples accepted."]
     for number, (verdict, reason) in enumerate(zip(judgement.verdicts, judgement.details, strict=True), 1):
-        why = f" ({_masked(reason)})" if reason and verdict in ("WA", "RE", "CE") else ""
+        why = f" ({printable_lines(_masked(_without_paths(reason)))})" if reason and verdict in _WITH_REASON else ""
         lines.append(f"Sample {number}: {_VERDICTS[verdict]}{why}")
     return shorten("\n".join(lines), _TABLE_LENGTH)
 
@@ -133,10 +153,29 @@ def shorten(text: str, length: int) -> str:
     return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
-def _shown(output: bytes, length: int) -> str:
-    return shorten(_masked(output.decode(errors="replace")), length).strip("\n")
+def _shown(output: str, length: int) -> str:
+    return shorten(printable_lines(_masked(output)), length).strip("\n")
 
 
 def _masked(text: str) -> str:
     """A text without the addresses Python writes into ``<object at 0x7f...>``: they differ from run to run."""
     return _ADDRESS.sub("at 0x...", text)
+
+
+def _without_paths(text: str) -> str:
+    """The text of an error without the folders of this machine: ``File "json/decoder.py", line 337``."""
+    if _HOST in text:
+        text = text.replace(_HOST, "<python>")
+    return "\n".join(map(_without_path, text.split("\n"))) if '", line ' in text else text
+
+
+def _without_path(line: str) -> str:
+    place, found, rest = line.partition('", line ')
+    if not found or "/" not in place:
+        return line
+    before, opened, path = place.rpartition('File "')
+    for folder in ("site-packages/", f"/lib/{_PYTHON}/", "<python>/"):
+        path = path.rpartition(folder)[2]
+    if path.startswith("/"):
+        path = path.rpartition("/")[2]
+    return f"{before}{opened}{path}{found}{rest}"

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from rlanything_agents.cli import app
-from rlanything_agents.cli.untrusted import printable
 from rlanything_task_pools import Outcome, Rejection, Rewrite, Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
+from rlanything_verifiers.plain_text import printable
 
 EVIL = "\x1b[2J\x1b]0;owned\x07 [bold red]fridge[/bold red] [/] :apple: \u202egnirts\u202c\r\n\x00 \U0001f34e é"
 

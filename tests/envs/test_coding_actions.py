@@ -1,104 +1,143 @@
 """Reading actions out of what language models write."""
 
 import contextlib
+import itertools
 import time
 
 import pytest
+from coding_answers import ANSWERS, FUNCTION_ANSWERS, PROGRAMS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs.coding.actions import MAX_ACTION_LENGTH, Action, Unreadable, read_action
+from rlanything_envs.coding.actions import MAX_ACTION_LENGTH, Action, Unreadable, WrongLanguage, read_action
+from rlanything_envs.coding.words import VERBS
 
 CODE = "print(1)\n"
 BLOCK = "```python\nprint(1)\n```"
 
-READ = {
-    "as told": (f"TEST\n{BLOCK}", Action("TEST", CODE)),
-    "on the same line": ("SUBMIT ```python\nprint(1)\n```", Action("SUBMIT", CODE)),
-    "with stdin": (f"RUN\n{BLOCK}\n```stdin\n1 2\n3\n```", Action("RUN", CODE, "1 2\n3\n")),
-    "with unmarked input": (f"RUN\n{BLOCK}\nstdin:\n```\n1 2\n```", Action("RUN", CODE, "1 2\n")),
-    "input before the code": (f"RUN\n```input\n1 2\n```\n{BLOCK}", Action("RUN", CODE, "1 2\n")),
-    "without input": (f"RUN\n{BLOCK}", Action("RUN", CODE)),
-    "input of a test is not read": (f"TEST\n{BLOCK}\n```stdin\n1\n```", Action("TEST", CODE)),
-    "lower case": (f"submit\n{BLOCK}", Action("SUBMIT", CODE)),
-    "bold": (f"**SUBMIT**\n{BLOCK}", Action("SUBMIT", CODE)),
-    "heading": (f"### Action: TEST\n{BLOCK}", Action("TEST", CODE)),
-    "colon": (f"Run:\n{BLOCK}", Action("RUN", CODE)),
-    "words after it": (f"SUBMIT my program:\n{BLOCK}", Action("SUBMIT", CODE)),
-    "code in quotation marks": (f"`TEST`\n{BLOCK}", Action("TEST", CODE)),
-    "prose around": (f"I will try it.\n\nTEST\n\nHere it is:\n{BLOCK}\nGood luck.", Action("TEST", CODE)),
-    "no language": ("TEST\n```\nprint(1)\n```", Action("TEST", CODE)),
-    "tildes": ("TEST\n~~~py\nprint(1)\n~~~", Action("TEST", CODE)),
-    "open fence": ("TEST\n```python\nprint(1)", Action("TEST", CODE)),
-    "long fence": ("TEST\n````python\n```\n````", Action("TEST", "```\n")),
-    "windows": ("TEST\r\n```python\r\nprint(1)\r\n```\r\n", Action("TEST", CODE)),
-    "code first": (f"{BLOCK}\nSUBMIT", Action("SUBMIT", CODE)),
-    "deliberation": (f"<think>TEST\n```\nbad\n```\nor SUBMIT</think>\nRUN\n{BLOCK}", Action("RUN", CODE)),
-    "the last word counts": (f"TEST\n```\nold\n```\nSUBMIT\n{BLOCK}", Action("SUBMIT", CODE)),
-    "python block preferred": (f"TEST\n```text\nplan\n```\n{BLOCK}", Action("TEST", CODE)),
-    "give up": ("GIVE_UP", Action("GIVE_UP")),
-    "give up in words": ("I cannot.\ngive up", Action("GIVE_UP")),
-    "no fence": ("SUBMIT\nprint(1)", Action("SUBMIT", "print(1)")),
-    "no fence, with input": ("RUN\nprint(1)\nstdin:\n4\n5", Action("RUN", "print(1)", "4\n5\n")),
-    "words within a program are code": ("TEST\n```python\nSUBMIT = 1\n```", Action("TEST", "SUBMIT = 1\n")),
-    "a variable of that name": (f"run = 3\nTEST\n{BLOCK}", Action("TEST", CODE)),
-    "a sentence": (f"Run the following\nTEST\n{BLOCK}\nTest it well.", Action("TEST", CODE)),
-}
+
+def written(text):
+    """A text with its programs in place of their names."""
+    for name, program in PROGRAMS.items():
+        text = text.replace(f"«{name}»", program)
+    return text
 
 
-@pytest.mark.parametrize(("text", "action"), READ.values(), ids=READ)
-def test_what_is_read(text, action):
-    assert read_action(text) == action
+def expected(outcome):
+    """The action that is meant; "*" stands for any program."""
+    verb, _, rest = outcome.partition(" ")
+    code, _, stdin = rest.partition(" | ")
+    for name, program in PROGRAMS.items():
+        if code.strip() == name:
+            code = code.replace(name, program)
+    return Action(verb, code, stdin)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "no action word"),
-        ("look", "no action word"),
-        (BLOCK, "no action word"),
-        ("RUNNING\n" + BLOCK, "no action word"),
-        ("I would SUBMIT this", "no action word"),
-        ("SUBMIT", "no code"),
-        ("TEST\n```python\n\n```", "no code"),
-        ("Let me see.\nSUBMIT\nprint(1)", "SUBMIT has no code"),
-        ("x" * (MAX_ACTION_LENGTH + 1), "longer than"),
-    ],
-)
-def test_what_is_not_read_is_explained(text, words):
-    with pytest.raises(Unreadable, match=words):
-        read_action(text)
+def check(text, outcome, **how):
+    if outcome.startswith("? "):
+        with pytest.raises(Unreadable) as refused:
+            read_action(text, **how)
+        assert outcome[2:] in str(refused.value)
+    elif outcome.endswith("*"):
+        assert read_action(text, **how).verb == outcome.split()[0]
+    else:
+        assert read_action(text, **how) == expected(outcome)
 
 
-def test_a_lone_block_is_a_submission_where_nothing_else_can_be_done():
-    assert read_action(f"Here:\n```\ndraft\n```\nbetter:\n{BLOCK}", only_submit=True) == Action("SUBMIT", CODE)
-    with pytest.raises(Unreadable, match="no action word"):
-        read_action("42", only_submit=True)
+CASES = [pytest.param(*case, id=f"{group} {i}") for group, cases in ANSWERS.items() for i, case in enumerate(cases)]
+HOW = {"one": {"only_submit": True}, "several": {}, "code": {"action_format": "code"}}
+
+
+@pytest.mark.parametrize(("text", "one", "several", "code"), CASES)
+def test_what_models_write(text, one, several, code):
+    for how, outcome in zip(HOW.values(), (one, several, code), strict=True):
+        check(written(text), outcome, **how)
+
+
+@pytest.mark.parametrize(("text", "outcome"), FUNCTION_ANSWERS.values(), ids=FUNCTION_ANSWERS)
+def test_the_block_that_defines_the_function_is_the_program(text, outcome):
+    for only_submit in (True, False):
+        check(written(text), outcome, entry_point="add", only_submit=only_submit)
+
+
+def test_a_task_that_takes_two_languages():
+    both = ("python", "cpp")
+    assert read_action(written("SUBMIT\n```cpp\n«C»```"), languages=both) == Action("SUBMIT", PROGRAMS["C"], "", "cpp")
+    assert read_action(written("```\n«C»```"), languages=both).language == "cpp"
+    assert read_action(written("```\n«A»```"), languages=both).language == "python"
+    with pytest.raises(WrongLanguage, match=r"this task takes Python or C\+\+; your block is Java"):
+        read_action(written("```java\n«J»```"), languages=both)
+    with pytest.raises(WrongLanguage, match=r"this task takes C\+\+; your block is Python"):
+        read_action(BLOCK, languages=("cpp",))
+    assert read_action("SUBMIT\n```\nint x;\n```", languages=("cpp",)).language == "cpp"
+
+
+def test_what_is_too_long_is_refused():
+    with pytest.raises(Unreadable, match="longer than"):
+        read_action("x" * (MAX_ACTION_LENGTH + 1))
 
 
 PIECES = st.lists(
     st.sampled_from(
-        ["RUN", "TEST", "SUBMIT", "GIVE_UP", "```", "~~~", "```python", "\n", " ", "*", "</think>", "stdin:"]
+        [
+            *("RUN", "TEST", "SUBMIT", "GIVE_UP", "```", "~~~", "```python", "```cpp", "\n", " ", "*", "</think>"),
+            *("<answer>", "</answer>", "<code>", '{"name": "submit", "arguments": {"code": "x"}}', "{", "stdin:"),
+            *("<function=run>", "<parameter=code>", "> ", "1. ", "    ", "print(input())", "<think>"),
+        ]
     )
     | st.text(max_size=4),
     max_size=30,
 ).map("".join)
+WAYS = st.fixed_dictionaries(
+    {},
+    optional={
+        "only_submit": st.booleans(),
+        "languages": st.sampled_from([("python",), ("python", "cpp"), ("cpp",)]),
+        "entry_point": st.sampled_from([None, "add"]),
+        "action_format": st.sampled_from(["verbs", "code"]),
+    },
+)
 
 
-@given(PIECES, st.booleans())
-def test_any_text_is_an_action_or_unreadable(text, only_submit):
+def canonical(action):
+    """An action as the manual says it, with a fence that its texts do not close."""
+    if action.verb == "GIVE_UP":
+        return "GIVE_UP"
+    length = 3
+    while "`" * length in action.code + action.stdin:
+        length += 1
+    fence = "`" * length
+    text = f"{action.verb}\n{fence}{action.language}\n{action.code}\n{fence}"
+    return f"{text}\n{fence}stdin\n{action.stdin}\n{fence}" if action.stdin else text
+
+
+@given(PIECES, WAYS)
+def test_any_text_is_an_action_or_unreadable_and_its_plain_form_is_the_same_action(text, how):
     try:
-        action = read_action(text, only_submit=only_submit)
+        action = read_action(text, **how)
     except Unreadable:
         return
-    assert action.verb in ("RUN", "TEST", "SUBMIT", "GIVE_UP")
+    assert action.verb in VERBS
     assert bool(action.code.strip()) == (action.verb != "GIVE_UP")
     assert not action.stdin or action.verb == "RUN"
+    assert action.language in how.get("languages", ("python",))
+    if how.get("only_submit") or how.get("action_format") == "code":
+        assert action.verb in ("SUBMIT", "GIVE_UP")
+    if "</think>" in action.code or "<function=" in action.code + action.stdin:  # can come out of JSON
+        return
+    again = read_action(canonical(action), **{**how, "action_format": "verbs"})
+    same = Action(
+        action.verb,
+        action.code and f"{action.code}\n",
+        action.stdin and f"{action.stdin}\n",
+        action.language,
+    )
+    assert again == same
 
 
 @given(
     st.sampled_from(["RUN", "TEST", "SUBMIT"]),
-    st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\r`"), min_size=1).filter(str.strip),
+    st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\r`\t "), min_size=1).filter(str.strip),
     st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\r`")),
 )
 def test_what_is_written_as_told_is_read_back(verb, code, stdin):
@@ -106,10 +145,45 @@ def test_what_is_written_as_told_is_read_back(verb, code, stdin):
     assert action == Action(verb, code + "\n", stdin + "\n" if verb == "RUN" else "")
 
 
-@pytest.mark.parametrize("piece", ["*", "`", "```\n", " ", "RUN ", "SUBMIT\n", "action:", "~~~\n\n", "</think>"])
-def test_hostile_texts_take_no_time(piece):
-    text = (piece * MAX_ACTION_LENGTH)[:MAX_ACTION_LENGTH]
+HOSTILE = (
+    *(
+        "*",
+        "`",
+        "```\n",
+        " ",
+        "RUN ",
+        "SUBMIT\n",
+        "action:",
+        "~~~\n\n",
+        "</think>",
+        "> ",
+        "1. ",
+        "\t",
+        "{",
+        "[{",
+        '{"a":',
+    ),
+    *(
+        "<answer>",
+        "</answer>",
+        "<answer>\n",
+        "<code>\n</code>\n",
+        "<parameter=",
+        "<function=run>",
+        '\n{"name": "run", ',
+    ),
+    *("```python\n", "```a`", "    ```\n", "{\n", "SUBMIT ```x\n", "print(input())\n```\n", "TEST x\n", ">>>```\n"),
+)
+
+
+BEFORE = ("", "```", "<answer>\n", "```python\n", '{"name": "submit", "arguments": ')
+
+
+@pytest.mark.parametrize(("before", "piece"), [*zip(itertools.cycle(BEFORE), HOSTILE)])
+def test_hostile_texts_take_no_time(before, piece):
+    text = (before + piece * MAX_ACTION_LENGTH)[: MAX_ACTION_LENGTH - 1] + "`"
     begin = time.process_time()
-    with contextlib.suppress(Unreadable):
-        read_action(text)
+    for how in HOW.values():
+        with contextlib.suppress(Unreadable):
+            read_action(text, **how)
     assert time.process_time() - begin < 10  # what is quadratic takes minutes

@@ -25,7 +25,7 @@ from rlanything_verifiers.coding import Run, SandboxError
 
 ID = "RLAnything/Coding-v0"
 TASK = make_task()
-INFO = ["task_id", "action", "turn", "turns_left", "public_verdicts", "hidden_counts", "sandbox", "outcome"]
+INFO = ["task_id", "action", "command", "turn", "turns_left", "public_verdicts", "hidden_counts", "sandbox", "outcome"]
 
 
 def make(**arguments):
@@ -103,14 +103,15 @@ def test_one_turn():
 
 
 @pytest.mark.parametrize(
-    "action", ["", "look", "\ud800", "x" * 200_000, "SUBMIT", "```python\nprint(1)\n```", "RUN\n```\n\n```"]
+    "action",
+    ["", "look", "\ud800", "x" * 200_000, "SUBMIT", "I RUN or TEST it.\n```\nprint(1)\n```", "RUN\n```\n\n```"],
 )
 def test_what_is_no_action_uses_the_turn_and_says_why(action, env):
     env.reset()
     observation, reward, terminated, truncated, info = env.step(action)
     assert observation.startswith("No action was taken: ")
     assert (reward, terminated, truncated) == (0.0, False, False)
-    assert (info["turn"], info["action"], info["outcome"]) == (1, None, None)
+    assert (info["turn"], info["action"], info["command"], info["outcome"]) == (1, None, "unreadable", None)
 
 
 @pytest.mark.parametrize("action", [None, 3, b"RUN", ["RUN"]])
@@ -130,7 +131,9 @@ def test_what_is_no_text_is_refused(action, env):
         ("while True: print('x' * 9999)", "RUN: printed too much."),
         ("print('a' * 5000 + 'b' * 5000)", "a\n[6001 characters left out]\nb"),
         ("import sys\nprint('why', file=sys.stderr)", "RUN: finished.\nOutput:\n(nothing)\nErrors:\nwhy"),
-        ("import sys\nsys.stdout.buffer.write(b'\\xff\\x00')", "Output:\n\ufffd\x00"),
+        ("import sys\nsys.stdout.buffer.write(b'\\xff\\x00')", "Output:\n\ufffd\\x00"),
+        ("print('\\x1b[2Jred\\u202e\\ttab')", "Output:\n\\x1b[2Jred\\u202e\ttab\n"),
+        ("import json\njson.loads('{')", '\n  File "main.py", line 2, in <module>\n  File "json/__init__.py", line '),
     ],
 )
 def test_what_a_run_says(code, words):
@@ -139,6 +142,43 @@ def test_what_a_run_says(code, words):
     observation, *_ = env.step(act("RUN", code))
     assert words in observation
     assert len(observation) < 8000
+    assert sys.prefix not in observation
+    assert sys.base_prefix not in observation
+
+
+def test_a_failing_test_shows_no_path_of_this_machine(env):
+    env.reset()
+    observation, *_ = env.step(act("TEST", "import json\njson.loads('{\\x1b')"))
+    assert "JSONDecodeError" in observation
+    assert sys.base_prefix not in observation
+    assert "/lib/python" not in observation
+    assert "\x1b" not in observation
+
+
+def test_a_program_in_another_language_is_refused_in_words(env):
+    env.reset()
+    observation, reward, terminated, _, info = env.step("SUBMIT\n```cpp\nint main() {}\n```")
+    assert observation.startswith("No action was taken: this task takes Python; your block is C++.\n")
+    assert (reward, terminated, info["command"], info["turn"]) == (0.0, False, "impossible", 1)
+
+
+def test_a_lone_program_is_submitted_in_any_number_of_turns(env):
+    env.reset()
+    _, reward, terminated, _, info = env.step(f"The answer:\n```python\n{RIGHT}\n```")
+    assert (reward, terminated, info["action"], info["command"]) == (1.0, True, "SUBMIT", "ok")
+
+
+def test_the_last_block_is_the_submission_where_answers_are_code():
+    env = make(action_format="code", max_turns=3)
+    observation, info = env.reset()
+    assert info["command"] is None
+    assert "TEST" not in observation
+    assert "The last block of your message is submitted" in observation
+    observation, _, terminated, _, info = env.step("TEST it")
+    assert (terminated, info["command"]) == (False, "unreadable")
+    assert "there is no program" in observation
+    _, reward, terminated, _, info = env.step(f"TEST\n```\n{WRONG}\n```\nbetter:\n```python\n{RIGHT}\n```")
+    assert (reward, terminated, info["action"]) == (1.0, True, "SUBMIT")
 
 
 # Hidden tests
@@ -241,6 +281,8 @@ def test_functions():
     env = make(tasks=[make_task("Write add.", public=tests, hidden=tests, entry_point="add")])
     observation, _ = env.reset()
     assert "Write the Python 3 function add." in observation
+    assert "def add(...)" in observation
+    assert "input()" not in observation
     env.step(act("TEST", "def add(a, b): return a - b"))
     _, reward, *_ = env.step(act("SUBMIT", "def add(a, b): return a + b"))
     assert reward == 1.0
@@ -252,7 +294,7 @@ def test_a_task_without_samples():
     assert "Sample" not in observation
     observation, _, terminated, _, info = env.step(act("TEST", RIGHT))
     assert "no samples" in observation
-    assert (terminated, info["public_verdicts"], info["turn"]) == (False, [], 1)
+    assert (terminated, info["public_verdicts"], info["turn"], info["command"]) == (False, [], 1, "impossible")
 
 
 def test_long_problems_fit_the_space():
@@ -314,6 +356,7 @@ def test_tasks_that_cannot_be_played_are_refused_at_the_reset(payload, words, en
     [
         ({"max_turns": 0}, "max_turns"),
         ({"max_turns": True}, "max_turns"),
+        ({"action_format": "json"}, "choose 'verbs' or 'code'"),
         ({"reward": "some"}, "choose 'all' or 'fraction'"),
         ({"backend": "magic"}, "choose 'process' or 'docker'"),
         ({"render_mode": "human"}, "render_mode"),

@@ -63,7 +63,8 @@ def _dictionary(text: str) -> None:
 
 def _coding_action(text: str) -> None:
     coding_actions.read_action(text)
-    coding_actions.read_action(text, only_submit=True)
+    coding_actions.read_action(text, only_submit=True, entry_point="f", languages=("python", "cpp"))
+    coding_actions.read_action(text, action_format="code")
 
 
 def _acted(text: str) -> None:

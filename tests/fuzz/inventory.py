@@ -54,6 +54,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_envs.llm.log": ("log of prompts",),
     "rlanything_envs.llm.wire": ("completion",),
     "rlanything_envs.osworld.accessibility": ("accessibility tree",),
+    "rlanything_envs.coding.tool_calls": ("coding action",),
     "rlanything_envs.osworld.actions": ("osworld code",),
     "rlanything_envs.osworld.computer_13": ("osworld dictionary",),
     "rlanything_envs.osworld.coordinates": ("osworld code",),

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlanything_agents.benchmark.record import ResultFolder
-from rlanything_agents.cli.untrusted import printable
 from rlanything_agents.report.page import page_templates
 from rlanything_agents.run_folder import write_atomically
+from rlanything_verifiers.plain_text import printable
 
 __all__ = [
     "changed_cells",

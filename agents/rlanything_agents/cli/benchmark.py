@@ -169,7 +169,7 @@ def _show(summary: Mapping[str, Any], folder: Path) -> None:
 
     from rlanything_agents.benchmark.report import table_of
     from rlanything_agents.cli.screen import console, plain_text
-    from rlanything_agents.cli.untrusted import printable
+    from rlanything_verifiers.plain_text import printable
 
     panel = summary["panel"]
     table = Table(title=plain_text(f"{summary['agent']} on {panel['name']}, {panel['tasks']} tasks, {panel['hash']}"))

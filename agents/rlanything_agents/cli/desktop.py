@@ -11,7 +11,7 @@ import typer
 
 from rlanything_agents.cli.errors import plain_errors
 from rlanything_agents.cli.output import AsJson
-from rlanything_agents.cli.untrusted import printable
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app"]
 

@@ -51,7 +51,7 @@ def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
     from rich.text import Text
 
     from rlanything_agents.cli.screen import console, plain_text
-    from rlanything_agents.cli.untrusted import printable
+    from rlanything_verifiers.plain_text import printable
 
     if as_json:
         tree = findings_tree(findings)

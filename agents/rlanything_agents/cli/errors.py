@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
-from rlanything_agents.cli.untrusted import printable
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["plain_errors"]
 

@@ -159,8 +159,8 @@ def verify(
 ) -> None:
     """Check the file, every task (its id, its proof) and the log; exits with 1 when something is wrong."""
     with _opened(path) as pool:
-        from rlanything_agents.cli.untrusted import printable
         from rlanything_task_pools.verify import verify_pool
+        from rlanything_verifiers.plain_text import printable
 
         problems = list(verify_pool(pool, replay=replay))
         if as_json:

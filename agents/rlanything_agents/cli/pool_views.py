@@ -17,10 +17,10 @@ from rich.tree import Tree
 
 from rlanything_agents.cli.screen import console, plain_text
 from rlanything_agents.cli.task_diff import word_diff, world_diff
-from rlanything_agents.cli.untrusted import printable
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.monitor import CurriculumRow, DriftAlarm
 from rlanything_task_pools import Event, OutcomeRecord, TaskPool, Version
+from rlanything_verifiers.plain_text import printable
 
 ROWS = 20
 """Rows of metrics aimed at when the user names no number of groups."""

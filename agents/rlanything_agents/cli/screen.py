@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from rlanything_agents.cli.untrusted import printable
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["console", "plain_text"]
 

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rlanything_agents.cli.screen import console, plain_text
-from rlanything_agents.cli.untrusted import printable
 from rlanything_task_pools import Task, UnknownDomain, get_domain
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["difference", "print_difference", "word_diff", "world_diff"]
 

@@ -58,8 +58,8 @@ def view(
 def _export(site: Site, target: Path, as_json: bool) -> None:
     from rich.console import Console
 
-    from rlanything_agents.cli.untrusted import printable
     from rlanything_agents.view import export_site
+    from rlanything_verifiers.plain_text import printable
 
     with Console(stderr=True).status("writing") as status:
         written = export_site(site, target, progress=lambda name: status.update(f"writing {printable(name, 60)}"))

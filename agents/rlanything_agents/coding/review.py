@@ -28,6 +28,7 @@ from rlanything_agents.sample import Sample
 from rlanything_agents.seeds import seed_of
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.coding.actions import Unreadable, read_action
+from rlanything_envs.coding.messages import FAILED
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.llm.generator import Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools import Task
@@ -276,7 +277,8 @@ class UnitTestReview:
 
 def program_of(trajectory: Trajectory) -> str:
     """The program an episode submitted; empty where it submitted none."""
-    if not trajectory.steps:
+    answer = trajectory.steps[-1].observation if trajectory.steps else ""
+    if not answer.startswith(("SUBMIT: ", FAILED)):  # of several turns, the last may have been another action
         return ""
     try:
         action = read_action(trajectory.steps[-1].action, only_submit=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from rlanything_agents.cli.untrusted import printable
 from rlanything_agents.play.game import Game
 from rlanything_agents.play.input import Answers
 from rlanything_agents.play.typing import completions, known_words
 from rlanything_envs.conversation import Turn
 from rlanything_envs.errors import EpisodeOver, InfrastructureError
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["Session"]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rlanything_agents.cli.untrusted import printable
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["integer", "mapping", "number", "readable", "sequence"]
 
