@@ -153,9 +153,9 @@ def test_programs_are_written_whole_too() -> None:
     with env:
         opening, _ = env.reset(options={"task": task})
         assert tokenizer("qwen3").decode(dialect.opening(opening)).count("<|im_start|>") == 2
-        *_, info = env.step(action)
+        answer, *_, info = env.step(action)
     assert info["outcome"] == 1
-    played = Trajectory("t", "", opening, (Step(thought, action, ""),), 1, "", 1.0, [1], [2], [0], [-1.0], [None])
+    played = Trajectory("t", "", opening, (Step(thought, action, answer),), 1, "", 1.0, [1], [2], [0], [-1.0], [None])
     assert program_of(played).strip() == task.proof[0].strip()
     with pytest.raises(UnknownDialect, match="leave `lessons` off"):
         _ = dialect.lessons
