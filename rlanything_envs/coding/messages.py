@@ -122,7 +122,7 @@ def ran(run: Run) -> str:
     """What a program did on the agent's own input."""
     lines = [f"RUN: {'finished' if run.status == 'OK' else _VERDICTS[run.status]}."]
     if run.status == "CE":
-        return "\n".join([*lines, shorten(printable_lines(_without_paths(run.detail)), _ERROR_LENGTH)])
+        return "\n".join([*lines, _shown(_without_paths(run.detail), _ERROR_LENGTH)])
     lines += ["Output:", _shown(run.stdout.decode(errors="replace"), _OUTPUT_LENGTH) or "(nothing)"]
     if error := _shown(_without_paths(run.stderr.decode(errors="replace")), _ERROR_LENGTH):
         lines += ["Errors:", error]
@@ -154,7 +154,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def _shown(output: str, length: int) -> str:
-    return shorten(printable_lines(_masked(output)), length).strip("\n")
+    return printable_lines(shorten(_masked(output), length)).strip("\n")
 
 
 def _masked(text: str) -> str:
