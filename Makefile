@@ -63,7 +63,7 @@ $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.train
-	@echo "Installing the test tools into $(VENV), once: about 700 MB more."
+	@echo "Installing the test tools into $(VENV), once: about 300 MB more."
 	$(PIP) -e '.[train,llm,export,docker,ray,desktop,video,trackers,docs,dev]'
 	@touch $@
 
