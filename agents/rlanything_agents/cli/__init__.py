@@ -12,7 +12,6 @@ from rlanything_agents.cli.benchmark import benchmark
 from rlanything_agents.cli.compare import compare
 from rlanything_agents.cli.doctor import doctor
 from rlanything_agents.cli.export import export
-from rlanything_agents.cli.plan import plan
 from rlanything_agents.cli.play import play
 from rlanything_agents.cli.serve import serve
 from rlanything_agents.cli.train import train
@@ -24,7 +23,6 @@ EXIT_CODES = "Exit codes: 0 done; 1 what was checked is not so; 2 bad input; 130
 
 COMMANDS: tuple[Callable[..., Any], ...] = (
     train,
-    plan,
     benchmark,
     compare,
     play,

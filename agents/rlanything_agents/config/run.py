@@ -129,7 +129,7 @@ class RunConfig(Section):
     workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None
     """Who plays, if not the process of the loop; not stored, as the number of workers may change."""
     cluster: Annotated[ClusterConfig | None, Field(exclude=True)] = None
-    """The machines that a plan is made for (``rlanything plan``, ``train --dry-run``); a run itself takes no notice of
+    """The machines that a plan is made for (``train --dry-run``); a run itself takes no notice of
     it, and it is not stored."""
     trackers: Annotated[tuple[Literal["trackio", "tensorboard", "wandb"], ...], Field(exclude=True)] = ()
     """Where the curves are shown besides the report. Who watches a run is no part of what it is: a run may be continued

@@ -1,25 +1,10 @@
-"""What a run will need and how long it will take, worked out before it starts.
+"""What a run will need, worked out before it starts; behind ``rlanything train --dry-run``.
 
-`plan_run` counts: models, memory, tokens, where each phase runs. `forecast` simulates iterations on a cluster, event by
-event. `checks` looks for everything that would stop a run and can be known without weights.
+A configuration comes in. `plan_run` counts models, memory and tokens and says where each phase runs; `checks` looks for
+everything that would stop the run and can be known without weights.
 """
 
-from rlanything_agents.planning.errors import PlanError, UnknownSize
-from rlanything_agents.planning.forecast import Forecast, Interval, forecast, forecast_sweep
-from rlanything_agents.planning.plan import RunPlan, demand_of, plan_run
-from rlanything_agents.planning.schedules import SCHEDULES, Schedule, simulate
+from rlanything_agents.planning.errors import UnknownSize
+from rlanything_agents.planning.plan import RunPlan, plan_run
 
-__all__ = [
-    "SCHEDULES",
-    "Forecast",
-    "Interval",
-    "PlanError",
-    "RunPlan",
-    "Schedule",
-    "UnknownSize",
-    "demand_of",
-    "forecast",
-    "forecast_sweep",
-    "plan_run",
-    "simulate",
-]
+__all__ = ["RunPlan", "UnknownSize", "plan_run"]

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-__all__ = ["PlanError", "UnknownSize"]
+__all__ = ["UnknownSize"]
 
 
-class PlanError(ValueError):
-    """A plan that cannot be made; the message names the key and the remedy."""
-
-
-class UnknownSize(PlanError):
+class UnknownSize(ValueError):
     """The size of a model is not known without its weights; the message says what would tell it."""

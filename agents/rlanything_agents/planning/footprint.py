@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.planning.cards import CARDS
-from rlanything_agents.planning.demand import Demand, middle
+from rlanything_agents.planning.demand import Demand
 from rlanything_agents.planning.memory import RESERVED, EngineMemory, UpdateMemory, engine_memory, update_memory
 from rlanything_agents.planning.models import PlannedModel
 
@@ -56,21 +55,13 @@ class Memory:
 def memory_of(config: RunConfig, models: Sequence[PlannedModel], demand: Demand) -> tuple[Memory, ...]:
     """All phases in turn."""
     rows = _on_cards if config.cluster else _on_this_machine
-    return tuple(rows(config, models, demand, _longest(demand, config)))
-
-
-def _longest(demand: Demand, config: RunConfig) -> int:
-    """Tokens of the longest sample that is to be expected: an episode that takes all its steps, or its last step."""
-    drawn = middle((config.cluster or ClusterConfig()).assumptions, demand)
-    written = drawn["response_tokens"] * (demand.max_steps if demand.append_only else 1)
-    prompt = drawn["prompt_tokens"] + (demand.max_steps - 1) * drawn["observation_tokens"]
-    return round(min(demand.context, prompt + written))
+    return tuple(rows(config, models, demand, demand.longest))
 
 
 def _on_cards(config: RunConfig, models: Sequence[PlannedModel], demand: Demand, longest: int) -> Iterator[Memory]:
     cluster = config.cluster
     assert cluster is not None  # nosec B101 # for the type checker: the caller has looked
-    card = CARDS[cluster.card].memory
+    card = CARDS[cluster.card]
     for model in models:
         parallel = cluster.policy_parallel if model.role == "policy" else cluster.judge_parallel
         memory = engine_memory(model.size, card, cluster.memory_share, parallel, model.context)

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from rlanything_agents.config import ModelConfig, RunConfig
 from rlanything_agents.config.cluster import ClusterConfig
-from rlanything_agents.planning.demand import Demand, middle
+from rlanything_agents.planning.demand import Demand
 from rlanything_agents.planning.footprint import Memory, memory_of
 from rlanything_agents.planning.memory import optimizer_bytes
 from rlanything_agents.planning.models import PlannedModel, planned_models
 
-__all__ = ["Place", "RunPlan", "Work", "demand_of", "plan_run"]
+__all__ = ["Place", "RunPlan", "Work", "plan_run"]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An amount of an iteration: as expected in the middle of all assumptions, and at most (None: no bound known)."""
+    """An amount of an iteration: as expected under the assumptions, and at most (None: no bound known)."""
 
     what: str
     expected: float
@@ -85,40 +83,31 @@ def plan_run(config: RunConfig) -> RunPlan:
     )
 
 
-def demand_of(config: RunConfig) -> Demand:
-    """What an iteration of a run asks for.
-
-    Raises:
-        UnknownSize: The size of a model is not known here.
-        UnknownDialect: A model made from nothing has no words for the domain.
-    """
-    return _demand(config, planned_models(config))
-
-
 def _demand(config: RunConfig, models: list[PlannedModel]) -> Demand:
     by_role = {model.role: model for model in models}
-    policy, judge, rewriter = by_role["policy"], by_role.get("reward model"), by_role.get("rewriter")
-    rollout = config.rollout
-    adapting = config.curriculum.adapt
+    policy, judge = by_role["policy"], by_role.get("reward model")
+    vote_limit = judge.limit if judge else 0
+    assumed = (config.cluster or ClusterConfig()).assumptions
+    from_scratch = isinstance(config.policy, ModelConfig)
     return Demand(
-        tasks=rollout.tasks,
-        rollouts=rollout.rollouts,
-        max_steps=rollout.max_steps,
-        environments=rollout.environments or rollout.tasks * rollout.rollouts,
-        votes=config.judge.votes,
+        tasks=config.rollout.tasks,
+        rollouts=config.rollout.rollouts,
+        max_steps=config.rollout.max_steps,
+        votes=config.judge.votes if judge else 0,
         judges_steps=_judges_steps(config.domain),
         judge_learns=config.judge.learns,
         judge_samples=config.judge.steps,
-        policy=policy.size,
-        judge=judge.size if judge else None,
-        rewriter=rewriter.size if rewriter and adapting else None,
-        rewrites=adapting,
-        service=config.curriculum.rewriter == "llm",
         response_limit=policy.limit,
-        vote_limit=judge.limit if judge else 0,
+        vote_limit=vote_limit,
         context=policy.context,
         append_only=policy.append_only,
-        small=isinstance(config.policy, ModelConfig),
+        success=assumed.success,
+        solved_length=assumed.solved_length,
+        prompt_tokens=assumed.prompt_tokens or (70.0 if from_scratch else 900.0),
+        observation_tokens=assumed.observation_tokens or (9.0 if from_scratch else 70.0),
+        response_tokens=assumed.response_tokens or policy.limit / 3,
+        vote_tokens=assumed.vote_tokens or vote_limit / 3,
+        learning=assumed.learning,
     )
 
 
@@ -133,22 +122,16 @@ def _judges_steps(domain: str) -> bool:
 
 
 def _work(config: RunConfig, demand: Demand) -> Iterator[Work]:
-    drawn = middle((config.cluster or ClusterConfig()).assumptions, demand)
-    episodes = demand.play(drawn, np.random.default_rng(config.seed))
-    steps = sum(episode.steps for episode in episodes)
-    votes = demand.votes * (steps if demand.judges_steps else demand.tasks) if demand.judge else 0
-    written = sum(sum(episode.responses) for episode in episodes)
+    steps, answers, most = demand.steps, demand.answers, demand.most_steps
+    rewritten = (config.cluster or ClusterConfig()).assumptions.rewritten if config.curriculum.adapt else 0.0
     yield Work("episodes", demand.episodes, demand.episodes)
-    yield Work("environment steps", steps, demand.most_steps)
-    yield Work("tokens the policy writes", written, demand.most_steps * demand.response_limit)
-    yield Work("answers of the reward model", votes, demand.most_votes)
-    yield Work("tokens the reward model writes", votes * drawn["vote_tokens"], demand.most_votes * demand.vote_limit)
-    yield Work("tokens the policy learns from", demand.trained_tokens(episodes, drawn), None)
-    judged = votes // demand.votes
-    learned = demand.judge_trained_tokens(votes, judged, drawn)
-    yield Work("tokens the reward model learns from", learned, None)
-    asked = demand.tasks * drawn["asking"] if demand.rewrites else 0
-    yield Work("tasks to rewrite", asked, demand.tasks if demand.rewrites else 0)
+    yield Work("environment steps", steps, most)
+    yield Work("tokens the policy writes", steps * demand.response_tokens, most * demand.response_limit)
+    yield Work("answers of the reward model", answers, demand.most_votes)
+    yield Work("tokens the reward model writes", answers * demand.vote_tokens, demand.most_votes * demand.vote_limit)
+    yield Work("tokens the policy learns from", demand.trained_tokens, None)
+    yield Work("tokens the reward model learns from", demand.judge_trained_tokens, None)
+    yield Work("tasks to rewrite", demand.tasks * rewritten, demand.tasks if rewritten else 0)
     yield Work("environment steps of the run", steps * config.iterations, config.env_steps)
 
 
