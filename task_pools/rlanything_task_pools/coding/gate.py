@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rlanything_task_pools.coding.families import Problem
+from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import Example
 from rlanything_task_pools.dice import Dice
 from rlanything_verifiers.coding import Job, Judgement, Limits, Sandbox, SandboxError, judge_many, shared_sandbox
@@ -50,8 +51,9 @@ class Tests:
 def choose_tests(problem: Problem, dice: Callable[..., Dice], *, allow_unsafe: bool = False) -> Tests:
     """Tests of a problem whose programs do what they should.
 
-    Reference and brute force agree on all small inputs and on the edges, the outputs vary, and each mutant fails
-    a hidden test by what it prints (being slow does not count: that depends on the machine).
+    All inputs obey the limits of the statement, reference and brute force agree on the small inputs and on the edges,
+    the outputs vary, and each mutant fails a hidden test by what it prints (being slow does not count: that depends on
+    the machine).
 
     Args:
         problem: The problem.
@@ -70,6 +72,7 @@ def choose_tests(problem: Problem, dice: Callable[..., Dice], *, allow_unsafe: b
         if (text := problem.full(dice("full", i))) not in known:
             known.add(text)
             inputs.append(text)
+    _check_limits(problem, inputs)
     box = shared_sandbox("process", allow_unsafe)
     outputs = _outputs(box, problem.reference, inputs)
     if len(set(outputs)) < MIN_OUTPUTS:
@@ -81,6 +84,16 @@ def choose_tests(problem: Problem, dice: Callable[..., Dice], *, allow_unsafe: b
         raise Refused("brute_differs", f"{brute.verdicts[bad]} on the input {inputs[bad][:200]!r}")
     kills = _kills(box, problem, examples, (min(FIRST, checked), checked, len(examples)))
     return _choose(examples, kills, edges=len(problem.edges), checked=checked)
+
+
+def _check_limits(problem: Problem, inputs: Sequence[str]) -> None:
+    if isinstance(problem.statement, str):
+        return
+    for text in inputs:
+        try:
+            problem.statement.input.read(text)
+        except InputError as error:
+            raise Refused("out_of_bounds", f"{error}, in the input {text[:200]!r}") from None
 
 
 def _kills(box: Sandbox, problem: Problem, examples: Sequence[Example], ends: Sequence[int]) -> list[set[int]]:

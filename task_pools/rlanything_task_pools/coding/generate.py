@@ -8,6 +8,7 @@ from typing import Any
 from rlanything_task_pools.coding.families import FAMILIES, Family, Level, Problem
 from rlanything_task_pools.coding.gate import Refused, choose_tests
 from rlanything_task_pools.coding.payload import Payload, make_task
+from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
 from rlanything_task_pools.task import Task
@@ -41,6 +42,8 @@ class Knobs:
     """0 puts each knob of the family on its easiest level, 1 on its hardest; drawn evenly when None."""
     levels: Mapping[str, Level] | None = None
     """Levels of some knobs by name, such as ``{"size": 200}``; every family to draw from must have them."""
+    style: str = "plain"
+    """How the statement tells the task, ``plain`` (precise and short) or ``story`` (in a small setting)."""
 
     def __post_init__(self) -> None:
         for name in self.families:
@@ -55,6 +58,8 @@ class Knobs:
             raise KnobError(f"levels = {self.levels!r:.80}: give a mapping of names of knobs to levels")
         for name in self.families if self.levels else ():
             check_levels(FAMILIES[name], self.levels or {})
+        if self.style not in STYLES:
+            raise KnobError(f"style = {self.style!r:.80}: choose from {', '.join(STYLES)}")
         if self.levels and not self.families:
             raise KnobError("levels: name the families too, since each has knobs of its own")
 
@@ -108,8 +113,9 @@ def generate(seed: int, split: str = "train", *, allow_unsafe: bool = False, **k
         KnobError: The seed, the split or a knob cannot be, or no task with such knobs was found.
         SandboxError: The programs could not be run.
     """
-    family, levels = _choose(seed, split, make_knobs(**knobs))
-    return _drawn(family.name, tuple(levels.items()), check_seed(seed), split, allow_unsafe)
+    wanted = make_knobs(**knobs)
+    family, levels = _choose(seed, split, wanted)
+    return _drawn(family.name, tuple(levels.items()), check_seed(seed), split, wanted.style, allow_unsafe)
 
 
 def sketch(seed: int, split: str = "train", **knobs: Any) -> Problem:
@@ -129,9 +135,10 @@ def sketch(seed: int, split: str = "train", **knobs: Any) -> Problem:
     return family.make(_problem_dice(family, split, check_seed(seed), 0), levels)
 
 
-def statement_of(problem: Problem) -> str:
-    """The statement of a problem as a task has it: the title, a blank line, the text."""
-    return f"{problem.title}\n\n{problem.statement.strip()}\n"
+def statement_of(problem: Problem, style: str = "plain") -> str:
+    """The statement of a problem as a task has it: the title, a blank line, the text in one of the `STYLES`."""
+    text = problem.statement if isinstance(problem.statement, str) else problem.statement.text(style)
+    return f"{problem.title}\n\n{text.strip()}\n"
 
 
 def _choose(seed: int, split: str, wanted: Knobs) -> tuple[Family, dict[str, Level]]:
@@ -147,9 +154,11 @@ def _choose(seed: int, split: str, wanted: Knobs) -> tuple[Family, dict[str, Lev
 
 
 @lru_cache(maxsize=1024)
-def _drawn(name: str, levels: tuple[tuple[str, Level], ...], seed: int, split: str, allow_unsafe: bool) -> Task:
+def _drawn(
+    name: str, levels: tuple[tuple[str, Level], ...], seed: int, split: str, style: str, allow_unsafe: bool
+) -> Task:
     """Remembered, since a panel of tasks is asked for again and again and each takes a hundred runs of programs."""
-    return draw(FAMILIES[name], dict(levels), seed=seed, split=split, allow_unsafe=allow_unsafe)
+    return draw(FAMILIES[name], dict(levels), seed=seed, split=split, style=style, allow_unsafe=allow_unsafe)
 
 
 def _problem_dice(family: Family, split: str, seed: int, number: int) -> Dice:
@@ -162,6 +171,7 @@ def draw(
     *,
     seed: int,
     split: str,
+    style: str = "plain",
     first: int = 0,
     allow_unsafe: bool = False,
     **lineage: Any,
@@ -173,6 +183,7 @@ def draw(
         levels: One level for each of its knobs.
         seed: Together with the split it names the stream of draws.
         split: See `generate`.
+        style: How the statement tells the task.
         first: The draw to begin with.
         allow_unsafe: See `generate`.
         **lineage: ``parent``, ``root`` and ``rewrite`` of the task.
@@ -195,7 +206,7 @@ def draw(
             refused = error
             continue
         payload = Payload(
-            statement=statement_of(problem),
+            statement=statement_of(problem, style),
             public=tests.public,
             hidden=tests.hidden,
             checker=problem.checker,
@@ -206,6 +217,7 @@ def draw(
         traits = {
             "family": family.name,
             "split": split,
+            "style": style,
             "seed": seed,
             "draw": number,
             "difficulty": difficulty(family, levels),

@@ -38,6 +38,22 @@ def retell(dice: Dice, text: str, *stories: str) -> str:
     return re.sub(rf"\b({'|'.join(words)})(?=s?\b)", lambda match: words[match[1]], text)
 
 
+def several(n: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: ``1 step``, ``2 steps``."""
+    return f"{n} {noun if n == 1 else nouns or noun + 's'}"
+
+
+def either(choices: Sequence[object], word: str = "or") -> str:
+    """A list in words: ``1, 2 or 3``."""
+    shown = [str(choice) for choice in choices]
+    return f" {word} ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def shown(n: int) -> str:
+    """A limit as statements write it: powers of ten from a million on as such."""
+    return f"10^{len(str(n)) - 1}" if n >= 10**6 and str(n).strip("0") == "1" else str(n)
+
+
 def when(given: bool, text: str) -> str:
     """The text, or nothing."""
     return text if given else ""

@@ -15,6 +15,7 @@ from rlanything_task_pools.coding.gate import Refused
 from rlanything_task_pools.coding.generate import check_levels, draw, level_index
 from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen
+from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
@@ -175,7 +176,7 @@ def _move(
         raise Refused("unchanged", f"{name} is {level!r} already")
     if (new > old) != (direction == "harder"):
         raise Refused("wrong_direction", f"{name} from {levels[knob.name]!r} to {level!r} is not {direction}")
-    seed, number, split = (task.traits.get(trait) for trait in ("seed", "draw", "split"))
+    seed, number, split, style = (task.traits.get(trait) for trait in ("seed", "draw", "split", "style"))
     record = {"knob": knob.name, "from": levels[knob.name], "to": level, "root_statement": root_statement(task)}
     try:
         made = draw(
@@ -185,6 +186,7 @@ def _move(
             seed=seed if isinstance(seed, int) else int(task.id.rpartition("-")[2], 16),
             first=number if isinstance(number, int) and 0 <= number < 1000 else 0,
             split=split if isinstance(split, str) else "train",
+            style=style if style in STYLES else "plain",
             allow_unsafe=allow_unsafe,
             parent=task.id,
             root=task.root or task.id,

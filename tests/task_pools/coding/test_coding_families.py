@@ -6,9 +6,11 @@ from collections.abc import Mapping
 import pytest
 
 from rlanything_task_pools.coding import DOMAIN, FAMILIES, read_payload
-from rlanything_task_pools.coding.families import Family, Level
+from rlanything_task_pools.coding.families import Family, Level, Problem
 from rlanything_task_pools.coding.gate import MAX_HIDDEN, MAX_INPUT, Refused, choose_tests
-from rlanything_task_pools.coding.generate import HELD_OUT, check_levels, draw
+from rlanything_task_pools.coding.generate import HELD_OUT, check_levels, draw, statement_of
+from rlanything_task_pools.coding.inputs import InputError
+from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.dice import Dice
 from rlanything_verifiers.coding import Limits, run_program
 
@@ -55,10 +57,83 @@ def test_form(name: str) -> None:
     check_levels(family, levels_of(family, "hardest"))
     problem = family.make(Dice(name, 1), levels_of(family, "hardest"))
     for word in ("@", "Input", "Output", "Constraints"):
-        assert (word in problem.statement) == (word != "@")
+        assert (word in statement_of(problem)) == (word != "@")
     again = family.make(Dice(name, 1), levels_of(family, "hardest"))
-    assert (again.statement, again.reference, again.mutants) == (problem.statement, problem.reference, problem.mutants)
+    for style in STYLES:
+        assert statement_of(again, style) == statement_of(problem, style)
+    assert (again.reference, again.mutants) == (problem.reference, problem.mutants)
     assert again.full(Dice(name, 2)) == problem.full(Dice(name, 2))
+
+
+def drawn(name: str, seed: int) -> Problem:
+    dice = Dice("drawn", name, seed)
+    return FAMILIES[name].make(dice, {knob.name: dice.pick(knob.levels) for knob in FAMILIES[name].knobs})
+
+
+def inputs_of(problem: Problem, seed: int) -> list[str]:
+    small = [problem.small(Dice("small", seed, i)) for i in range(6)]
+    return [*problem.edges, *small, *(problem.full(Dice("full", seed, i)) for i in range(2))]
+
+
+CONVERTED = [name for name in FAMILIES if not isinstance(drawn(name, 0).statement, str)]
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_every_input_obeys_the_statement(name: str) -> None:
+    for seed in range(30):
+        problem = drawn(name, seed)
+        for text in inputs_of(problem, seed):
+            problem.statement.input.read(text)
+
+
+HUGE = "9" * 39
+"""Above every limit of every family."""
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_what_breaks_the_statement_is_refused(name: str) -> None:
+    for seed in range(10):
+        problem = drawn(name, seed)
+        for text in inputs_of(problem, seed):
+            lines = text.split("\n")[:-1]
+            wrong = [text[:-1], f"{text}\n", text.replace("\n", " \n", 1), f" {text}", "", "\n", "x\n"]
+            wrong += ["\n".join([*lines[:i], *lines[i + 1 :], ""]) for i in {0, len(lines) // 2, len(lines) - 1}]
+            spots = list(re.finditer(r"\d+", text))
+            dice = Dice("spots", name, seed)
+            for spot in [spots[dice.below(len(spots))] for _ in range(6)]:
+                wrong.append(text[: spot.start()] + HUGE + text[spot.end() :])
+            for bad in wrong:
+                with pytest.raises(InputError):
+                    problem.statement.input.read(bad)
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_styles_share_the_sections(name: str) -> None:
+    stories = set()
+    for seed in range(12):
+        problem = drawn(name, seed)
+        plain, story = (statement_of(problem, style) for style in STYLES)
+        assert plain != story
+        assert plain[plain.index("\n\nInput\n") :] == story[story.index("\n\nInput\n") :]
+        assert (plain.count("\n\nInput\n"), plain.splitlines()[0]) == (1, story.splitlines()[0])
+        stories.add(problem.statement.story.split("\n")[0])
+    assert len(stories) >= 2
+
+
+CLUMSY = re.compile(r"@|\b(\w+) \1\b(?! \1)|  |\b1 (?!is|has|was|as)\w+s\b|\.\.(?!\.)| [,.;:] |\n\n\n")
+"""Holes, words twice, double blanks, ``1 steps``, lonely commas."""
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_statements_read_well(name: str) -> None:
+    for seed in range(30):
+        for style in STYLES:
+            text = statement_of(drawn(name, seed), style)
+            assert not re.search(
+                r"@|\b(\w+) \1\b(?! \1)|  |\b1 (?!is|has|was|as)\w+s\b|\.\.(?!\.)| [,.;:] |\n\n\n", text
+            ), text
+            # Paragraphs end like sentences; lists and tables of commands do not have to.
+            assert all(part.rstrip()[-1] in ".:?;" for part in text.split("\n\nInput\n")[0].split("\n\n")[1:]), text
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -1,11 +1,13 @@
 """Family: cellular automata on a strip or a grid, after a few steps or after very many."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, line, page, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, letters
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, either, line, page, shown, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 NEIGHBOURS = {
@@ -71,13 +73,44 @@ grid = ["".join(state[i, j] for j in range(C)) for i in range(R)]
 @answer@
 """
 ASKS = {
-    "grid": ("Print the cells", 'print(*grid, sep="\\n")', "The cells, in the format of the input."),
+    "grid": (
+        "Print the state of every cell",
+        'print(*grid, sep="\\n")',
+        "R lines of C characters: the cells after T steps, written as in the input@tired@.",
+    ),
     "rows": (
-        "Print the number of living cells of each row and of each column",
+        "Print the number of living cells in each row and in each column",
         'print(*[row.count("#") for row in grid])\nprint(*[column.count("#") for column in zip(*grid)])',
-        "Two lines: the numbers of the rows from top to bottom, and of the columns from left to right.",
+        "Two lines. The first line contains R integers, the numbers for the rows from top to bottom; the second line "
+        "contains C integers, the numbers for the columns from left to right.",
     ),
 }
+SETTINGS = (
+    Setting("A biologist grows a culture on a glass plate and takes a picture of it every hour."),
+    Setting(
+        "An artist has built a wall of lamps. Nobody switches them: each lamp watches those near it.",
+        {"cell": "lamp", "alive": "lit", "living": "lit", "dead": "dark", "dies": "darkens", "tired": "dim"},
+    ),
+    Setting(
+        "Moss creeps over the stone floor of an old courtyard, and every spring it looks different.",
+        {"cell": "slab", "alive": "mossy", "living": "mossy", "dead": "bare", "dies": "withers", "tired": "dry"},
+    ),
+)
+
+
+def _borders(flat: bool, wraps: bool) -> str:
+    shape = "strip" if flat else "grid"
+    if not wraps:
+        return f"There are no cells outside of the {shape}."
+    return (
+        f"The {shape} wraps around: {'the first cell' if flat else 'the first row'} follows after the last one"
+        f"{when(not flat, ', and the first column after the last one')}. A neighbour that is reached in several "
+        "ways counts once for each of them, and a cell may be its own neighbour."
+    )
+
+
+def _neighbours(numbers: Sequence[int]) -> str:
+    return f"{either(numbers)} living neighbour{when(list(numbers) != [1], 's')}"
 
 
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
@@ -103,46 +136,53 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     ]
     if tired:
         mutants.append(swap(reference, ' and grid[i][j] == "."', ""))
-    cells = "# (alive), o (tired) or . (dead)" if tired else "# (alive) or . (dead)"
-    stays, births = (" or ".join(map(str, numbers)) for numbers in (stay, born))
+    vast = steps > 99  # so many that the cells have to come back to an earlier state soon
+    most = size if flat or not vast else 3 + size // 6
     task = (
-        f"{'A strip is a row of C cells' if flat else 'A grid has R rows of C cells'}. A cell is {cells}.",
-        f"The neighbours of a cell are {text}.",
-        "Beyond the last row or column comes the first one again, and the other way round; a cell that is reached in "
-        "several ways counts several times, and a cell may be its own neighbour."
-        if wraps
-        else "Beyond the edges there are no cells.",
-        "In a step all cells change at once:",
-        f"a living cell with {stays} living neighbours stays alive, others {'become tired' if tired else 'die'};",
-        when(tired, "a tired cell dies, whatever its neighbours;"),
-        f"a dead cell with {births} living neighbours comes to life, others stay dead.",
+        f"{'A strip is a row of C cells' if flat else 'A grid has R rows of C cells each'}. Every cell is "
+        f"{'alive (#), tired (o) or dead (.)' if tired else 'alive (#) or dead (.)'}. "
+        f"The neighbours of a cell are {text}. {_borders(flat, wraps)}",
+        "In each step all cells change at the same moment:\n"
+        + bullets(
+            f"A living cell with exactly {_neighbours(stay)} stays alive; any other living cell "
+            f"{'becomes tired' if tired else 'dies'}.",
+            when(tired, "A tired cell dies, whatever its neighbours are."),
+            f"A dead cell with exactly {_neighbours(born)} becomes alive; any other dead cell stays dead.",
+        ),
         f"{ASKS[ask][0]} after T steps.",
     )
 
     def draw(dice: Dice, size: int, steps: int) -> str:
-        rows, cols = 1 if flat else count(dice, min(size, 4) if steps > 99 else size, 2), count(dice, size, 3)
-        if steps > 99:
-            cols = min(cols, 12 if flat else 4)
+        rows, cols = 1 if flat else count(dice, size, 2), count(dice, size, 3)
         grid = ["".join(dice.pick("#..") for _ in range(cols)) for _ in range(rows)]
         return page(line((rows, cols, between(dice, 1, dice.pick((3, steps))))), *grid)
 
     return Problem(
         title="Cells on a strip" if flat else "Cells in a grid",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: R, C and T. Then R lines of C characters, the cells.",),
-            ASKS[ask][2],
-            (
-                f"{'R = 1' if flat else f'1 <= R <= {size}'}; 1 <= C <= {size}; 0 <= T <= {steps}",
-                when(steps > 99, f"R * C <= {12 if flat else 16}"),
-                when(tired, "no cell is tired at the start"),
+            SETTINGS,
+            reads="The first line contains three integers R, C and T: the numbers of rows, columns and steps.\n"
+            "Each of the next R lines contains C characters: the cells of a row at the start, from left to right.",
+            prints=fill(ASKS[ask][2], tired=", with o for a tired one" if tired else "").strip(),
+            input=Input(
+                Line("R C T"),
+                Lines("R", "row", row=letters("#.")),
+                "R = 1" if flat else f"1 <= R <= {most}",
+                f"1 <= C <= {most}",
+                f"0 <= T <= {shown(steps)}",
+                Limit(
+                    f"every row has C characters, each '#' or '.'{when(tired, ' (no cell is tired at the start)')}",
+                    lambda row, C: len(row) == C,
+                ),
             ),
         ),
         reference=reference,
         brute=fill(BRUTE, spot="(i - a) % R, (j - b) % C" if wraps else "i - a, j - b", **names),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, min(size, 6), min(steps, 30)),
-        full=lambda dice: draw(dice, size, steps),
+        small=lambda dice: draw(dice, min(most, 6), min(steps, 30)),
+        full=lambda dice: draw(dice, most, steps),
         edges=(page("1 1 1", "#"), page("1 3 2", "#.#")),
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlanything_task_pools.coding.statements import Statement
 from rlanything_task_pools.dice import Dice
 
 Level = int | str | bool
@@ -26,8 +27,8 @@ class Problem:
     """
 
     title: str
-    statement: str
-    """Complete: story, input format, output format, constraints."""
+    statement: Statement | str
+    """Complete: task, input format, output format, constraints."""
     reference: str
     """Solves every input of the constraints well within the limits."""
     brute: str

@@ -1,0 +1,340 @@
+"""Input formats of problems: lines of named values and their limits, which are checked and shown from one source.
+
+    form = Input(
+        Line("n k"),
+        Row("a_i", "n"),
+        "1 <= k <= n <= 200",
+        "-9 <= a_i <= 9",
+        Whole("the a_i differ", lambda v: len(set(v["a_i"])) == len(v["a_i"])),
+    )
+    form.read("3 1\\n4 5 6\\n")  # {"n": 3, "k": 1, "a_i": [4, 5, 6]}
+    form.limits                  # ("1 <= k <= n <= 200", "-9 <= a_i <= 9", "the a_i differ")
+
+A limit that is a text is a chain of comparisons, in which ``^`` is a power and ``1 <= R, C <= 9`` stands for both. It
+may name the values of single lines, and those of one of the `Lines` or `Row`, for each of whose records it then holds.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["Input", "InputError", "Limit", "Line", "Lines", "Row", "Whole", "integer", "letters", "one_of"]
+
+Reader = Callable[[str], Any]
+"""Makes a value of a text, or raises a ValueError."""
+
+MAX_DIGITS = 40
+_INTEGER = re.compile(rf"0|-?[1-9][0-9]{{0,{MAX_DIGITS - 1}}}")
+_SHOWN = 40
+"""Most characters of a value that an error quotes."""
+
+
+class InputError(ValueError):
+    """A text that is not an input of the problem.
+
+    Args:
+        line: The number of the line from 1; None if it is the text as a whole.
+        reason: The limit or the part of the format that is broken.
+    """
+
+    def __init__(self, line: int | None, reason: str) -> None:
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+        self.line, self.reason = line, reason
+
+
+def integer(text: str) -> int:
+    """An integer in its one decimal notation: no sign but a minus, no leading zeros.
+
+    Raises:
+        ValueError: It is something else, or has more than `MAX_DIGITS` digits.
+    """
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(f"{text!r:.{_SHOWN}} is not an integer of at most {MAX_DIGITS} digits")
+    return int(text)
+
+
+def letters(alphabet: str) -> Reader:
+    """The reader of a text of one or more letters of an alphabet."""
+    known = frozenset(alphabet)
+
+    def read(text: str) -> str:
+        if not text or not known.issuperset(text):
+            raise ValueError(f"{text!r:.{_SHOWN}} is not made of {alphabet!r:.{_SHOWN}}")
+        return text
+
+    return read
+
+
+def one_of(*words: str) -> Reader:
+    """The reader of one of some words."""
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"{text!r:.{_SHOWN}} is none of {', '.join(words)}")
+        return text
+
+    return read
+
+
+class Limit:
+    """A limit of the values of a record.
+
+    Args:
+        text: What the statement says; a chain of comparisons if there is no test.
+        test: A function whose parameters are called like the values that it takes.
+    """
+
+    def __init__(self, text: str, test: Callable[..., bool] | None = None) -> None:
+        self.text = text
+        if test is None:
+            self.names, self.test = _chain(text)
+        else:
+            code = test.__code__
+            self.names, self.test = code.co_varnames[: code.co_argcount], test
+
+
+class Whole:
+    """A limit of all values together.
+
+    Args:
+        text: What the statement says.
+        test: A function of the values by name, those of several records as lists in their order.
+    """
+
+    def __init__(self, text: str, test: Callable[[dict[str, Any]], bool]) -> None:
+        self.text, self.test = text, test
+
+
+class Lines:
+    """A line for each of a number of records.
+
+    Args:
+        count: How many, an expression of names read before.
+        form: The names of the values of a line, with blanks between them; or commands, each with the names of its
+            values: the line then begins with the command, which is the value ``op``. The value of a form of one name
+            is the whole line.
+        **readers: The readers of values that are no integers, by name.
+    """
+
+    def __init__(self, count: str | int, form: str | Mapping[str, str], **readers: Reader) -> None:
+        self.count = _tree(str(count))
+        forms = {"": form} if isinstance(form, str) else {op: f"op {names}" for op, names in form.items()}
+        self.forms = {op: names.split() for op, names in forms.items()}
+        self.names = frozenset(name for names in self.forms.values() for name in names)
+        self.readers: dict[str, Reader] = {"op": str, **readers}
+
+    def read(self, lines: Sequence[str], at: int, known: Mapping[str, Any]) -> tuple[int, list["_Group"]]:
+        """How many lines the part takes from a place on, and its records, those of each command together.
+
+        Raises:
+            InputError: A line is missing or does not have the form.
+        """
+        count = _value(self.count, known)
+        if count > len(lines) - at:
+            raise InputError(None, f"expected {count} lines after line {at}, got {len(lines) - at}")
+        groups = {op: _Group(names, self.readers) for op, names in self.forms.items()}
+        for number, line in enumerate(lines[at : at + count], at + 1):
+            words = line.split(" ")
+            op = "" if "" in groups else words[0]
+            if op not in groups:
+                raise InputError(number, f"{op!r:.{_SHOWN}} is none of the commands {', '.join(groups)}")
+            groups[op].add(number, words if op or len(groups[op].names) > 1 else [line])
+        return count, list(groups.values())
+
+
+class Line(Lines):
+    """A single line, whose values the limits of all parts may name."""
+
+    def __init__(self, form: str, **readers: Reader) -> None:
+        super().__init__(1, form, **readers)
+
+
+class Row(Lines):
+    """A line of integers with blanks between them, a record for each.
+
+    Args:
+        name: What one of them is called, such as ``a_i``.
+        count: How many there are, an expression of names read before.
+    """
+
+    def __init__(self, name: str, count: str | int) -> None:
+        super().__init__(count, name)
+
+    def read(self, lines: Sequence[str], at: int, known: Mapping[str, Any]) -> tuple[int, list["_Group"]]:
+        """See `Lines.read`."""
+        count = _value(self.count, known)
+        words = lines[at].split(" ") if at < len(lines) else []
+        if len(words) != count:
+            raise InputError(at + 1, f"expected {count} values, got {len(words)}")
+        group = _Group(self.forms[""], self.readers)
+        for word in words:
+            group.add(at + 1, [word])
+        return 1, [group]
+
+
+class _Group:
+    """Records of one form."""
+
+    def __init__(self, names: list[str], readers: Mapping[str, Reader]) -> None:
+        self.names, self.readers = names, readers
+        self.numbers: list[int] = []
+        self.words: list[list[str]] = []
+        self.columns: dict[str, list[Any]] = {}
+
+    def add(self, number: int, words: list[str]) -> None:
+        """One more record."""
+        if len(words) != len(self.names):
+            raise InputError(number, f"expected {len(self.names)} values ({' '.join(self.names)}), got {len(words)}")
+        self.numbers.append(number)
+        self.words.append(words)
+
+    def parse(self) -> None:
+        """Make the values of the words."""
+        for name, column in zip(self.names, zip(*self.words, strict=True), strict=False):
+            reader = self.readers.get(name, integer)
+            values = self.columns[name] = []
+            try:
+                values.extend(map(reader, column))
+            except ValueError as error:
+                raise InputError(self.numbers[len(values)], f"{name}: {error}") from None
+
+    def check(self, limit: Limit, known: Mapping[str, Any]) -> None:
+        """Refuse records that break a limit, if they have all its names."""
+        if any(name not in self.columns and name not in known for name in limit.names):
+            return
+        size = len(self.numbers)
+        named = (self.columns[name] if name in self.columns else [known[name]] * size for name in limit.names)
+        rows = zip(*named, strict=True)
+        for number, row in zip(self.numbers, rows, strict=True):
+            if not limit.test(*row):
+                values = ", ".join(f"{name} = {x!r:.{_SHOWN}}" for name, x in zip(limit.names, row, strict=True))
+                raise InputError(number, f"{values} breaks {limit.text}")
+
+
+class Input:
+    """The format of a problem's input, with its limits.
+
+    Args:
+        *parts: `Line`, `Lines` and `Row` in the order of the input; and limits, as texts, `Limit` or `Whole`, in the
+            order in which a statement lists them.
+
+    Raises:
+        ValueError: A limit has a name that no part has, or names of two parts with several records each.
+    """
+
+    def __init__(self, *parts: Lines | Limit | Whole | str) -> None:
+        self.parts = [part for part in parts if isinstance(part, Lines)]
+        limits = [Limit(part) if isinstance(part, str) else part for part in parts if not isinstance(part, Lines)]
+        self.limits = tuple(limit.text for limit in limits)
+        """What a statement says under constraints."""
+        self._whole = [limit for limit in limits if isinstance(limit, Whole)]
+        self._checks: list[list[Limit]] = [[] for _ in self.parts]
+        for limit in limits:
+            if isinstance(limit, Limit):
+                self._checks[self._place(limit)].append(limit)
+
+    def _place(self, limit: Limit) -> int:
+        """The part whose records have to obey a limit: that of several records, or the last line it names."""
+        found = {name: [i for i, part in enumerate(self.parts) if name in part.names] for name in limit.names}
+        places = [i for known in found.values() for i in known]
+        several = {i for i in places if not isinstance(self.parts[i], Line)}
+        if not all(found.values()) or len(several) > 1:
+            raise ValueError(f"limit {limit.text!r}: its names must be of single lines and at most one other part")
+        return several.pop() if several else max(places)
+
+    def read(self, text: str) -> dict[str, Any]:
+        """The values of an input by name, those of several records as lists; in linear time, but for the limits.
+
+        Raises:
+            InputError: The text does not have the format, to the last blank, or breaks a limit.
+        """
+        if not text.endswith("\n"):
+            raise InputError(None, "the last line has no end")
+        lines, at = text[:-1].split("\n"), 0
+        known: dict[str, Any] = {}
+        for part, limits in zip(self.parts, self._checks, strict=True):
+            taken, groups = part.read(lines, at, known)
+            at += taken
+            for group in groups:
+                group.parse()
+                for limit in limits:
+                    group.check(limit, known)
+            known |= _values(part, groups)
+        if at < len(lines):
+            raise InputError(at + 1, "the input should have ended before this line")
+        for limit in self._whole:
+            if not limit.test(known):
+                raise InputError(None, f"broken: {limit.text}")
+        return known
+
+
+def _values(part: Lines, groups: Sequence[_Group]) -> dict[str, Any]:
+    """The values of a part by name: one of a single line, else a list in the order of the lines."""
+    found: dict[str, list[Any]] = {}
+    for name in part.names:
+        having = [group for group in groups if name in group.columns]
+        if len(having) == 1:
+            found[name] = having[0].columns[name]
+        else:
+            pairs = [pair for group in having for pair in zip(group.numbers, group.columns[name], strict=True)]
+            found[name] = [value for _, value in sorted(pairs, key=operator.itemgetter(0))]
+    return {name: values[0] for name, values in found.items()} if isinstance(part, Line) else dict(found)
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    "=": operator.eq,
+}
+_OPERATIONS: dict[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+}
+
+
+def _chain(text: str) -> tuple[tuple[str, ...], Callable[..., bool]]:
+    """The names in a chain of comparisons, and the function of their values."""
+    words = re.split(r"(<=|<|=)", text)
+    sides = [[_tree(term) for term in side.split(",")] for side in words[::2]]
+    pairs = [
+        (left, _COMPARISONS[mark], right)
+        for lefts, mark, rights in zip(sides, words[1::2], sides[1:], strict=False)
+        for left in lefts
+        for right in rights
+    ]
+    if not pairs:
+        raise ValueError(f"limit {text!r} compares nothing: give a test, too")
+    found = {node.id: None for side in sides for tree in side for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names = tuple(found)
+
+    def test(*values: Any) -> bool:
+        known = dict(zip(names, values, strict=True))
+        return all(compare(_value(left, known), _value(right, known)) for left, compare, right in pairs)
+
+    if len(names) == 1 and len(sides) == 3 and len(sides[1]) == 1 and isinstance(sides[1][0], ast.Name):
+        low, high = _value(sides[0][0], {}), _value(sides[2][0], {})
+        first, second = _COMPARISONS[words[1]], _COMPARISONS[words[3]]
+        return names, lambda value: first(low, value) and second(value, high)
+    return names, test
+
+
+def _tree(text: str) -> ast.expr:
+    return ast.parse(text.strip().replace("^", "**"), mode="eval").body
+
+
+def _value(tree: ast.expr, known: Mapping[str, Any]) -> Any:
+    """The value of an expression of integers and names."""
+    match tree:
+        case ast.Constant(value):
+            return value
+        case ast.Name(name):
+            return known[name]
+        case ast.UnaryOp(ast.USub(), operand):
+            return -_value(operand, known)
+        case ast.BinOp(left, op, right) if type(op) in _OPERATIONS:
+            return _OPERATIONS[type(op)](_value(left, known), _value(right, known))
+    raise ValueError(f"{ast.unparse(tree)!r} is no expression of integers and names")
