@@ -15,6 +15,7 @@ may name the values of single lines, and those of one of the `Lines` or `Row`, f
 """
 
 import ast
+import itertools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -82,14 +83,17 @@ class Limit:
     """A limit of the values of a record.
 
     Args:
-        text: What the statement says; a chain of comparisons if there is no test.
+        text: What the statement says.
         test: A function whose parameters are called like the values that it takes.
+        chain: A chain of comparisons instead of a function.
     """
 
-    def __init__(self, text: str, test: Callable[..., bool] | None = None) -> None:
+    def __init__(self, text: str, test: Callable[..., bool] | None = None, *, chain: str = "") -> None:
         self.text = text
+        self.names: tuple[str, ...]
+        self.test: Callable[..., bool]
         if test is None:
-            self.names, self.test = _chain(text)
+            self.names, self.test = _chain(chain or text)
         else:
             code = test.__code__
             self.names, self.test = code.co_varnames[: code.co_argcount], test
@@ -221,28 +225,32 @@ class Input:
             order in which a statement lists them.
 
     Raises:
-        ValueError: A limit has a name that no part has, or names of two parts with several records each.
+        ValueError: A limit has a name that no part has, or only together with another part of several records.
     """
 
     def __init__(self, *parts: Lines | Limit | Whole | str) -> None:
         self.parts = [part for part in parts if isinstance(part, Lines)]
-        limits = [Limit(part) if isinstance(part, str) else part for part in parts if not isinstance(part, Lines)]
-        self.limits = tuple(limit.text for limit in limits)
+        limits = [part for part in parts if not isinstance(part, Lines)]
+        self.limits = tuple(limit if isinstance(limit, str) else limit.text for limit in limits)
         """What a statement says under constraints."""
         self._whole = [limit for limit in limits if isinstance(limit, Whole)]
         self._checks: list[list[Limit]] = [[] for _ in self.parts]
         for limit in limits:
-            if isinstance(limit, Limit):
-                self._checks[self._place(limit)].append(limit)
+            if not isinstance(limit, Whole):
+                for each in _each(limit) if isinstance(limit, str) else [limit]:
+                    for place in self._places(each):
+                        self._checks[place].append(each)
 
-    def _place(self, limit: Limit) -> int:
-        """The part whose records have to obey a limit: that of several records, or the last line it names."""
-        found = {name: [i for i, part in enumerate(self.parts) if name in part.names] for name in limit.names}
-        places = [i for known in found.values() for i in known]
-        several = {i for i in places if not isinstance(self.parts[i], Line)}
-        if not all(found.values()) or len(several) > 1:
-            raise ValueError(f"limit {limit.text!r}: its names must be of single lines and at most one other part")
-        return several.pop() if several else max(places)
+    def _places(self, limit: Limit) -> list[int]:
+        """The parts whose records have to obey a limit: those of several records, or the last line it names."""
+        single = {name: i for i, part in enumerate(self.parts) if isinstance(part, Line) for name in part.names}
+        rest = {name for name in limit.names if name not in single}
+        if not rest:
+            return [max(single[name] for name in limit.names)]
+        places = [i for i, part in enumerate(self.parts) if not isinstance(part, Line) and rest <= part.names]
+        if not places:
+            raise ValueError(f"limit {limit.text!r}: no part has {', '.join(sorted(rest))}")
+        return places
 
     def read(self, text: str) -> dict[str, Any]:
         """The values of an input by name, those of several records as lists; in linear time, but for the limits.
@@ -253,34 +261,40 @@ class Input:
         if not text.endswith("\n"):
             raise InputError(None, "the last line has no end")
         lines, at = text[:-1].split("\n"), 0
-        known: dict[str, Any] = {}
+        single: dict[str, Any] = {}
+        lists: dict[str, list[Any]] = {}
         for part, limits in zip(self.parts, self._checks, strict=True):
-            taken, groups = part.read(lines, at, known)
+            taken, groups = part.read(lines, at, single)
             at += taken
             for group in groups:
                 group.parse()
+                for limit in limits if not isinstance(part, Line) else ():
+                    group.check(limit, single)
+            for name in part.names:
+                values = _column(name, groups)
+                if isinstance(part, Line):
+                    single[name] = values[0]
+                else:
+                    lists.setdefault(name, []).extend(values)
+            if isinstance(part, Line):
                 for limit in limits:
-                    group.check(limit, known)
-            known |= _values(part, groups)
+                    groups[0].check(limit, single)
         if at < len(lines):
             raise InputError(at + 1, "the input should have ended before this line")
-        for limit in self._whole:
-            if not limit.test(known):
-                raise InputError(None, f"broken: {limit.text}")
+        known = lists | single
+        for whole in self._whole:
+            if not whole.test(known):
+                raise InputError(None, f"broken: {whole.text}")
         return known
 
 
-def _values(part: Lines, groups: Sequence[_Group]) -> dict[str, Any]:
-    """The values of a part by name: one of a single line, else a list in the order of the lines."""
-    found: dict[str, list[Any]] = {}
-    for name in part.names:
-        having = [group for group in groups if name in group.columns]
-        if len(having) == 1:
-            found[name] = having[0].columns[name]
-        else:
-            pairs = [pair for group in having for pair in zip(group.numbers, group.columns[name], strict=True)]
-            found[name] = [value for _, value in sorted(pairs, key=operator.itemgetter(0))]
-    return {name: values[0] for name, values in found.items()} if isinstance(part, Line) else dict(found)
+def _column(name: str, groups: Sequence[_Group]) -> list[Any]:
+    """The values of a name in the order of the lines."""
+    having = [group for group in groups if name in group.columns]
+    if len(having) == 1:
+        return having[0].columns[name]
+    pairs = [pair for group in having for pair in zip(group.numbers, group.columns[name], strict=True)]
+    return [value for _, value in sorted(pairs, key=operator.itemgetter(0))]
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -296,28 +310,28 @@ _OPERATIONS: dict[type, Callable[[int, int], int]] = {
 }
 
 
+def _each(text: str) -> list[Limit]:
+    """The limits that a chain of comparisons stands for: one for each of several terms between commas."""
+    words = re.split(r"(<=|<|=)", text)
+    terms = [[term.strip() for term in word.split(",")] for word in words]
+    return [Limit(text, chain=" ".join(chain)) for chain in itertools.product(*terms)]
+
+
 def _chain(text: str) -> tuple[tuple[str, ...], Callable[..., bool]]:
     """The names in a chain of comparisons, and the function of their values."""
     words = re.split(r"(<=|<|=)", text)
-    sides = [[_tree(term) for term in side.split(",")] for side in words[::2]]
-    pairs = [
-        (left, _COMPARISONS[mark], right)
-        for lefts, mark, rights in zip(sides, words[1::2], sides[1:], strict=False)
-        for left in lefts
-        for right in rights
-    ]
-    if not pairs:
+    trees, compare = [_tree(word) for word in words[::2]], [_COMPARISONS[mark] for mark in words[1::2]]
+    if not compare:
         raise ValueError(f"limit {text!r} compares nothing: give a test, too")
-    found = {node.id: None for side in sides for tree in side for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names = tuple(found)
+    names = tuple(dict.fromkeys(n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name)))
 
     def test(*values: Any) -> bool:
         known = dict(zip(names, values, strict=True))
-        return all(compare(_value(left, known), _value(right, known)) for left, compare, right in pairs)
+        sides = [_value(tree, known) for tree in trees]
+        return all(holds(left, right) for holds, left, right in zip(compare, sides, sides[1:], strict=False))
 
-    if len(names) == 1 and len(sides) == 3 and len(sides[1]) == 1 and isinstance(sides[1][0], ast.Name):
-        low, high = _value(sides[0][0], {}), _value(sides[2][0], {})
-        first, second = _COMPARISONS[words[1]], _COMPARISONS[words[3]]
+    if len(names) == 1 and len(trees) == 3 and isinstance(trees[1], ast.Name):  # the most common ones, and the fastest
+        low, high, first, second = _value(trees[0], {}), _value(trees[2], {}), *compare
         return names, lambda value: first(low, value) and second(value, high)
     return names, test
 
