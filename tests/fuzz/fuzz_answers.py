@@ -17,6 +17,7 @@ from rlanything_agents.coding.language import read_program
 from rlanything_agents.reward_model import parse_score
 from rlanything_envs.alfworld.commands import read_answer, to_command
 from rlanything_envs.coding import actions as coding_actions
+from rlanything_envs.coding.messages import ran
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, task_critique
 from rlanything_envs.curriculum.llm_rewriter import read_proposal
 from rlanything_envs.llm.errors import RequestFailed
@@ -29,7 +30,8 @@ from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
 from rlanything_envs.osworld.desktop.simulator.formulas import FormulaError, parse, shifted, stored
 from rlanything_task_pools import Rejection, get_domain
 from rlanything_verifiers.alfworld import Game, World
-from rlanything_verifiers.coding.checkers import Float, Unordered
+from rlanything_verifiers.coding import Run
+from rlanything_verifiers.coding.checkers import Float, Lines, Python, TextChecker, Tokens, Unordered, YesNo
 from rlanything_verifiers.coding.function import DidNotCompile, NoResult, complaint, result
 from rlanything_verifiers.coding.sandbox.frames import pack as pack_frame
 from rlanything_verifiers.coding.sandbox.frames import unpack as unpack_frame
@@ -129,6 +131,15 @@ def _returned(content: bytes) -> None:
         complaint(checker, value.decode(errors="replace"), value)
 
 
+def _printed(content: bytes) -> None:
+    """An output that is compared with an expected one, and explained to the agent where it is the end of a run."""
+    for checker in CHECKERS:
+        for expected in (b"1 2.5\nyes", content[: len(content) // 2], content[::-1]):
+            checker.complaint(expected, content)
+    Python.answer(content)
+    ran(Run("RE", content, content[-8192:]))
+
+
 def _frame(content: bytes) -> None:
     place = 0
 
@@ -154,6 +165,7 @@ def _log(path: Path) -> None:
     list(read_log(path))
 
 
+CHECKERS: tuple[TextChecker, ...] = (Tokens(), Lines(), Float(), YesNo(), Unordered())
 RECORD = {
     "v": 1,
     "key": "k",
@@ -214,6 +226,7 @@ TARGETS = (
         (NoResult, DidNotCompile),
         lambda: [b"\n\x1d result OK [1, 2.5, [3]]\n"],
     ),
+    Target("output of a program", _printed, (), lambda: [b"1 2.50\nYES\n", b"-0 +1 007\n\n  1e5"]),
     Target("frame of a container", _frame, (ValueError,), lambda: [pack_frame({"a": 1}, b"xyz")]),
     Target("completion", parse_answer, (RequestFailed,), lambda: [json.dumps(ANSWER).encode()]),
     Target("answer of a vLLM server", read_object, (RequestFailed,), lambda: [b'{"is_sleeping": true}']),

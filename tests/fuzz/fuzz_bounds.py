@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["TooLong", "bounded"]
+__all__ = ["TooLong", "bounded", "seconds"]
 
-SECONDS = 10.0
-"""Processor time of one reading; the slowest here takes a tenth of it on one slow core."""
+BASE, PER_BYTE = 2.0, 5e-5
+"""Seconds of processor time for any reading, and for each byte of it; the slowest here takes a third."""
 MEMORY = 2 << 30
 """Bytes that one reading may add to what the process holds."""
 
@@ -22,20 +22,27 @@ class TooLong(BaseException):
     """A reading went on for too long; no reader has a clause for this one."""
 
 
+def seconds(size: int) -> float:
+    """Processor time that a reading of so many bytes may take: it grows no faster than the content."""
+    return BASE + size * PER_BYTE
+
+
 @contextmanager
-def bounded(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
-    """Inside, more processor time raises `TooLong`, and more memory `MemoryError`, which no reader may let out."""
+def bounded(size: int = 0, memory: int = MEMORY) -> Iterator[None]:
+    """Inside, more processor time than for a content of a size raises `TooLong`, and more memory `MemoryError`, which
+    no reader may let out.
+    """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("time is bounded by a signal, which only the main thread gets")
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise TooLong(f"more than {seconds:g} s of processor time")
+        raise TooLong(f"more than {seconds(size):g} s of processor time")
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = _held() + memory
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds(size))
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -23,6 +24,8 @@ CRASHES = HERE / "crashes"
 
 SLOWEST = 20
 """Seconds that one content may take, coverage measured."""
+SLOWDOWN = 5
+"""How many times slower a reading is while its coverage is measured."""
 MEMORY = 4096
 """MiB that a process may hold."""
 
@@ -78,7 +81,7 @@ def _found(name: str) -> list[Path]:
     return list((CRASHES / name).glob("*"))
 
 
-def _fuzz(name: str, seconds: int) -> int:
+def _fuzz(name: str, length: int) -> int:
     """In a process of its own: fuzz one target until the time is over or something is found."""
     import atheris
 
@@ -93,6 +96,7 @@ def _fuzz(name: str, seconds: int) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     for example in target.seeds:
         (corpus / hashlib.sha256(example).hexdigest()[:16]).write_bytes(example)
+    from fuzz_bounds import TooLong, seconds
     from fuzz_mutations import FRAGMENTS
 
     words = CORPUS / f"{name}.dict"
@@ -100,12 +104,16 @@ def _fuzz(name: str, seconds: int) -> int:
     words.write_text("".join(f'"{word}"\n' for word in quoted if word))
 
     def read(content: bytes) -> None:
+        begin = time.process_time()
         target(content)
+        used, most = time.process_time() - begin, SLOWDOWN * seconds(len(content))
+        if used > most:
+            raise TooLong(f"{used:.1f} s of processor time for {len(content)} bytes; at most {most:.1f} s")
 
     atheris.Setup(
         [
             sys.argv[0],
-            f"-max_total_time={seconds}",
+            f"-max_total_time={length}",
             f"-timeout={SLOWEST}",
             f"-rss_limit_mb={MEMORY}",
             "-max_len=20000",

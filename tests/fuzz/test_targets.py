@@ -24,7 +24,7 @@ by_name = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.n
 def test_examples_are_read(target: Target) -> None:
     assert len(target.seeds) > 0
     for example in target.seeds:
-        with bounded():
+        with bounded(len(example)):
             assert target(example), example[:200]
 
 
@@ -41,7 +41,7 @@ def test_much_hostile_content_is_read_or_refused(target: Target) -> None:
 
 def _try(target: Target, contents: Iterable[bytes]) -> None:
     for number, content in enumerate(contents):
-        with bounded():
+        with bounded(len(content)):
             try:
                 target(content)
             except (Exception, TooLong) as error:
@@ -53,7 +53,7 @@ def test_changed_examples_are_read_or_refused(target: Target) -> None:
     @settings(max_examples=25 if target.effort < 20 else 5, suppress_health_check=list(HealthCheck))
     @given(mutations(target.seeds))
     def check(content: bytes) -> None:
-        with bounded():
+        with bounded(len(content)):
             target(content)
 
     check()
@@ -65,7 +65,7 @@ def test_many_changed_examples_are_read_or_refused(target: Target) -> None:
     @settings(max_examples=1000, suppress_health_check=list(HealthCheck))
     @given(mutations(target.seeds) | st.binary(max_size=400))
     def check(content: bytes) -> None:
-        with bounded():
+        with bounded(len(content)):
             target(content)
 
     check()

@@ -13,7 +13,7 @@ from .tokens import compare_tokens, is_integer, same_token
 
 DEFAULT_TOLERANCE = 1e-6  # what most published problems with real answers ask for
 
-_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?\Z")
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?\Z")
 _LONGEST_NUMBER = 1100  # characters; a double written out in full has less than 1,080 digits
 
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from .base import TextChecker, differ, miscounted
 
 _INTEGER = re.compile(rb"(?:0|-?[1-9][0-9]*)\Z")  # as one writes it: no zeros in front, no plus
-_LOOSE_INTEGER = re.compile(rb"([+-]?)0*([0-9]+)\Z")
 
 
 def is_integer(token: bytes) -> bool:
@@ -26,11 +25,11 @@ def same_token(expected: bytes, actual: bytes) -> bool:
         return True
     if not is_integer(expected):
         return False
-    match = _LOOSE_INTEGER.match(actual)
-    if match is None:
+    written = actual[1:] if actual[:1] in (b"+", b"-") else actual
+    if not written.isdigit():  # of bytes: the ten ASCII digits
         return False
-    negative, digits = match[1] == b"-" and match[2] != b"0", match[2]
-    return expected == (b"-" + digits if negative else digits)
+    digits = written.lstrip(b"0") or b"0"
+    return expected == (b"-" + digits if actual[:1] == b"-" and digits != b"0" else digits)
 
 
 def compare_tokens(expected: bytes, actual: bytes, same: Callable[[bytes, bytes], bool]) -> str | None:
