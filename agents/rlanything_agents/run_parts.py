@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import RunConfig
 from rlanything_agents.dialect import Dialect
-from rlanything_agents.learners import Learners
 from rlanything_agents.models import dialect_of
 from rlanything_agents.progress import Reporter
 from rlanything_agents.review import Reviewer
@@ -18,6 +17,9 @@ from rlanything_agents.run_folder import RunFolder
 from rlanything_agents.seeds import seed_of
 from rlanything_agents.tasks import generate_tasks
 from rlanything_task_pools import Domain, Task, get_domain
+
+if TYPE_CHECKING:
+    from rlanything_agents.learners import Learners
 
 __all__ = ["RunParts", "make_envs"]
 
@@ -43,6 +45,8 @@ class RunParts:
             UnknownDialect: The domain has no small model.
             CheckpointError: A pretrained checkpoint cannot be used.
         """
+        from rlanything_agents.learners import Learners  # TRL: a worker makes environments alone, and trains nothing
+
         domain = get_domain(config.domain)
         dialect = dialect_of(config)
         envs = make_envs(config, dialect, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
