@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOGETHER = {
     "one run of each domain": ("tests/agents/view/",),
     "small runs": tuple(f"tests/agents/test_{name}" for name in ("cli_doctor", "cli_json", "damaged_runs", "export")),
+    "one parse of the sources": ("tests/fuzz/test_inventory.py", "tests/fuzz/test_unsafe_code.py"),
     "one desktop": ("tests/envs/osworld/",),
 }
 """Files whose tests share what is made once a process: with `-n` one process has them all."""
@@ -41,8 +42,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | Non
     return Together(config, log)
 
 
+EXAMPLES = 100 if os.environ.get("RLANYTHING_EXHAUSTIVE") else 40
+"""Of a property, where its test does not say how many: `make test-all` tries more than `make test`."""
+
 # How long an example takes says how busy the machine is, and nothing about the code.
-settings.register_profile("rlanything", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "rlanything", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("rlanything")
 
 

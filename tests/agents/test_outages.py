@@ -195,7 +195,7 @@ def test_a_run_waits_shows_it_and_ends_as_if_nothing_had_been(
     service.default = lambda handler, asked: say(answers[0])(handler, asked)
     train(config(service, warm), straight, Reporter.silent(), command="test")
 
-    service.script.extend([status(503, "[red]down\x1b[2J")] * 9)
+    service.script.extend([status(503, "[red]down\x1b[2J")] * 6)
     lines: list[str] = []
     reporter = Reporter.silent()
     reporter.say = lines.append  # type: ignore[method-assign]

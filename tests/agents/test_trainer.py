@@ -155,8 +155,19 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(("layout", "lean"), [(rows, True), (rows, False), (step_rows, True)])
+LAYOUTS = [(rows, True), (rows, False), (step_rows, True)]
+BY_ALL = ("kl", "anchor-free")
+"""The cases that the quick tests compute with every layout."""
+
+
+@pytest.mark.parametrize(
+    ("layout", "lean", "case"),
+    [
+        pytest.param(*how, case, marks=() if how is LAYOUTS[0] or case in BY_ALL else pytest.mark.slow)
+        for how in LAYOUTS
+        for case in CASES
+    ],
+)
 def test_engines_agree(tokenizer, case, layout, lean):
     options = dict(CASES[case])
     constrained, noise = options.pop("constrained"), options.pop("noise", 0.0)

@@ -15,6 +15,7 @@ from doc_runner import ROOT
 
 from rlanything_agents.cli import app
 
+PARSER = typer.main.get_command(app)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )?(?:.*\| )?(?:timeout \S+ \S+ )?rlanything ((?:[^\n\\]|\\\n)+)", re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`rlanything ([^`]+)`")
@@ -43,7 +44,7 @@ def _commands(path: Path) -> Iterator[str]:
 
 def _unknown(words: list[str]) -> str | None:
     """The first word of a command line that the parser does not know, with its place; None if it knows all."""
-    command: Any = typer.main.get_command(app)
+    command: Any = PARSER
     way = ["rlanything"]
     while words and hasattr(command, "commands"):
         word = words.pop(0).rstrip(".,;:")

@@ -31,8 +31,13 @@ def modules() -> tuple[tuple[str, ast.Module], ...]:
     )
 
 
-def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
+@cache
+def calls(tree: ast.Module) -> tuple[tuple[str, ast.Call], ...]:
     """Each call with the last two names of what is called, such as ``json.loads`` and ``.raw_decode``."""
+    return tuple(_calls(tree))
+
+
+def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             function = node.func
@@ -46,8 +51,13 @@ def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
                 yield f"{before}.{function.attr}", node
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
+@cache
+def imports(tree: ast.Module) -> tuple[str, ...]:
     """The top names of the modules that are imported."""
+    return tuple(_imports(tree))
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

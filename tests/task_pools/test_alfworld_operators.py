@@ -100,12 +100,13 @@ def check_operator(name: str, parent: Task, new: Task) -> None:
         assert {thing.id for thing in scene.things} == {thing.id for thing in old_scene.things}
 
 
+@pytest.mark.parametrize("tasks", [15, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALL)
-def test_rewrites_of_many_tasks(name: str) -> None:
+def test_rewrites_of_many_tasks(name: str, tasks: int) -> None:
     domain = DOMAIN.with_operators([name])
     reasons: Counter[str] = Counter()
     sorts: Counter[str] = Counter()
-    for task in sample()[:60]:
+    for task in sample()[:60][:: 60 // tasks]:
         for direction in get_args(Direction):
             parent = task
             if name == "start" and direction == "harder":
@@ -122,7 +123,7 @@ def test_rewrites_of_many_tasks(name: str) -> None:
     # The goal operators rank by an estimate, which errs sometimes; the others propose what they have proved.
     assert set(reasons) <= {"ok", "wrong_direction"}
     assert reasons["ok"] > (0.85 if name in ("goal", "types", "kind") else 0.999) * reasons.total()
-    assert reasons["ok"] >= (100 if name == "kind" else 200)
+    assert reasons["ok"] >= (100 if name == "kind" else 200) * tasks / 60
     wanted = {
         "scene": {"harder move", "harder remove", "harder add*", "harder close", "easier add", "easier open",
                   "easier move", "easier remove*"},
@@ -132,11 +133,12 @@ def test_rewrites_of_many_tasks(name: str) -> None:
     assert wanted.get(name, set()) <= set(sorts), sorts
 
 
+@pytest.mark.parametrize("tasks", [6, pytest.param(24, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("names", [("goal", "scene", "start"), ("types", "kind"), ALL])
-def test_operators_together(names: tuple[str, ...]) -> None:
+def test_operators_together(names: tuple[str, ...], tasks: int) -> None:
     domain = DOMAIN.with_operators(names)
     used: Counter[str] = Counter()
-    for seed, task in enumerate(sample()[:24]):
+    for seed, task in enumerate(sample()[:tasks]):
         chain = task
         for step in range(4):
             direction: Direction = "harder" if (seed + step) % 2 else "easier"

@@ -1,6 +1,7 @@
 """The client against the server that comes with transformers and a tiny model of random weights."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from preloaded import Preloaded, Process
 from scripted_service import chat
 
 from rlanything_envs.llm import (
@@ -61,7 +63,7 @@ def make_model(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+def endpoint(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     for package in ("torch", "transformers", "fastapi", "uvicorn"):
         pytest.importorskip(package, reason="`transformers serve` needs the extras train and dev")
     folder = tmp_path_factory.mktemp("serve")
@@ -72,14 +74,13 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder / "tiny")]
     command += ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     quiet = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder), "OMP_NUM_THREADS": "1"}
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(command, env={**os.environ, **quiet}, stdout=log, stderr=subprocess.STDOUT)
+    server = preloaded.start(*command, env={**os.environ, **quiet})
     try:
-        _wait_until_up(server, f"http://127.0.0.1:{port}/health", folder / "log")
+        _wait_until_up(server, f"http://127.0.0.1:{port}/health")
         # One request at a time: this server's seeds are global, so concurrent requests would disturb each other's.
         yield Endpoint(model=str(folder / "tiny"), base_url=f"http://127.0.0.1:{port}/v1", concurrency=1)
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGTERM)
         try:
             server.wait(10)
         except subprocess.TimeoutExpired:
@@ -87,7 +88,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
             server.wait()
 
 
-def _wait_until_up(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait_until_up(server: Process, url: str) -> None:
     end = time.monotonic() + START_S
     while time.monotonic() < end and server.poll() is None:
         try:
@@ -95,7 +96,8 @@ def _wait_until_up(server: subprocess.Popen[bytes], url: str, log: Path) -> None
                 return
         except OSError:
             time.sleep(0.1)
-    pytest.fail(f"transformers serve did not come up:\n{log.read_text()[-3000:]}")
+    server.kill()
+    pytest.fail(f"transformers serve did not come up:\n{server.communicate()[1][-3000:]}")
 
 
 def test_seeded_samples_in_order_and_played_again(endpoint: Endpoint, tmp_path: Path) -> None:
