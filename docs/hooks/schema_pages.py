@@ -13,6 +13,7 @@ import griffe
 import typer
 import typer.cli
 import yaml
+from api_pages import read
 from pydantic import BaseModel
 
 from rlanything_agents.cli import app
@@ -194,9 +195,7 @@ def _without_titles(node: Any) -> Any:
 
 def _source_of(model: type[BaseModel]) -> griffe.Class:
     """The class as its source says it, docstrings of attributes included."""
-    found = griffe.load(
-        f"{model.__module__}.{model.__qualname__}", search_paths=["verifiers", "task_pools", ".", "agents"]
-    )
+    found = read(f"{model.__module__}.{model.__qualname__}")
     assert isinstance(found, griffe.Class)
     return found
 

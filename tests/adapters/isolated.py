@@ -22,6 +22,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".venvs"
+ALONE = {"openenv"}
+"""Files that name all that is needed: other needs are here already, in versions that the parts used are content with,
+and gradio is for parts that are not used."""
 TESTS_S = 900
 """Most seconds for the tests of one file, many times what they take."""
 
@@ -76,6 +79,7 @@ class Isolated:
         Path(inside, "behind.pth").write_text(behind)
         pip = [sys.executable, "-m", "pip", "--python", str(self.path), "--disable-pip-version-check"]
         install = [*pip, "install", "--quiet", "--requirement", str(self.requirements)]
+        install += ["--no-deps"] * (self.name in ALONE)
         done = subprocess.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = f"{self.requirements} cannot be installed: {done.stderr[-1500:]}"

@@ -61,7 +61,6 @@ def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reque
         run_page(page, tmp_path, request.getfixturevalue("commands") if trains else None)
         return
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "adapters"))
-    monkeypatch.setenv("PIP_NO_DEPS", "1")  # the files name all that is needed
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     python = import_module("isolated").Isolated(page.environment).python()
     command = [str(python), str(ROOT / "tests" / "docs" / "doc_runner.py"), str(page.path), str(tmp_path)]

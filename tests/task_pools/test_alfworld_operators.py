@@ -100,13 +100,14 @@ def check_operator(name: str, parent: Task, new: Task) -> None:
         assert {thing.id for thing in scene.things} == {thing.id for thing in old_scene.things}
 
 
-@pytest.mark.parametrize("tasks", [15, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALL)
-def test_rewrites_of_many_tasks(name: str, tasks: int) -> None:
+def test_rewrites_of_many_tasks(name: str, every: int) -> None:
+    """All are counted; in the quick tests every fifth is looked at."""
     domain = DOMAIN.with_operators([name])
     reasons: Counter[str] = Counter()
     sorts: Counter[str] = Counter()
-    for task in sample()[:60][:: 60 // tasks]:
+    for task in sample()[:60]:
         for direction in get_args(Direction):
             parent = task
             if name == "start" and direction == "harder":
@@ -118,12 +119,13 @@ def test_rewrites_of_many_tasks(name: str, tasks: int) -> None:
                 if isinstance(new, Task):
                     assert new.rewrite is not None
                     sorts[f"{direction} {sort_of(new.rewrite.change)}"] += 1
-                    check(parent, new, direction)
-                    check_operator(name, parent, new)
+                    if sum(sorts.values()) % every == 0:
+                        check(parent, new, direction)
+                        check_operator(name, parent, new)
     # The goal operators rank by an estimate, which errs sometimes; the others propose what they have proved.
     assert set(reasons) <= {"ok", "wrong_direction"}
     assert reasons["ok"] > (0.85 if name in ("goal", "types", "kind") else 0.999) * reasons.total()
-    assert reasons["ok"] >= (100 if name == "kind" else 200) * tasks / 60
+    assert reasons["ok"] >= (100 if name == "kind" else 200)
     wanted = {
         "scene": {"harder move", "harder remove", "harder add*", "harder close", "easier add", "easier open",
                   "easier move", "easier remove*"},
