@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -104,8 +105,9 @@ def domain_names() -> list[str]:
     return sorted({point.name for point in entry_points(group=GROUP)})
 
 
+@cache
 def get_domain(name: str) -> Domain:
-    """The installed domain of a name.
+    """The installed domain of a name; looked for once, for that reads what every installed package announces.
 
     Raises:
         UnknownDomain: Nothing installed announces it; the message lists what is.

@@ -20,6 +20,7 @@ from doc_runner import ROOT, BlockFailed, run_page
 from preloaded import Preloaded
 
 import rlanything_envs  # noqa: F401 (what it registers is to stay)
+from rlanything_task_pools import get_domain
 
 PAGES = [read_page(path) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
 MOST_NOT_RUN = 20
@@ -44,6 +45,7 @@ def undone(tmp_path: Path) -> Iterator[None]:
     yield
     gym.registry.clear()
     gym.registry.update(registered)
+    get_domain.cache_clear()
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None) or "").startswith((str(tmp_path), "plugins")):
             del sys.modules[name]

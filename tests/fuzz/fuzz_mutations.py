@@ -11,6 +11,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -140,9 +141,7 @@ def hostile_inputs(seeds: Sequence[bytes], thorough: bool = False) -> Iterator[b
         yield opening.encode() * size + closing.encode() * size
     for piece in ("a ", "\n", " ", "a.b", "```\n", "\\", "'", '"', "a,", "=A1", "..", "/", "|", "*", ";", "é", "\x00"):
         yield piece.encode() * (size // len(piece))
-    yield gzip.compress(b" " * (size << 10), 9)
-    yield gzip.compress(b"[" * (1 << 20), 9)
-    yield zlib.compress(b" " * (size << 10), 9)
+    yield from _bombs(size)
     yield _laughs("[{}]", "*", ", ")
     yield (
         b"<!DOCTYPE l [<!ENTITY a0 'ha'>"
@@ -160,6 +159,13 @@ def hostile_inputs(seeds: Sequence[bytes], thorough: bool = False) -> Iterator[b
     values = [value for seed in seeds if isinstance(value := _json(seed), dict | list)]
     if values:
         yield from hostile_json(values, thorough)
+
+
+@cache
+def _bombs(size: int) -> tuple[bytes, ...]:
+    """Little that unpacks to much."""
+    blanks = b" " * (size << 10)
+    return gzip.compress(blanks, 9), gzip.compress(b"[" * (1 << 20), 9), zlib.compress(blanks, 9)
 
 
 def _laughs(node: str, mark: str, comma: str) -> bytes:
