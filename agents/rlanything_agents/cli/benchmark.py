@@ -84,8 +84,8 @@ def benchmark(
         from rlanything_agents.benchmark.errors import BenchmarkError
         from rlanything_agents.benchmark.runner import run_benchmark
         from rlanything_agents.cli.options import key_values
-        from rlanything_agents.cli.untrusted import printable
         from rlanything_agents.progress import Reporter
+        from rlanything_verifiers.plain_text import printable
 
         chat = _chat(
             (price_in, price_out),
