@@ -6,8 +6,9 @@ truncated step, and `truncated` says that the time is up. Whoever sits outside t
 `AdaptiveDifficulty`, the vector environments) settles it to -1.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal, SupportsFloat, get_args
 
 import gymnasium as gym
 
@@ -26,6 +27,12 @@ class Verdict(IntEnum):
 
     SUCCESS = 1
     FAILURE = -1
+
+
+def command_of(info: Mapping[str, Any]) -> str:
+    """What became of the last action; empty where an environment does not say it."""
+    command = info.get("command")
+    return command if isinstance(command, str) and command in get_args(Command) else ""
 
 
 def settle(info: dict[str, Any], *, truncated: bool) -> None:

@@ -45,11 +45,15 @@ class UnknownDialect(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn as text: what the agent thought and did, and the message it got back."""
+    """One turn as text: what the agent thought and did, and the message it got back.
+
+    ``command`` is what became of the action, ``info["command"]``; empty where the environment does not say it.
+    """
 
     thought: str
     action: str
     observation: str
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)

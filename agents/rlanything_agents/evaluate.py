@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import EvaluationConfig
-from rlanything_agents.metrics import success_rate
+from rlanything_agents.metrics import action_shares, success_rate
 from rlanything_agents.run_folder import RunFolder, write_atomically
 from rlanything_agents.run_parts import RunParts
 from rlanything_agents.seeds import seed_of
@@ -38,7 +38,8 @@ def play_panel(
 
 
 def panel_result(trajectories: Sequence[Trajectory], unreadable: Sequence[Unreadable] = ()) -> dict[str, Any]:
-    """Success on a panel with its interval, and what pairs it with another policy's.
+    """Success on a panel with its interval, the shares of readable and admissible actions, and what pairs it with
+    another policy's.
 
     ``outcomes`` holds 1 (won), 0 (lost) or None (infrastructure error, or a game that cannot be read) in the order of
     the panel, ``tasks`` a hash of the ids of its games: two results with the same hash were played on the same games
@@ -51,6 +52,7 @@ def panel_result(trajectories: Sequence[Trajectory], unreadable: Sequence[Unread
         outcomes.insert(game.place, None)
     return {
         **asdict(success_rate([trajectory.outcome for trajectory in trajectories])),
+        **action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
         "outcomes": outcomes,
         "tasks": panel_hash(ids),
         **({"unreadable": {game.task: game.error for game in unreadable}} if unreadable else {}),

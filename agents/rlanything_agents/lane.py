@@ -13,6 +13,7 @@ from rlanything_agents.constraint import Constraint
 from rlanything_agents.dialect import Dialect, Step
 from rlanything_agents.trajectory import Trajectory, WrittenTurn, outcome_of
 from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.verdict import command_of
 
 __all__ = ["INFRASTRUCTURE", "Lane"]
 
@@ -131,7 +132,7 @@ class Lane:
             self.steps.append(Step(thought, action, ""))
             self.fail(error)
             return
-        self.steps.append(Step(thought, action, observation))
+        self.steps.append(Step(thought, action, observation, command_of(self.info)))
         self.score = float(reward)
         self.done = terminated or truncated
         if not self.done:

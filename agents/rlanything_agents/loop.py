@@ -24,6 +24,7 @@ from rlanything_agents.collection import quick_collection
 from rlanything_agents.config import RunConfig
 from rlanything_agents.corrupt import corrupt_groups
 from rlanything_agents.learners import Learners
+from rlanything_agents.metrics import action_shares
 from rlanything_agents.played import PlayedGroup, policy_samples, success_by_role
 from rlanything_agents.review import Review, Reviewer
 from rlanything_agents.rewriting import service_of
@@ -136,6 +137,7 @@ class Loop:
             "iteration": iteration,
             "env_steps": sum(len(t.steps) for group in groups for t in group.trajectories),
             "success": success_by_role(played),
+            "actions": action_shares(step.command for group in played for t in group.trajectories for step in t.steps),
             **corrupted,
             "feedback": review.stats(),
             "judge_quality": quality,

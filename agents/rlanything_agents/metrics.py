@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-__all__ = ["JudgeQuality", "SuccessRate", "judge_quality", "success_rate"]
+__all__ = ["JudgeQuality", "SuccessRate", "action_shares", "judge_quality", "success_rate"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,24 @@ def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:
         high=float(interval.high),
         errors=len(outcomes) - len(counted),
     )
+
+
+def action_shares(commands: Iterable[str]) -> dict[str, float | None]:
+    """Shares of turns whose action could be read, and whose action could also be done.
+
+    Args:
+        commands: Of each turn what became of its action (``info["command"]``); an empty one does not count.
+
+    Returns:
+        ``readable`` and ``admissible``, each from 0 to 1; None where no turn counts.
+    """
+    known = [command for command in commands if command]
+    if not known:
+        return {"readable": None, "admissible": None}
+    return {
+        "readable": sum(command != "unreadable" for command in known) / len(known),
+        "admissible": known.count("ok") / len(known),
+    }
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,7 @@ class JudgedGroup(PlayedGroup):
                         "thought": step.thought,
                         "action": step.action,
                         "observation": step.observation,
+                        "command": step.command,
                         "judgements": [vote.text for vote in judged.votes],
                         "votes": list(judged.scores),
                         "reward": None if reward != reward else round(reward, 4),

@@ -18,6 +18,8 @@ __all__ = ["accepted_rewrites", "installed_versions", "summarise"]
 
 PACKAGES = ("rlanything-envs", "torch", "transformers", "trl", "gymnasium", "numpy")
 EXTRAS = ("peft", "ray", "vllm")
+ACTIONS = ("readable", "admissible")
+"""Shares of turns in an evaluation; runs of earlier versions have none."""
 NOT_YET = "–"
 """What a run has not come to."""
 
@@ -72,7 +74,10 @@ def summarise(
 
 def _brief(evaluation: Mapping[str, Any]) -> dict[str, Any]:
     """An evaluation without what happened in each episode; that is in its stage."""
-    panels = {split: asdict(_success(evaluation, split)) for split in evaluation["panels"]}
+    panels = {
+        split: asdict(_success(evaluation, split)) | {name: panel.get(name) for name in ACTIONS}
+        for split, panel in evaluation["panels"].items()
+    }
     return {**evaluation, "panels": panels}
 
 
@@ -117,6 +122,7 @@ def _table(
                 "change": f"{100 * (new.rate - old.rate):+.1f} points{clear}" if new else NOT_YET,
             }
         )
+    lines += _action_lines(config, before, after)
     for measure in reviewer.measures:
         judges = [(after or before)["judge"], before["judge"]]
         new_value, old_value = (judge.get(measure.key) for judge in judges)
@@ -141,6 +147,25 @@ def _table(
         }
     )
     return lines
+
+
+def _action_lines(
+    config: RunConfig, before: Mapping[str, Any], after: Mapping[str, Any] | None
+) -> Iterator[dict[str, str]]:
+    """Shares of readable and of admissible actions on the first panel, where not all actions were."""
+    split = config.evaluation.panels[0]
+    for name in ACTIONS:
+        old = before["panels"][split].get(name)
+        new = after["panels"][split].get(name) if after else None
+        if old is None or (after is not None and new is None) or {old, new} <= {1.0, None}:
+            continue
+        yield {
+            "what": f"{name} actions",
+            "on": f"all turns, {split}",
+            "before": f"{old:.1%}",
+            "after": NOT_YET if new is None else f"{new:.1%}",
+            "change": NOT_YET if new is None else f"{100 * (new - old):+.1f} points",
+        }
 
 
 def _share(judge: Mapping[str, Any], key: str) -> str:

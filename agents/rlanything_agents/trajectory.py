@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rlanything_agents.dialect import Step
 from rlanything_agents.sample import Sample, spread_steps
 
-__all__ = ["Trajectory", "WrittenTurn"]
+__all__ = ["Trajectory", "WrittenTurn", "outcome_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,7 @@ class Trajectory:
             "error": self.error,
             "score": self.score,
             "opening": self.opening,
-            "steps": [
-                {"thought": step.thought, "action": step.action, "observation": step.observation} for step in self.steps
-            ],
+            "steps": [asdict(step) for step in self.steps],
         }
 
 

@@ -1,6 +1,7 @@
 """From an agent's action to a command of the game."""
 
 import re
+from collections.abc import Sequence
 
 MAX_ACTION_LENGTH = 512
 """Longest action that is looked at, in code points; the longest real command has about 60."""
@@ -26,6 +27,35 @@ def to_command(action: str) -> str | None:
     if match := _PUT.match(command):
         return f"move {match[1]} to {match[2]}"
     return command
+
+
+_PAIRS = {"take": " from ", "move": " to ", "heat": " with ", "clean": " with ", "cool": " with ", "slice": " with "}
+_SINGLE = ("go to ", "open ", "close ", "use ", "examine ")
+_BARE = frozenset({"look", "inventory", "help"})
+
+
+def has_form(command: str) -> bool:
+    """Whether a text has the form of one of the game's commands, whatever it names."""
+    if command in _BARE:
+        return True
+    verb, _, rest = command.partition(" ")
+    if verb in _PAIRS:
+        thing, _, other = rest.partition(_PAIRS[verb])
+        return bool(thing.strip() and other.strip())
+    return command.startswith(_SINGLE)
+
+
+_LISTED = "\n\nAdmissible commands: "
+
+
+def with_listing(observation: str, commands: Sequence[str]) -> str:
+    """An observation that ends with what can be done."""
+    return f"{observation}{_LISTED}{', '.join(commands)}."
+
+
+def without_listing(observation: str) -> str:
+    """The game's own message again."""
+    return observation.partition(_LISTED)[0]
 
 
 MANUAL = """\

@@ -11,21 +11,29 @@ import numpy as np
 import numpy.typing as npt
 
 from rlanything_envs.alfworld import render
-from rlanything_envs.alfworld.commands import MANUAL, MAX_ACTION_LENGTH, read_answer, to_command
+from rlanything_envs.alfworld.commands import (
+    MANUAL,
+    MAX_ACTION_LENGTH,
+    has_form,
+    read_answer,
+    to_command,
+    with_listing,
+)
 from rlanything_envs.alfworld.sources import make_source
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.sources import Tasks, find_task, is_task_id, source_of
 from rlanything_envs.spaces import Unicode
-from rlanything_envs.verdict import Verdict
+from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import NOTHING_HAPPENS, Game, Goal, Scene, World
 
 Split = Literal["generated", "train", "valid_seen", "valid_unseen"]
 Engine = Literal["native", "textworld"]
+Admissible = Literal["none", "list"]
 
-MAX_OBSERVATION_LENGTH = 262_144
-"""In code points; official games stay below 3,000, the largest scene that is read stays below this."""
+MAX_OBSERVATION_LENGTH = 1_048_576
+"""In code points; official games stay below 6,000, the largest scene that is read stays below this."""
 
 
 class GameWorld(Protocol):
@@ -100,14 +108,17 @@ class AlfWorldEnv(gym.Env[str, str]):
     ``cool apple 1 with fridge 1``, ``use desklamp 1``, ``examine apple 1``, ``inventory``, ``look``.
     ``info["admissible_commands"]`` lists what can be done now. Surrounding white space is dropped, and the
     older ``put apple 1 in/on fridge 1`` (also with ``in`` or ``on``) is read as ``move apple 1 to fridge 1``.
-    Anything else, over-long texts included, is answered with "Nothing happens."
+    Anything else, over-long texts included, is answered with "Nothing happens."; ``info["command"]`` tells a text
+    that is no command from a command that can do nothing now.
 
     ## Observation Space
     `Unicode`: the latest message only; the first one describes the room and ends with the task. Keeping the
-    history is up to the agent.
+    history is up to the agent. With ``admissible="list"`` each ends with a line that lists the admissible commands.
 
     ## Information
     - ``task_id``: id of the task, the same on every machine.
+    - ``command``: ``"ok"``; ``"impossible"`` for a well-formed command that does nothing now; ``"unreadable"`` for a
+      text of no known form; None at the reset.
     - ``admissible_commands``: sorted list of commands.
     - ``goal_condition_rate``: share of the goal's conditions that hold, 0 to 1.
     - ``won``: whether the goal holds.
@@ -130,6 +141,7 @@ class AlfWorldEnv(gym.Env[str, str]):
     ## Arguments
     - ``split``: ``"generated"`` for procedural tasks, or a split of the official data: ``"train"``,
       ``"valid_seen"`` or ``"valid_unseen"``.
+    - ``admissible``: ``"none"``, as in ALFWorld's own setting, or ``"list"``: observations list what can be done.
     - ``engine``: ``"native"`` or ``"textworld"`` (needs the extra ``rlanything-envs[alfworld]``; some 15
       steps a second).
     - ``render_mode``: None, ``"ansi"`` (text) or ``"rgb_array"`` (the text as a picture).
@@ -163,6 +175,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         split: Split = "generated",
         *,
         engine: Engine = "native",
+        admissible: Admissible = "none",
         render_mode: str | None = None,
         generated_split: str = "train",
         knobs: Mapping[str, Any] | None = None,
@@ -181,9 +194,12 @@ class AlfWorldEnv(gym.Env[str, str]):
                 f"AlfWorldEnv: render_mode {render_mode!r} is unknown; "
                 f"choose from {', '.join(self.metadata['render_modes'])}, or None"
             )
+        if admissible not in ("none", "list"):
+            raise ValueError(f"AlfWorldEnv: admissible {admissible!r} is unknown; choose 'none' or 'list'")
         self.action_space = Unicode(MAX_ACTION_LENGTH)
         self.observation_space = Unicode(MAX_OBSERVATION_LENGTH)
         self.render_mode = render_mode
+        self.admissible = admissible
         self._make_world = _make_engine(engine)
         if tasks is None:
             self.source = make_source(split, generated_split, knobs, data_dir)
@@ -216,7 +232,8 @@ class AlfWorldEnv(gym.Env[str, str]):
             raise TaskFormatError(f"task {task.id} is solved from the start: give it another goal")
         self._world, self.task_id, self._sentence = world, task.id, game.sentence
         self._last = ("", observation)
-        return observation, self._info(world)
+        info = self._info(world, None)
+        return self._shown(observation, info), info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Play one command.
@@ -234,7 +251,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         command = to_command(action)
         try:
             observation = NOTHING_HAPPENS if command is None else world.step(command)
-            info = self._info(world)
+            info = self._info(world, _became(command, observation))
         except Exception as error:
             self._world = None
             raise InfrastructureError(f"the engine failed on task {self.task_id}: {error!r}") from error
@@ -242,7 +259,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         won: bool = info["won"]
         if won:
             self._world = None
-        return observation, float(won), won, False, info
+        return self._shown(observation, info), float(won), won, False, info
 
     def render(self) -> str | npt.NDArray[np.uint8] | None:
         """The task, the last command and the answer: as text, as a picture (height, width, 3), or None."""
@@ -257,10 +274,14 @@ class AlfWorldEnv(gym.Env[str, str]):
         """End the episode; may be called more than once."""
         self._world = None
 
-    def _info(self, world: GameWorld) -> dict[str, Any]:
+    def _shown(self, observation: str, info: dict[str, Any]) -> str:
+        return observation if self.admissible == "none" else with_listing(observation, info["admissible_commands"])
+
+    def _info(self, world: GameWorld, command: Command | None) -> dict[str, Any]:
         won = world.won
         return {
             "task_id": self.task_id,
+            "command": command,
             "admissible_commands": world.admissible_commands,
             "goal_condition_rate": world.goal_condition_rate,
             "won": won,
@@ -271,6 +292,12 @@ class AlfWorldEnv(gym.Env[str, str]):
         if isinstance(wanted, str | os.PathLike) and not is_task_id(wanted, self.domain) and _exists(wanted):
             return DOMAIN.load(wanted)
         return find_task(wanted, self.domain, self.source, ", nor the path of a game file")
+
+
+def _became(command: str | None, observation: str) -> Command:
+    if observation != NOTHING_HAPPENS:
+        return "ok"
+    return "impossible" if command is not None and has_form(command) else "unreadable"
 
 
 def _exists(path: str | os.PathLike[str]) -> bool:

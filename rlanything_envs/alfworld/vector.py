@@ -17,6 +17,7 @@ _Batch = tuple[tuple[str, ...], npt.NDArray[np.float64], BoolArray, BoolArray, d
 
 _INFO_TYPES: Mapping[str, type] = {
     "task_id": object,
+    "command": object,
     "admissible_commands": object,
     "goal_condition_rate": float,
     "won": bool,
@@ -67,7 +68,8 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
         self.render_mode = render_mode
         first = AlfWorldEnv(render_mode=render_mode, **kwargs)
         # The copies share one source of tasks: an index of thousands of files is made once.
-        shared = {"engine": kwargs.get("engine", "native"), "render_mode": render_mode, "tasks": first.source}
+        chosen = {name: kwargs[name] for name in ("engine", "admissible") if name in kwargs}
+        shared = {**chosen, "render_mode": render_mode, "tasks": first.source}
         self.envs = [first, *(AlfWorldEnv(**shared) for _ in range(num_envs - 1))]
         self.single_observation_space = first.observation_space
         self.single_action_space = first.action_space
@@ -167,7 +169,7 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
             observation, reward, won, cut, info = env.step(action)
         except InfrastructureError:
             nothing = {"admissible_commands": [], "goal_condition_rate": 0.0, "won": False}
-            return "", 0.0, False, True, {"task_id": env.task_id, **nothing, "outcome": "error"}
+            return "", 0.0, False, True, {"task_id": env.task_id, "command": None, **nothing, "outcome": "error"}
         self._elapsed[i] += 1
         cut = self.max_episode_steps is not None and bool(self._elapsed[i] >= self.max_episode_steps)
         settle(info, truncated=cut)

@@ -23,7 +23,7 @@ from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, 
 from rlanything_envs.osworld.view import View
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
 from rlanything_envs.spaces import Unicode
-from rlanything_envs.verdict import Verdict
+from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.osworld import (
     SPLITS,
@@ -109,6 +109,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``task_id``: id of the task, the same on every machine.
     - ``instruction``, ``evaluator``: what is to be done, and the name of the evaluator that decides.
     - ``action``: ``CODE``, ``WAIT``, ``DONE`` or ``FAIL``; None where none was read.
+    - ``command``: ``"ok"``; ``"impossible"`` where the code failed in the guest; ``"unreadable"`` where no action was
+      read; None at the reset.
     - ``turn``, ``turns_left``: turns used and left.
     - ``message``: as above.
     - ``outcome``: None while undecided; then 1 if the score is full, or -1; "error" if desktop or evaluator failed,
@@ -296,16 +298,19 @@ class OSWorldEnv(gym.Env[Any, Any]):
         try:
             name, action = self._read(given)
         except Unreadable as error:
-            return _Answer(message=messages.unreadable(str(error)))
-        said = []
+            return _Answer(message=messages.unreadable(str(error)), command="unreadable")
+        said: list[str] = []
+        command: Command = "ok"
         if action.code:
-            said.append(messages.ran(self._client.act(action.code)))
+            done = self._client.act(action.code)
+            said.append(messages.ran(done))
+            command = "ok" if done.returncode == 0 else "impossible"
         if action.word == "WAIT":
             self._client.act(_WAIT)
         elif action.word is not None:
             said.append(messages.DONE if action.word == "DONE" else messages.FAIL)
         acted, ends = bool(action.code) or action.word == "WAIT", action.word in ("DONE", "FAIL")
-        return _Answer(name, "\n".join(filter(None, said)), acted, ends)
+        return _Answer(name, "\n".join(filter(None, said)), acted, ends, command=command)
 
     def _read(self, given: str | Mapping[str, Any]) -> tuple[str, Action]:
         if self._dictionaries:
@@ -350,6 +355,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             "instruction": episode.problem.instruction,
             "evaluator": episode.problem.current,
             "action": answer.action,
+            "command": answer.command,
             "turn": episode.turn,
             "turns_left": self.max_turns - episode.turn,
             "message": answer.message,
@@ -379,6 +385,7 @@ class _Answer:
     reward: float = 0.0
     outcome: Verdict | Literal["error"] | None = None
     error: str = ""
+    command: Command | None = None
 
 
 def _generated(split: str, knobs: Mapping[str, Any] | None, backend: str | Desktop) -> GeneratedTasks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlanything_envs.osworld.desktop.observation import GuestOutput
+from rlanything_verifiers.plain_text import printable_lines
 
 __all__ = ["DONE", "FAIL", "FAILED", "MAX_MESSAGE_LENGTH", "MAX_TEXT_LENGTH", "later", "opening", "ran", "unreadable"]
 
@@ -74,13 +75,13 @@ def unreadable(reason: str) -> str:
 def ran(done: GuestOutput) -> str:
     """What there is to say about code that was run; nothing where it went well and printed nothing."""
     lines = []
-    said = done.error.strip()
+    said = printable_lines(done.error.strip())
     if done.returncode != 0:
         last = said.splitlines()[-1:] or ["no message"]
         lines.append(f"The action failed with exit status {done.returncode}: {_shorten(last[0], _OUTPUT_LENGTH)}")
     elif said:
         lines.append(f"The action warned: {_shorten(said, _OUTPUT_LENGTH)}")
-    if printed := done.output.strip():
+    if printed := printable_lines(done.output.strip()):
         lines.append(f"The action printed: {_shorten(printed, _OUTPUT_LENGTH)}")
     return "\n".join(lines)
 

@@ -19,6 +19,7 @@ import gymnasium as gym
 
 from rlanything_envs.testing.errors import ConformanceError
 from rlanything_envs.testing.promises import (
+    check_command,
     check_episode,
     check_gymnasium,
     check_infrastructure,
@@ -47,6 +48,8 @@ def check_text_env(
     - It speaks in text: an observation is one, or a mapping with a ``text``.
     - ``info`` has ``task_id``, a text, and ``outcome``: None while the episode runs, then 1 or -1; "error" where the
       machinery failed. (Of an episode that `TimeLimit` cuts off, the outcome may stay None.)
+    - If ``info`` has ``command``, it is "ok", "impossible" or "unreadable" after each action, "unreadable" after an
+      empty text, and None after a reset.
     - A reward is a finite number, and 0 until the end; an episode that the machinery ended has none.
     - No container is handed out twice: who keeps an ``info`` can rely on it.
     - Seed and actions decide everything: processes with different hash seeds play the same.
@@ -76,6 +79,7 @@ def check_text_env(
     check_gymnasium(env)
     spec_json = checked_spec(env.spec)
     check_episode(env, steps, seed)
+    check_command(env, seed)
     check_refusals(env, seed)
     check_tasks(env, seed)
     here = episode_digest(spec_json, steps, seed)

@@ -7,7 +7,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -17,9 +17,10 @@ from gymnasium.utils.env_checker import check_env
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.testing.errors import ConformanceError
 from rlanything_envs.testing.replay import AnyEnv, play, some_action
-from rlanything_envs.verdict import Verdict
+from rlanything_envs.verdict import Command, Verdict
 
 __all__ = [
+    "check_command",
     "check_episode",
     "check_gymnasium",
     "check_infrastructure",
@@ -89,6 +90,27 @@ def _check_told(observation: Any, info: Any) -> None:
     if info["outcome"] not in (None, Verdict.SUCCESS, Verdict.FAILURE, "error"):
         remedy = "say None while the episode runs, then 1 or -1, or 'error' where the machinery failed"
         raise ConformanceError(f"info['outcome'] is {info['outcome']!r:.80}", remedy)
+
+
+def check_command(env: AnyEnv, seed: int) -> None:
+    """An environment that says what became of an action says so of each, and of none before the first."""
+    _, info = env.reset(seed=seed)
+    if "command" not in info:
+        return
+    remedy = "put 'ok', 'impossible' or 'unreadable' into info['command'] of each step, and None into that of a reset"
+    if info["command"] is not None:
+        raise ConformanceError(f"info['command'] is {info['command']!r:.80} before the first action", remedy)
+    for action, known in (
+        ("", ("unreadable",)),
+        (some_action(env, info, np.random.default_rng(seed)), get_args(Command)),
+    ):
+        *_, terminated, truncated, info = env.step(action)
+        if info.get("command") not in known:
+            raise ConformanceError(
+                f"info['command'] is {info.get('command')!r:.80} after the action {action!r:.80}", remedy
+            )
+        if terminated or truncated:
+            return
 
 
 def _check_reward(reward: Any, outcome: Any, terminated: bool, truncated: bool) -> None:

@@ -20,6 +20,7 @@ class Parrot(gym.Env[Any, Any]):
         self.kept = ["look"]
         self.steps = self.closings = 0
         self.broken = False
+        self.word: Any = ""
         self.id = "parrot-0123456789abcdef"
         if flaw in ("domain", "forgets", "other-task"):
             self.domain = "parrot"
@@ -48,6 +49,7 @@ class Parrot(gym.Env[Any, Any]):
         if self.steps == 99:
             raise RuntimeError("the episode is over")
         self.steps += 1
+        self.word = action
         over = self.steps == 3
         outcome = {"early": 1, "odd": "won"}.get(self.flaw, 1 if over and self.flaw != "silent" else None)
         reward: Any = 1.0 if over else 0.0
@@ -67,6 +69,13 @@ class Parrot(gym.Env[Any, Any]):
             return np.zeros(2, np.float32)
         return text
 
+    def became(self, outcome: Any) -> str | None:
+        if self.steps == 0:
+            return "ok" if self.flaw == "early-command" else None
+        if self.flaw == "odd-command":
+            return "fine"
+        return "ok" if self.word or self.flaw == "lenient" else "unreadable"
+
     def info(self, outcome: Any) -> dict[str, Any]:
         info = {"task_id": self.id, "outcome": outcome, "admissible_commands": ["look", "fly"]}
         if self.flaw == "shared":
@@ -75,6 +84,8 @@ class Parrot(gym.Env[Any, Any]):
             info["hash"] = hash("text")
         if self.flaw == "address":
             info["me"] = object()
+        if self.flaw in ("commands", "odd-command", "early-command", "lenient"):
+            info["command"] = self.became(outcome)
         if self.flaw == "numpy":
             info["numbers"] = np.arange(2000)
         if self.flaw == "no-task":

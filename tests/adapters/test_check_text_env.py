@@ -29,7 +29,7 @@ def parrot() -> Iterator[Any]:
         del gym.registry[name]
 
 
-@pytest.mark.parametrize("harmless", ["", "numpy", "domain"])
+@pytest.mark.parametrize("harmless", ["", "numpy", "domain", "commands"])
 def test_what_is_right_passes(parrot: Any, harmless: str) -> None:
     check_text_env(parrot(harmless))
 
@@ -47,6 +47,9 @@ FLAWS = {
     "no-task": ("info lacks ['task_id']", "every reset and step"),
     "nameless": ("info['task_id'] is 7", "same on every machine"),
     "odd": ("info['outcome'] is 'won'", "then 1 or -1"),
+    "odd-command": ("info['command'] is 'fine' after the action ''", "'unreadable' into info['command']"),
+    "early-command": ("info['command'] is 'ok' before the first action", "None into that of a reset"),
+    "lenient": ("info['command'] is 'ok' after the action ''", "'unreadable' into info['command']"),
     "early": ("a running episode has the reward 0 and the outcome 1", "until the end"),
     "early-reward": ("a running episode has the reward 0.5", "until the end"),
     "silent": ("a terminated episode has no outcome", "to 1 or -1"),

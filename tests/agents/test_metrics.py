@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rlanything_agents.metrics import judge_quality, success_rate
+from rlanything_agents.metrics import action_shares, judge_quality, success_rate
 
 
 def test_wilson_interval_of_a_textbook_case() -> None:
@@ -11,6 +11,12 @@ def test_wilson_interval_of_a_textbook_case() -> None:
     half, none = success_rate([1] * 10 + [-1] * 10), success_rate([-1] * 10)
     assert (half.low, half.high) == pytest.approx((0.2993, 0.7007), abs=5e-4)
     assert (none.low, none.high) == pytest.approx((0.0, 0.2775), abs=5e-4)
+
+
+def test_shares_of_actions_by_hand() -> None:
+    turns = ["ok", "impossible", "", "unreadable", "ok", ""]
+    assert action_shares(turns) == {"readable": 0.75, "admissible": 0.5}
+    assert action_shares(["", ""]) == {"readable": None, "admissible": None}
 
 
 def test_infrastructure_errors_are_no_losses() -> None:

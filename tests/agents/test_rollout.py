@@ -9,6 +9,7 @@ import torch
 from transformers import Qwen3ForCausalLM
 
 from rlanything_agents.alfworld import AlfWorldDialect
+from rlanything_agents.metrics import action_shares
 from rlanything_agents.rollout import rollout
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.errors import InfrastructureError
@@ -118,7 +119,12 @@ def test_free_turns_go_to_the_environment_as_they_are(
 ) -> None:
     trajectories = rollout(untrained, dialect, envs, games(6), max_steps=6, seed=0, constrained=False)
     steps = [step for trajectory in trajectories for step in trajectory.steps]
-    assert sum(step.observation == "Nothing happens." for step in steps) > len(steps) / 2
+    nothing = [step.observation == "Nothing happens." for step in steps]
+    assert sum(nothing) > len(steps) / 2
+    assert [step.command != "ok" for step in steps] == nothing
+    shares = action_shares(step.command for step in steps)
+    assert shares["admissible"] == pytest.approx(1 - sum(nothing) / len(steps))
+    assert shares["admissible"] <= shares["readable"] < 1
     for trajectory in trajectories:
         assert trajectory.outcome == -1
         assert set(trajectory.allowed) == {None}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlanything_envs import SettleOutcome, Verdict
+from rlanything_envs import Conversation, SettleOutcome, Verdict
 from rlanything_envs.alfworld.env import AlfWorldEnv, game_of
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
 from rlanything_task_pools import PoolMissing, Task, TaskFormatError, TaskPool
@@ -76,7 +76,64 @@ def test_what_is_no_command_changes_nothing(action, task, env):
     observation, reward, terminated, truncated, info = env.step(action)
     assert observation == "Nothing happens."
     assert (reward, terminated, truncated) == (0, False, False)
-    assert info == before
+    assert info == before | {"command": "impossible" if action == "go to desk 999" else "unreadable"}
+
+
+@pytest.mark.parametrize(
+    ("action", "command"),
+    [
+        *(("look", "ok"), ("inventory", "ok"), (" look ", "ok"), ("help", "ok")),
+        *(
+            ("open sky 1", "impossible"),
+            ("take moon 1 from sky 1", "impossible"),
+            ("put moon 1 in/on sky 1", "impossible"),
+        ),
+        *(("heat a with b", "impossible"), ("slice a with b", "impossible"), ("use lamp", "impossible")),
+        *(("Look", "unreadable"), ("take", "unreadable"), ("take moon 1", "unreadable"), ("move a to ", "unreadable")),
+        *(("go fridge 1", "unreadable"), ("I look around", "unreadable"), ("looking", "unreadable")),
+    ],
+)
+def test_what_became_of_a_command_is_told_apart(action, command, task, env):
+    _, info = env.reset(options={"task": task})
+    assert info["command"] is None
+    *_, info = env.step(action)
+    assert info["command"] == command
+
+
+def test_every_admissible_command_is_ok_and_every_other_of_its_form_impossible(tasks, env):
+    for task in tasks[:3]:
+        _, info = env.reset(options={"task": task})
+        known = set(info["admissible_commands"])
+        for command in task.proof:
+            *_, done, _, info = env.step(command)
+            assert info["command"] == "ok"
+            if done:
+                break
+            known |= set(info["admissible_commands"])
+            absent = sorted(known - set(info["admissible_commands"]))
+            if absent:
+                *_, info = env.step(absent[0])
+                assert info["command"] == "impossible"
+
+
+def test_admissible_commands_are_listed_by_a_switch(task):
+    plain, listing = gym.make(ID), gym.make(ID, admissible="list")
+    for env in (plain, listing):
+        env.reset(options={"task": task})
+    for command in ("look", "nonsense", *task.proof):
+        told, *_, info = plain.step(command)
+        observation, *_, same = listing.step(command)
+        assert observation == f"{told}\n\nAdmissible commands: {', '.join(info['admissible_commands'])}."
+        assert same == info
+    first, info = listing.reset(options={"task": task})
+    assert first.endswith(f"{info['admissible_commands'][-1]}.")
+    with pytest.raises(ValueError, match="choose 'none' or 'list'"):
+        AlfWorldEnv(admissible="all")
+    vector = gym.make_vec(ID, num_envs=2, vectorization_mode="vector_entry_point", admissible="list")
+    texts, _ = vector.reset(options={"task": task})
+    assert texts == (first, first)
+    with Conversation(ID, admissible="list") as conversation:
+        assert conversation.start(task).text.endswith(first)
 
 
 @settings(max_examples=200)

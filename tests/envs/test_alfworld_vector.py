@@ -145,6 +145,7 @@ def test_info_arrays_are_fresh_and_typed(task):
     _, infos = vector.reset(seed=0)
     assert {key: infos[key].dtype for key in infos if not key.startswith("_")} == {
         "task_id": object,
+        "command": object,
         "admissible_commands": object,
         "goal_condition_rate": np.float64,
         "won": np.bool_,
@@ -156,6 +157,7 @@ def test_info_arrays_are_fresh_and_typed(task):
     *_, infos = vector.step(["dance", "dance"])
     assert infos["admissible_commands"].tolist() == before
     assert infos["_won"].all()
+    assert infos["command"].tolist() == ["unreadable", "unreadable"]
 
 
 def test_a_broken_engine_ends_its_own_episode_only(task):

@@ -29,7 +29,8 @@ from rlanything_task_pools.osworld import DOMAIN
 ID = "RLAnything/OSWorld-v0"
 TASK = make()
 SMALL = {"backend": "simulator", "screen": [800, 600]}
-INFO = ["task_id", "instruction", "evaluator", "action", "turn", "turns_left", "message", "outcome", "error"]
+INFO = ["task_id", "instruction", "evaluator", "action", "command", "turn", "turns_left", "message"]
+INFO += ["outcome", "error"]
 
 
 def made(**arguments):
@@ -65,6 +66,7 @@ def test_an_episode_from_the_task_to_the_score(env):
         observation, reward, terminated, truncated, info = env.step(f"```python\n{action}\n```")
         assert (reward, terminated, truncated, info["outcome"]) == (0.0, False, False, None)
         assert (info["action"], info["turn"], info["turns_left"], info["message"]) == ("CODE", turn, 15 - turn, "")
+        assert info["command"] == "ok"
     assert observation.startswith("Screen:\n")
     assert 'text="hello you"' in observation
     observation, reward, terminated, truncated, info = env.step("DONE")
@@ -171,6 +173,9 @@ def test_code_that_fails_is_told(env):
     assert (reward, terminated, truncated, info["outcome"], info["action"]) == (0.0, False, False, None, "CODE")
     assert info["message"].startswith("The action failed with exit status 1: ")
     assert "no_such_function" in info["message"]
+    assert info["command"] == "impossible"
+    assert env.step("What shall I do?")[-1]["command"] == "unreadable"
+    assert env.step("print('a\\x1b[2Jb')")[-1]["message"] == "The action printed: a\\x1b[2Jb"
 
 
 def test_dictionaries():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rlanything_envs.alfworld.commands import without_listing
+
 __all__ = ["APPLIANCES", "LAMP", "Belief", "TaskWords", "kind_of_name", "listed_names", "parse_start", "parse_task"]
 
 APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
@@ -62,7 +64,7 @@ def parse_task(observation: str, types: frozenset[str]) -> tuple[str, TaskWords]
 
     A sentence without a known form still gives whatever known types it names.
     """
-    found = _TASK.search(observation)
+    found = _TASK.search(without_listing(observation))
     sentence = found[1] if found else ""
     words = re.findall(r"[a-z]+", sentence.lower())
     named = [word for word in words if word in types]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rlanything_agents.alfworld.belief import listed_names
+from rlanything_envs.alfworld.commands import without_listing
 
 __all__ = ["command_words", "compact", "words_of"]
 
@@ -32,6 +33,7 @@ def command_words(action: str) -> list[str]:
 
 def compact(observation: str) -> list[str]:
     """A message in a few words: what is seen, ``closed``, ``ok`` for a deed done, else its telling words."""
+    observation = without_listing(observation)
     if found := _SHOWN.search(observation):
         return [w for name in listed_names(found[1]) for w in name.split()][:_MESSAGE_LIMIT] or ["nothing"]
     if _CLOSED.search(observation):

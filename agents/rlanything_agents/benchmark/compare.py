@@ -8,6 +8,7 @@ from typing import Any
 
 from rlanything_agents.benchmark.errors import BenchmarkError
 from rlanything_agents.benchmark.pairing import pair
+from rlanything_agents.stored.values import mapping, number
 
 __all__ = ["compare_results", "read_results"]
 
@@ -66,9 +67,15 @@ def compare_results(one: Path, other: Path) -> dict[str, Any]:
         "agents": [result["agent"] for result in results],
         "folders": [str(one), str(other)],
         "different_settings": different,
+        **{name: [_total(result, name) for result in results] for name in ("readable", "admissible")},
         **whole,
         "by_group": {group: pair([p for p in pairs if p[0]["group"] == group]) for group in groups if len(groups) > 1},
     }
+
+
+def _total(result: dict[str, Any], name: str) -> float | None:
+    """A share of all answers; None in a result of an earlier version, or of an environment that does not say it."""
+    return number(mapping(result.get("total")).get(name))
 
 
 def _is_task(task: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,14 @@ from rlanything_agents.seeds import seed_of
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Usage
+from rlanything_envs.verdict import command_of
 from rlanything_task_pools import Task, get_domain
 from rlanything_task_pools.panel import Panel
 
 if TYPE_CHECKING:
     from rlanything_agents.benchmark.agent import Player, Said
 
-__all__ = ["Episode", "Key", "Result", "World", "broken_of", "course", "episodes_of", "play_episode"]
+__all__ = ["Episode", "Key", "Result", "World", "broken_of", "counted", "course", "episodes_of", "play_episode"]
 
 Key = tuple[str, str, int]
 """Group, task id and number of an episode: what it is known by in a folder of results."""
@@ -63,6 +64,8 @@ class Result:
         usage: Tokens read and written; None for an agent that does not count them.
         seconds: Wall-clock time.
         error: What failed, where ``outcome`` is None.
+        readable: Answers in which an action could be read; None where that is not known.
+        admissible: Answers whose action could also be done; None likewise.
     """
 
     group: str
@@ -74,6 +77,8 @@ class Result:
     usage: Usage | None
     seconds: float
     error: str = ""
+    readable: int | None = None
+    admissible: int | None = None
 
     @property
     def key(self) -> Key:
@@ -91,6 +96,8 @@ class Result:
         Raises:
             BenchmarkError: It is something else; the message names the field.
         """
+        if isinstance(record, Mapping):
+            record = {"readable": None, "admissible": None, **record}  # earlier versions did not count them
         if not isinstance(record, Mapping) or (missing := {f.name for f in fields(cls)} ^ set(record)):
             what = f"fields {sorted(missing)}" if isinstance(record, Mapping) else f"{record!r:.80}"
             raise BenchmarkError(f"not a result: {what}")
@@ -105,6 +112,10 @@ class Result:
             "usage": usage is None or _is_usage(usage),
             "seconds": _is_number(record["seconds"]),
             "error": isinstance(record["error"], str),
+            **{
+                name: record[name] is None or (_is_count(record[name]) and record[name] <= record["steps"])
+                for name in ("readable", "admissible")
+            },
         }
         if wrong := [name for name, good in checks.items() if not good]:
             raise BenchmarkError(f"not a result: field {wrong[0]} is {record[wrong[0]]!r:.80}")
@@ -166,12 +177,14 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
     """
     start, steps, score, usage = time.perf_counter(), 0, 0.0, Usage()
     outcome, error = None, ""
+    commands: list[str] = []
     try:
         turn = conversation.start(episode.task, seed=episode.seed)
         while not turn.done:
             said = yield turn
             usage += said.usage or Usage()
             turn, steps = conversation.answer(said.text), steps + 1
+            commands.append(command_of(turn.info))
         outcome, score = (1 if turn.won else -1), turn.reward
     except InfrastructureError as failure:
         error = str(failure) or type(failure).__name__
@@ -185,7 +198,18 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
         usage if counts else None,
         round(time.perf_counter() - start, 4),
         error,
+        **counted(commands),
     )
+
+
+def counted(commands: Sequence[str]) -> dict[str, int | None]:
+    """How many answers were readable and how many admissible, by what became of each action; None where unknown."""
+    if not commands or not all(commands):
+        return {"readable": None, "admissible": None}
+    return {
+        "readable": sum(command != "unreadable" for command in commands),
+        "admissible": sum(command == "ok" for command in commands),
+    }
 
 
 def play_episode(conversation: Conversation, player: Player, episode: Episode) -> Result:

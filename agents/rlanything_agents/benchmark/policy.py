@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.backends.pretrained import CheckpointError
-from rlanything_agents.benchmark.episode import Episode, Result
+from rlanything_agents.benchmark.episode import Episode, Result, counted
 from rlanything_agents.benchmark.errors import AgentError
 from rlanything_agents.config import RunConfig
 from rlanything_agents.learners import Learners
@@ -123,4 +123,15 @@ def _result(episode: Episode, played: Trajectory, seconds: float) -> Result:
     usage = Usage(len(played.prompt_ids) + len(played.completion_ids) - written, written)
     group, task, number = episode.key
     error = played.error if played.outcome is None else ""
-    return Result(group, task, number, played.outcome, played.score, len(played.steps), usage, round(seconds, 4), error)
+    return Result(
+        group,
+        task,
+        number,
+        played.outcome,
+        played.score,
+        len(played.steps),
+        usage,
+        round(seconds, 4),
+        error,
+        **counted([step.command for step in played.steps]),
+    )

@@ -11,6 +11,7 @@ from rlanything_agents.run_folder import write_atomically
 from rlanything_verifiers.plain_text import printable
 
 __all__ = [
+    "actions_text",
     "changed_cells",
     "comparison_cells",
     "comparison_header",
@@ -19,10 +20,15 @@ __all__ = [
     "write_reports",
 ]
 
-HEADER = ("", "tasks", "success", "no outcome", "steps", "steps when won", "tokens in", "tokens out", "$", "seconds")
+HEADER = (
+    *("", "tasks", "success", "no outcome", "steps", "steps when won", "readable", "admissible"),
+    *("tokens in", "tokens out", "$", "seconds"),
+)
 ALWAYS = 3
 """So many columns are shown even when they are empty."""
 NOTHING = "–"
+USUAL = [{NOTHING, "100.0%"} if name in ("readable", "admissible") else {NOTHING} for name in HEADER]
+"""Of each column what is not worth showing where it stands in every row."""
 
 
 def rows_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -34,9 +40,9 @@ def rows_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str,
 
 
 def table_of(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows as text, without the columns in which there is nothing."""
+    """Header and rows as text, without the columns in which there is nothing to tell: all actions readable, say."""
     rows = [cells(f"{part} {name}".strip(), row) for part, name, row in rows_of(summary)]
-    used = [place for place in range(len(HEADER)) if place < ALWAYS or any(row[place] != NOTHING for row in rows)]
+    used = [place for place in range(len(HEADER)) if place < ALWAYS or {row[place] for row in rows} - USUAL[place]]
     return [HEADER[place] for place in used], [[row[place] for place in used] for row in rows]
 
 
@@ -54,6 +60,8 @@ def cells(name: str, row: Mapping[str, Any]) -> list[str]:
         str(row["errors"] or NOTHING),
         _number(row["steps"], 1),
         _number(row["steps_won"], 1),
+        _percent(row.get("readable")),
+        _percent(row.get("admissible")),
         _number(row["tokens_in"]),
         _number(row["tokens_out"]),
         _number(row["dollars"], 4),
@@ -99,6 +107,8 @@ def comparison_markdown(found: Mapping[str, Any]) -> str:
     lines = [f"# {one} → {other}", "", f"Panel {_escaped(found['panel']['name'])}, hash {found['panel']['hash']}.", ""]
     if found["different_settings"]:
         lines += [f"The settings differ: {', '.join(found['different_settings'])}.", ""]
+    if about := actions_text(found):
+        lines += [f"{about}.", ""]
     rows = [("all", found), *found["by_group"].items()]
     lines += _table(
         comparison_header((one, other)),
@@ -108,6 +118,14 @@ def comparison_markdown(found: Mapping[str, Any]) -> str:
         lines += ["", f"## Tasks {name} ({len(found[name])})", ""]
         lines += _table(("task", "kind", "goal", one, other), [changed_cells(task) for task in found[name]])
     return "\n".join(lines) + "\n"
+
+
+def actions_text(found: Mapping[str, Any]) -> str:
+    """Shares of readable and of admissible actions of both agents; empty where one did not count them."""
+    shares = {name: found.get(name) or [None] for name in ("readable", "admissible")}
+    return ", ".join(
+        f"{name} actions {' → '.join(map(_percent, values))}" for name, values in shares.items() if None not in values
+    )
 
 
 def comparison_header(agents: Sequence[str]) -> tuple[str, ...]:
@@ -172,7 +190,8 @@ def _markdown(summary: Mapping[str, Any]) -> str:
 
 def _about_intervals(summary: Mapping[str, Any]) -> str:
     alike = "" if summary["settings"]["episodes"] == 1 else ", wider where episodes of one task are alike"
-    return f"Success with 95 % Wilson intervals{alike}. Seconds and tokens are of all episodes together."
+    shares = " Readable and admissible are shares of all answers." if "admissible" in table_of(summary)[0] else ""
+    return f"Success with 95 % Wilson intervals{alike}.{shares} Seconds and tokens are of all episodes together."
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -184,6 +203,10 @@ def _escaped(text: str) -> str:
     """Text of unknown origin in a cell: on one line, and nothing in it is markup."""
     plain = printable(" ".join(text.split()))
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in plain)
+
+
+def _percent(share: float | None) -> str:
+    return NOTHING if share is None else f"{share:.1%}"
 
 
 def _number(value: float | None, digits: int = 0) -> str:

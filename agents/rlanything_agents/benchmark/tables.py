@@ -100,6 +100,8 @@ def _row(results: Sequence[Result], price: Price | None) -> dict[str, Any]:
         "score": _mean(result.score for result in ended),
         "steps": _mean(result.steps for result in ended),
         "steps_won": _mean(result.steps for result in ended if result.outcome == 1),
+        "readable": _share(results, "readable"),
+        "admissible": _share(results, "admissible"),
         "tokens_in": usage.prompt_tokens if counted else None,
         "tokens_out": usage.completion_tokens if counted else None,
         "tokens_estimated": usage.estimated,
@@ -165,6 +167,13 @@ def _adapted(panel: Panel, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]
 def _mean(values: Iterable[float]) -> float | None:
     found = list(values)
     return round(sum(found) / len(found), 4) if found else None
+
+
+def _share(results: Sequence[Result], name: str) -> float | None:
+    """Share of all answers that were counted so."""
+    counted = [(getattr(result, name), result.steps) for result in results if getattr(result, name) is not None]
+    steps = sum(steps for _, steps in counted)
+    return round(sum(count for count, _ in counted) / steps, 4) if steps else None
 
 
 def _roots_first(value: str) -> tuple[bool, str]:

@@ -43,7 +43,7 @@ def compare(
 def _show(found: Mapping[str, Any]) -> None:
     from rich.table import Table
 
-    from rlanything_agents.benchmark.report import changed_cells, comparison_cells, comparison_header
+    from rlanything_agents.benchmark.report import actions_text, changed_cells, comparison_cells, comparison_header
     from rlanything_agents.cli.screen import console, plain_text
 
     screen = console()
@@ -63,5 +63,7 @@ def _show(found: Mapping[str, Any]) -> None:
             for task in found[name]:
                 tasks.add_row(*(plain_text(cell) for cell in changed_cells(task)))
             screen.print(tasks)
+    if about := actions_text(found):
+        screen.print(about)
     if found["different_settings"]:
         screen.print(f"the settings differ: {', '.join(found['different_settings'])}")

@@ -263,6 +263,7 @@ class UnitTestReview:
                         "thought": step.thought,
                         "action": step.action,
                         "observation": step.observation,
+                        "command": step.command,
                         "judgements": texts,
                         "votes": votes[t][0].astype(int).tolist(),
                         "reward": None if np.isnan(found.rewards[t]) else round(float(found.rewards[t]), 4),

@@ -26,6 +26,15 @@ CHARTS: tuple[Chart, ...] = (
         ),
     ),
     (
+        "Actions of the policy",
+        "share of turns",
+        "share",
+        (
+            ("actions.readable", "readable", "blue"),
+            ("actions.admissible", "admissible", "green"),
+        ),
+    ),
+    (
         "Tasks forged",
         "tasks, cumulative",
         "count",

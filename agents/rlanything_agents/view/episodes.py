@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 from rlanything_agents.stored.folder import ReadError, SafeFolder
 from rlanything_agents.stored.lines import unpacked_lines
 from rlanything_agents.stored.values import integer, mapping, number, readable, sequence
+from rlanything_envs.verdict import command_of
 
 __all__ = ["CHUNK", "Brief", "Episode", "brief", "read_chunk", "read_episode", "read_index", "search"]
 
@@ -37,6 +38,8 @@ class Turn(TypedDict):
     thought: str
     action: str
     observation: str
+    command: str
+    """What became of the action: ok, impossible or unreadable; empty where that was not written down."""
     votes: list[Vote]
     reward: float | None
     advantage: float | None
@@ -125,6 +128,7 @@ def _turn(turn: Mapping[str, Any]) -> Turn:
         "thought": readable(turn.get("thought")),
         "action": readable(turn.get("action")),
         "observation": readable(turn.get("observation")),
+        "command": command_of(turn),
         "votes": [{"score": _sign(score), "text": readable(text)} for score, text in zip_longest(scores, texts)],
         "reward": number(turn.get("reward")),
         "advantage": number(turn.get("advantage")),

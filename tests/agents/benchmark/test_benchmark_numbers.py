@@ -15,7 +15,7 @@ from rlanything_agents.benchmark.episode import Result, episodes_of
 from rlanything_agents.benchmark.errors import BenchmarkError
 from rlanything_agents.benchmark.pairing import exact_p, pair
 from rlanything_agents.benchmark.record import ResultFolder
-from rlanything_agents.benchmark.report import comparison_markdown, write_reports
+from rlanything_agents.benchmark.report import comparison_markdown, table_of, write_reports
 from rlanything_agents.benchmark.runner import run_benchmark
 from rlanything_agents.benchmark.tables import summarise, versions
 from rlanything_envs.llm import Price, Usage
@@ -31,7 +31,12 @@ def panel_of(kinds: list[str], goal: str = "go") -> Panel:
 
 
 def summary_of(
-    panel: Panel, outcomes: list[list[int | None]], steps: int = 4, price: Price | None = None, error: str = "down"
+    panel: Panel,
+    outcomes: list[list[int | None]],
+    steps: int = 4,
+    price: Price | None = None,
+    error: str = "down",
+    actions: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """A benchmark with these outcomes for each task."""
     count = len(outcomes[0])
@@ -46,6 +51,7 @@ def summary_of(
             Usage(100, 10),
             0.5,
             error if outcome is None else "",
+            **({} if actions is None else {"readable": actions[0], "admissible": actions[1]}),
         )
         for episode in episodes_of(panel, count, 0)
         if (outcome := outcomes[episode.place][episode.number]) != 0
@@ -69,6 +75,29 @@ def test_rows_by_hand() -> None:
     assert [(kind, row["rate"], row["errors"]) for kind, row in kinds.items()] == [("a", 0.5, 0), ("b", 1.0, 1)]
     assert found["left"] == 1
     assert [error["error"] for error in found["errors"]] == ["down"]
+
+
+def test_readable_and_admissible_actions_are_counted_over_all_answers() -> None:
+    panel = panel_of(["a", "a"])
+    found = summary_of(panel, [[1], [-1]], steps=4, actions=(3, 2))  # of 4 and of 5 answers
+    assert (found["total"]["readable"], found["total"]["admissible"]) == (round(6 / 9, 4), round(4 / 9, 4))
+    header, (row,) = table_of(found)
+    assert dict(zip(header, row, strict=True))["readable"] == "66.7%"
+    assert "readable" not in table_of(summary_of(panel_of(["a"]), [[1]], steps=4, actions=(4, 4)))[0], "all of them"
+    without = summary_of(panel, [[1], [-1]])
+    assert without["total"]["readable"] is None
+    assert "readable" not in table_of(without)[0]
+
+
+def test_a_comparison_tells_actions_where_both_counted_them(tmp_path: Path) -> None:
+    panel = panel_of(["a", "a"])
+    for name, actions in (("old", None), ("one", (4, 2)), ("two", (4, 4))):
+        (tmp_path / name).mkdir()
+        found = summary_of(panel, [[1], [-1]], steps=4, actions=actions)
+        (tmp_path / name / "results.json").write_text(json.dumps(found))
+    both = comparison_markdown(compare_results(tmp_path / "one", tmp_path / "two"))
+    assert "readable actions 88.9% → 88.9%, admissible actions 44.4% → 88.9%." in both
+    assert "actions" not in comparison_markdown(compare_results(tmp_path / "old", tmp_path / "two"))
 
 
 def test_episodes_of_one_task_are_no_independent_ones() -> None:

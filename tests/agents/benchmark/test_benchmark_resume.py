@@ -176,11 +176,16 @@ JSON = st.recursive(
 
 
 @given(
-    st.sampled_from(["group", "task", "episode", "outcome", "score", "steps", "usage", "seconds", "error", ""]), JSON
+    st.sampled_from(
+        ["group", "task", "episode", "outcome", "score", "steps", "usage", "seconds", "error", "readable", ""]
+    ),
+    JSON,
 )
 def test_a_result_is_read_or_refused(field: str, value: object) -> None:
     record = Result("root", "t", 1, -1, 0.5, 3, Usage(2, 3), 0.25, "").to_dict()
     assert Result.from_dict(record).to_dict() == record
+    earlier = {name: value for name, value in record.items() if name not in ("readable", "admissible")}
+    assert Result.from_dict(earlier).to_dict() == record
     record = {**record, field: value} if field else value
     try:
         read = Result.from_dict(record)

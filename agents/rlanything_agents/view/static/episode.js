@@ -25,7 +25,8 @@
   } } },
   h("span.k", k + 1),
   h("div.said", turn.thought ? RL.text(turn.thought, "thought") : null,
-    RL.text(turn.action, isProgram(turn.action) ? "action program" : "action"), turn.observation ? RL.text(turn.observation, "observation") : null),
+    RL.text(turn.action, isProgram(turn.action) ? "action program" : "action"),
+    turn.command && turn.command !== "ok" ? h("span.faint", turn.command) : null, turn.observation ? RL.text(turn.observation, "observation") : null),
   h("div.worth", RL.votes(turn.votes), most > 0 ? [h("span.number", { title: "advantage" }, RL.signed(turn.advantage)), RL.diverging(turn.advantage, most, 56)] : null));
 
   const judgements = (view, where, turn, k, tests) => h("div",
