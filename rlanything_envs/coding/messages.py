@@ -57,11 +57,16 @@ SUBMIT
 {program}
 ```"""
 
-_MANUAL_OF_CODE = """\
-Write your program in a fenced block. The last block of your message is submitted, which ends the task.
+LAST_BLOCK = "The last block of your message is submitted, which ends the task."
+"""Stands in the first message where answers are code alone."""
+
+_MANUAL_OF_CODE = (
+    f"Write your program in a fenced block. {LAST_BLOCK}\n"
+    + """\
 ```python
 {program}
 ```"""
+)
 
 
 INTERACTIVE = """\

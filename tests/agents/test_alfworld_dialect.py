@@ -12,7 +12,9 @@ from rlanything_agents.alfworld import AlfWorldDialect
 from rlanything_agents.alfworld.belief import Belief, TaskWords, parse_task
 from rlanything_agents.alfworld.expert import ExploringExpert
 from rlanything_agents.alfworld.words import TYPES, WORDS
+from rlanything_agents.config import RunConfig
 from rlanything_agents.dialect import Judgement, Step, UnknownDialect, get_dialect
+from rlanything_agents.run_parts import make_envs
 from rlanything_task_pools import Task
 from rlanything_verifiers.alfworld import GOAL_KINDS, Game, Goal, Receptacle, Scene, Thing, World
 
@@ -101,6 +103,29 @@ def test_any_message_gives_a_bounded_run_of_known_ids(text: str) -> None:
     for ids in (dialect.message(text), dialect.opening(text), *dialect.judge_prompts(text, [Step(text, text, text)])):
         assert all(0 <= i < len(dialect.tokenizer) for i in ids)
     assert len(dialect.message(text)) <= 66
+
+
+def test_a_list_of_commands_in_the_observations_changes_nothing(
+    dialect: AlfWorldDialect, games: Callable[..., list[Task]]
+) -> None:
+    config = RunConfig.model_validate({"name": "x", "environment": {"admissible": "list"}})
+    (listing,) = make_envs(config, dialect, 1)
+    plain = gym.make("RLAnything/AlfWorld-v0")
+    (task,) = games(1)
+    (told, _), (first, _) = listing.reset(options={"task": task}), plain.reset(options={"task": task})
+    assert told.startswith(f"{first}\n\nAdmissible commands: ")
+    assert dialect.opening(told) == dialect.opening(first)
+    expert, other = ExploringExpert(NAMES, seed=1), ExploringExpert(NAMES, seed=1)
+    done = False
+    while not done:
+        commands = plain.get_wrapper_attr("_world").admissible_commands
+        move = expert.act(told, commands)
+        assert move == other.act(first, commands)
+        told, _, done, cut, _ = listing.step(move.action)
+        first, *_ = plain.step(move.action)
+        done = done or cut
+        assert told.startswith(first)
+        assert dialect.message(told) == dialect.message(first)
 
 
 def test_turns_can_be_read_back(dialect: AlfWorldDialect, games: Callable[..., list[Task]]) -> None:

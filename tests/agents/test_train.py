@@ -74,6 +74,8 @@ def test_the_summary_says_what_was_measured(finished: tuple[Path, dict[str, Any]
     rows = RunFolder(path).rows()
     assert [row["iteration"] for row in rows] == [1, 2, 3]
     assert summary["env_steps"] == sum(row["env_steps"] for row in rows)
+    assert all(row["actions"] == {"readable": 1.0, "admissible": 1.0} for row in rows), "decoding is constrained"
+    assert summary["after"]["panels"]["valid_seen"]["admissible"] == 1.0
     for when in ("before", "after"):
         for panel in ("valid_seen", "valid_unseen"):
             assert summary[when]["panels"][panel]["episodes"] == 16

@@ -28,7 +28,7 @@ from rlanything_agents.sample import Sample
 from rlanything_agents.seeds import seed_of
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.coding.actions import Unreadable, read_action
-from rlanything_envs.coding.messages import FAILED
+from rlanything_envs.coding.messages import FAILED, LAST_BLOCK
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.llm.generator import Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools import Task
@@ -120,7 +120,7 @@ class UnitTestReviewer:
         found = iter(self.writer.tests(useful, answers))
         written = [next(found) if ask else [] for ask in asked]
         benches = [
-            Bench(problem, tuple(program_of(t) for t in group), tuple(tests))
+            Bench(problem, tuple(program_of(t, problem.entry_point) for t in group), tuple(tests))
             for problem, group, tests in zip(problems, played, written, strict=True)
         ]
         parts = zip(assignments, played, written, run_tests(benches), strict=True)
@@ -241,7 +241,8 @@ class UnitTestReview:
         wrong = [t for t in played.trajectories if t.outcome == -1]
         if wrong:
             nearest = max(wrong, key=lambda t: t.score)
-            lines.append(f"A wrong program that passes {100 * nearest.score:.0f} %:\n{program_of(nearest)[:2000]}")
+            program = program_of(nearest, played.assignment.task.payload.get("entry_point"))
+            lines.append(f"A wrong program that passes {100 * nearest.score:.0f} %:\n{program[:2000]}")
         return "\n".join(lines)
 
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
@@ -276,13 +277,23 @@ class UnitTestReview:
         ]
 
 
-def program_of(trajectory: Trajectory) -> str:
-    """The program an episode submitted; empty where it submitted none."""
+def program_of(trajectory: Trajectory, entry_point: str | None = None) -> str:
+    """The program an episode submitted; empty where it submitted none.
+
+    Args:
+        trajectory: The episode.
+        entry_point: The function that was asked for, if it was one.
+    """
     answer = trajectory.steps[-1].observation if trajectory.steps else ""
     if not answer.startswith(("SUBMIT: ", FAILED)):  # of several turns, the last may have been another action
         return ""
     try:
-        action = read_action(trajectory.steps[-1].action, only_submit=True)
+        action = read_action(
+            trajectory.steps[-1].action,
+            only_submit=True,
+            entry_point=entry_point,
+            action_format="code" if LAST_BLOCK in trajectory.opening else "verbs",
+        )
     except Unreadable:
         return ""
     return action.code if action.verb == "SUBMIT" else ""

@@ -60,9 +60,9 @@ def task() -> Task:
     return make_task(read_payload(fields), (RIGHT,))
 
 
-def episode(task: Task, action: str) -> Trajectory:
+def episode(task: Task, action: str, **arguments: object) -> Trajectory:
     """One turn in the real environment."""
-    env = gym.make("RLAnything/Coding-v0", **DIALECT.environment)
+    env = gym.make("RLAnything/Coding-v0", **{**DIALECT.environment, **arguments})
     opening, info = env.reset(options={"task": task})
     observation, reward, _, _, info = env.step(action)
     outcome, error = outcome_of(info)
@@ -102,6 +102,15 @@ def test_programs_are_read_from_episodes(played: list[Trajectory]) -> None:
     assert [program_of(t) for t in played] == [RIGHT, MINUS, "", RIGHT]
     assert [t.outcome for t in played] == [1, -1, -1, 1]
     assert [t.score for t in played] == [1.0, 0.5, 0.0, 1.0]
+
+
+def test_the_program_is_the_one_that_the_environment_ran(task: Task) -> None:
+    last = episode(task, f"```python\n{RIGHT}```\n```python\nprint(3)\n```", action_format="code")
+    assert (program_of(last), last.outcome) == ("print(3)\n", -1)
+    first = episode(task, f"```python\n{RIGHT}```\n```python\nprint(3)\n```")
+    assert (program_of(first), first.outcome) == (RIGHT, 1)
+    tried = episode(task, f"TEST\n```python\n{RIGHT}```", max_turns=2)
+    assert program_of(tried) == ""
 
 
 def test_every_program_runs_on_every_test(group: ProgramGroup) -> None:
