@@ -150,7 +150,7 @@ class _Reader:
         blocks = [item for item in items if isinstance(item, Block)]
         if last is not None and last.verb == "GIVE_UP" and not sections[-1].blocks and (last.alone or not blocks):
             return Action("GIVE_UP")
-        return self._with_blocks(sections, blocks) if blocks else self._unfenced(sections, items)
+        return self._with_blocks(sections, items, blocks) if blocks else self._unfenced(sections, items)
 
     def _allowed(self, verb: Verb) -> Verb | None:
         """The action that a word stands for; where nothing but a submission can be done, that."""
@@ -174,7 +174,7 @@ class _Reader:
 
     # --- which program, which word ---
 
-    def _with_blocks(self, sections: list[_Section], blocks: list[Block]) -> Action:
+    def _with_blocks(self, sections: list[_Section], items: Sequence[str | Block], blocks: list[Block]) -> Action:
         best, owner = 0, None
         for number, section in enumerate(sections):
             if section.word is None or section.word.verb == "GIVE_UP":
@@ -200,7 +200,9 @@ class _Reader:
             verb = section.follows_its_program()
             if verb is not None:
                 return self._with_code(verb, program, _stdin_of(section.blocks, program))
-        intended = set() if self.only_submit else intended_verbs(sections[0].lines) - {"GIVE_UP"}
+        place = next(place for place, item in enumerate(items) if item is program)
+        prose = [item for item in items[:place] if isinstance(item, str)]
+        intended = set() if self.only_submit else intended_verbs(prose) - {"GIVE_UP"}
         if len(intended) > 1:
             named = " and ".join(sorted(intended))
             raise Unreadable(f"the message names {named}; write one of them on a line of its own before the program")

@@ -131,6 +131,8 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
         ("We run the tests and submit a program:\n```python\n«A»```", *["SUBMIT A"] * 3),
         ("The program passes every test.\n```python\n«A»```\nTEST cases: 1 2 -> 3 works.", *["SUBMIT A"] * 3),
         ("I would SUBMIT this:\n```python\n«A»```", "SUBMIT A", "SUBMIT A", "SUBMIT A"),
+        ("```python\n«A»```\nEach TEST passes, so RUN it.", "SUBMIT A", "SUBMIT A", "SUBMIT A"),
+        ("```python\n«A»```\n\nLet me test it:\n`1 2` gives `3`.", "SUBMIT A", "SUBMIT A", "SUBMIT A"),
         ("First I will TEST my idea.\n```python\n«A»```", "SUBMIT A", "TEST A", "SUBMIT A"),
         ("Let me run this on a small case:\n```python\n«P»```", "SUBMIT P", "RUN P", "SUBMIT P"),
         ("Let's test it on the samples:\n```python\n«A»```", "SUBMIT A", "TEST A", "SUBMIT A"),
