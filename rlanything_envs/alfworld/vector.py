@@ -68,7 +68,7 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
         self.render_mode = render_mode
         first = AlfWorldEnv(render_mode=render_mode, **kwargs)
         # The copies share one source of tasks: an index of thousands of files is made once.
-        chosen = {name: kwargs[name] for name in ("engine", "admissible") if name in kwargs}
+        chosen: dict[str, Any] = {name: kwargs[name] for name in ("engine", "admissible") if name in kwargs}
         shared: dict[str, Any] = {**chosen, "render_mode": render_mode, "tasks": first.source}
         self.envs = [first, *(AlfWorldEnv(**shared) for _ in range(num_envs - 1))]
         self.single_observation_space = first.observation_space
