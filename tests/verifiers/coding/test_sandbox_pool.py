@@ -24,6 +24,7 @@ from rlanything_verifiers.coding.sandbox import (
     default_sandbox,
     pool,
 )
+from rlanything_verifiers.coding.sandbox.errors import WorkerLost
 from rlanything_verifiers.coding.sandbox.limits import MIB
 
 if sys.platform != "linux":
@@ -141,6 +142,44 @@ def test_a_traceback_shows_the_program_alone(box: Sandbox) -> None:
         b'  File "main.py", line 2, in f\n'
         b"ZeroDivisionError: division by zero\n"
     )
+
+
+def test_errors_show_no_path_of_this_machine(box: Sandbox) -> None:
+    found = run(box, "import json, threading\ntry: open('/dev/stdin/x')\nexcept OSError: json.loads('[' + 'x' * 9)")
+    assert 'File "json/decoder.py"' in found.stderr.decode()
+    long = run(
+        box,
+        "import json\nfor _ in range(40):\n try: json.loads('[')\n except ValueError:\n"
+        "  import traceback; traceback.print_exc()\njson.loads('[')",
+    )
+    for text in (found.stderr.decode(), long.stderr.decode()):
+        assert "JSONDecodeError" in text
+        assert not [line for line in text.splitlines() if line.strip().startswith('File "/')], text
+        assert os.path.dirname(os.__file__) not in text  # noqa: PTH120
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import mmap; mmap.mmap(-1, 1 << 40)",
+        "import mmap\nkept = []\nwhile True: kept.append(mmap.mmap(-1, 16 << 20))",
+        "x = bytearray(1 << 40)",
+    ],
+)
+def test_memory_that_is_refused_is_over_the_limit(box: Sandbox, program: str) -> None:
+    assert run(box, program).status == "MLE"
+
+
+def test_a_worker_that_is_gone_did_not_answer_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reset(_: object) -> object:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    with Sandbox(1) as sandbox:
+        run(sandbox, ADD, b"1")
+        (worker,) = sandbox._all
+        monkeypatch.setattr("rlanything_verifiers.coding.sandbox.messages.receive", reset)
+        with pytest.raises(WorkerLost, match=r"the worker is gone.*reset"):
+            worker.begin(b"pass", Limits())
 
 
 def test_processor_time_is_measured_and_limited(box: Sandbox) -> None:

@@ -44,7 +44,7 @@ main()
 """
 _MODULES = """
 errors frames landlock libc limits messages namespaces process program run runtime seccomp shim submission syscalls tier
-worker
+waiting worker
 """
 
 
@@ -140,7 +140,7 @@ class Container:
     def test(self, data: bytes, limits: Limits) -> Run:
         """Run the program on one input, see `process.Process.test`."""
         self._write(pack({"do": "test", "limits": dataclasses.asdict(limits)}, data))
-        head, body = self._receive(limits.deadline + _GRACE)
+        head, body = self._receive(limits.patience + _GRACE)
         try:
             return Run(stdout=body[: head["stdout"]], stderr=body[head["stdout"] :], **head["run"])
         except (KeyError, TypeError) as error:

@@ -50,6 +50,7 @@ class Talker(Protocol):
 
     def fileno(self) -> int: ...  # noqa: D102
     def start(self, stdin: int, stdout: int, limits: Limits) -> None: ...  # noqa: D102
+    def attend(self, limits: Limits) -> bool: ...  # noqa: D102
     def result(self, limits: Limits) -> Run: ...  # noqa: D102
 
 
@@ -89,7 +90,7 @@ def converse(
                 selector.register(talker, selectors.EVENT_READ, side)
             for channel in channels.values():
                 channel.hand_over()
-            deadline = monotonic() + max(bound.deadline for _, bound in sides.values()) + _GRACE
+            deadline = monotonic() + max(bound.patience for _, bound in sides.values()) + _GRACE
             while len(ended) < len(sides):
                 if monotonic() > deadline:
                     raise WorkerLost("a conversation did not end in time")
@@ -100,6 +101,8 @@ def converse(
                         continue
                     side = key.data
                     talker, bound = sides[side]
+                    if not talker.attend(bound):
+                        continue
                     selector.unregister(talker)
                     ended[side] = talker.result(bound)
                     channels[side].finish()

@@ -16,6 +16,7 @@ class Limits:
     Attributes:
         cpu: Processor time in seconds, of all threads together. Waiting for a busy machine does not count.
         wall: Time on the clock in seconds, a backstop against programs that sleep; ``None``: ``5 * cpu + 2``.
+            Waiting for a core is not counted here either, up to ten times as much.
         memory: Address space in bytes, interpreter and stacks included.
         output: Largest standard output, and largest standard error, in bytes.
         source: Largest program text in bytes.
@@ -42,6 +43,11 @@ class Limits:
     def deadline(self) -> float:
         """Seconds on the clock after which a test is ended."""
         return 5.0 * self.cpu + 2.0 if self.wall is None else float(self.wall)
+
+    @property
+    def patience(self) -> float:
+        """Seconds on the clock after which a test is ended even if it only waits for a core: nothing is known then."""
+        return 10.0 * self.deadline
 
 
 def _check(name: str, value: float, low: float, high: float, unit: str) -> None:

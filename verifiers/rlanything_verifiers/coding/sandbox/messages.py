@@ -2,7 +2,8 @@
 
 The judge says in `START` what to show and what to give up. It sends a program as `SUBMIT`, then its inputs one by one
 as `TEST`, then `END`. The worker answers `HELLO` or `FAILED` once, `READY` or `BROKEN` to a program and `DONE` to an
-input; `DEAD` says that the program's server died.
+input; `DEAD` says that the program's server died. Before it ends a test by the clock it asks with `LATE`, and the judge
+answers with `WAIT`.
 """
 
 import array
@@ -12,8 +13,8 @@ from _socket import socket as Socket
 
 __all__ = ["Socket", "receive", "send"]
 
-START, SUBMIT, TEST, END = b"B", b"S", b"T", b"E"
-HELLO, FAILED, READY, BROKEN, DONE, DEAD = b"H", b"F", b"R", b"C", b"D", b"X"
+START, SUBMIT, TEST, END, WAIT = b"B", b"S", b"T", b"E", b"W"
+HELLO, FAILED, READY, BROKEN, DONE, DEAD, LATE = b"H", b"F", b"R", b"C", b"D", b"X", b"L"
 
 #: SUBMIT carries the source and memory and output limits in bytes.
 SUBMISSION = struct.Struct("=QQ")
@@ -22,6 +23,8 @@ LIMITS = struct.Struct("=dd")
 #: DONE: which limit was passed, the wait status, processor time and time on the clock in seconds.
 OUTCOME = struct.Struct("=Bidd")
 WITHIN, CPU_LIMIT, WALL_LIMIT = 0, 1, 2
+#: LATE carries a descriptor of the process, and its time on the clock; WAIT how much more it may take, in seconds.
+SECONDS = struct.Struct("=d")
 #: DEAD: the server's wait status.
 STATUS = struct.Struct("=i")
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 
-from . import messages, runtime
+from . import messages, runtime, waiting
 from .errors import SandboxError, WorkerLost
 from .limits import Limits
 from .run import Run, Status
@@ -16,8 +16,12 @@ from .run import Run, Status
 _START, _COMPILE = 60.0, 120.0
 #: Seconds after a test's own deadline until the worker is taken for dead.
 _GRACE = 30.0
+#: Seconds after which a program that was ready to run is looked at again.
+_STEP = 0.5
 #: Bytes kept of standard error: its end.
 _STDERR = 8192
+#: Last lines of a program that got no memory: `mmap` and system calls say it in their own words.
+_OUT_OF_MEMORY = (b"MemoryError", b"OSError: [Errno 12]")
 
 
 class Process:
@@ -57,6 +61,10 @@ class Process:
         self._control = ours
         self._log = log
         self._stderr = -1  # of the program that runs
+        self._grace = 0.0  # seconds it may still take because it is ready to run
+        self._overload = ""  # what keeps it from a core
+        self._outcome: bytes | None = None
+        self._places = [f"{place}/".encode() for place in (runtime.package(), *sorted(found.library, key=len)[::-1])]
         try:
             body = marshal.dumps((tier, found.library, found.members, found.hidden, found.shared, found.links))
             messages.send(ours, messages.START, body)
@@ -119,6 +127,7 @@ class Process:
             WorkerLost: The worker is gone.
         """
         self._stderr = os.memfd_create("stderr")
+        self._grace, self._overload, self._outcome = limits.deadline, "", None
         try:
             body = messages.LIMITS.pack(limits.cpu, limits.deadline)
             self._send(messages.TEST, body, (stdin, stdout, self._stderr))
@@ -137,22 +146,71 @@ class Process:
             WorkerLost: The worker died or broke the protocol.
         """
         try:
-            kind, said, _ = self._receive(limits.deadline + _GRACE)
-            if kind != messages.DONE:
-                raise WorkerLost(f"the answer to an input was {kind!r} {said[:100]!r}")
-            passed, status, cpu, wall = messages.OUTCOME.unpack(said)
+            while self._outcome is None:
+                self.attend(limits)
+            passed, status, cpu, wall = messages.OUTCOME.unpack(self._outcome)
             written, complained = 0 if stdout is None else os.fstat(stdout).st_size, os.fstat(self._stderr).st_size
             out = b"" if stdout is None else os.pread(stdout, min(written, limits.output), 0)
-            err = os.pread(self._stderr, _STDERR, max(0, complained - _STDERR))
+            err = self._plain(os.pread(self._stderr, _STDERR, max(0, complained - _STDERR)), complained > _STDERR)
         finally:
             self._close_stderr()
         code = os.waitstatus_to_exitcode(status)
         exit_code, number = (code, None) if code >= 0 else (None, -code)
+        if passed == messages.WALL_LIMIT and self._overload:
+            return Run("IE", out, err, cpu, wall, exit_code, number, self._overload)
         verdict, detail = _judge(passed, exit_code, number, err, max(written, complained) > limits.output, limits, cpu)
         return Run(verdict, out, err, cpu, wall, exit_code, number, detail)
 
+    def attend(self, limits: Limits) -> bool:
+        """Wait for what the worker says: that the program has ended, or that it takes long, which is answered.
+
+        Returns:
+            Whether it has ended; `result` does not wait then.
+
+        Raises:
+            WorkerLost: The worker died or broke the protocol.
+        """
+        kind, said, fds = self._receive(limits.deadline + _GRACE)
+        if kind == messages.LATE and len(fds) == 1:
+            try:
+                more = self._more_time(fds[0], messages.SECONDS.unpack(said)[0], limits)
+            finally:
+                os.close(fds[0])
+            self._send(messages.WAIT, messages.SECONDS.pack(more))
+            return False
+        if kind != messages.DONE:
+            raise WorkerLost(f"the answer to an input was {kind!r} {said[:100]!r}")
+        self._outcome = said
+        return True
+
+    def _more_time(self, process: int, elapsed: float, limits: Limits) -> float:
+        """Seconds that a program may go on by the clock: as long as it has been waiting for a core."""
+        found = waiting.waited(process)
+        if found is None:
+            return 0.0
+        waited, ready = found
+        more = limits.deadline - (elapsed - waited)
+        if more < _STEP and ready:  # the wait that goes on is not in the figure yet
+            more = min(_STEP, self._grace)
+            self._grace -= more
+        if more > 0.0 and elapsed > limits.patience:
+            self._overload = (
+                f"the machine is overloaded: {waited:.0f} of {elapsed:.0f} s the program waited for a core; "
+                "use fewer workers or a less busy machine"
+            )
+            return 0.0
+        return min(more, limits.deadline)
+
+    def _plain(self, errors: bytes, cut: bool) -> bytes:
+        """The error stream without this machine's paths: where Python lies, and this package."""
+        if cut:  # the first line may begin within a path
+            errors = errors[errors.find(b"\n") + 1 :]
+        for place in self._places:
+            errors = errors.replace(place, b"")
+        return errors
+
     def fileno(self) -> int:
-        """The descriptor that becomes readable when the program has ended."""
+        """The descriptor that becomes readable when there is something to `attend` to."""
         return self._control.fileno()
 
     def end(self) -> None:
@@ -200,8 +258,10 @@ class Process:
         self._control.settimeout(seconds)
         try:
             answer = messages.receive(self._control)
+        except TimeoutError as error:
+            raise WorkerLost(f"no answer in {seconds:g} s") from error
         except OSError as error:
-            raise WorkerLost(f"no answer in {seconds:g} s: {error}") from error
+            raise WorkerLost(f"the worker is gone: {error}") from error
         if not answer[0]:
             raise WorkerLost("the worker ended")
         return answer
@@ -229,13 +289,16 @@ def _judge(
     if passed == messages.CPU_LIMIT or number == signal.SIGXCPU:
         return "TLE", f"{cpu:.2f} s of processor time; the limit is {limits.cpu:g} s"
     if passed == messages.WALL_LIMIT:
-        return "TLE_WALL", f"no end after {limits.deadline:g} s on the clock, with {cpu:.2f} s of processor time"
+        return "TLE_WALL", (
+            f"no end after {limits.deadline:g} s on the clock, waiting for a core not counted, "
+            f"with {cpu:.2f} s of processor time"
+        )
     if overflow:
         return "OLE", f"more than {limits.output} bytes of output"
     if exit_code == 0:
         return "OK", ""
     last = stderr.rstrip(b"\n").rpartition(b"\n")[2]
-    if number == signal.SIGKILL or (exit_code == 1 and last.startswith(b"MemoryError")):
+    if number == signal.SIGKILL or (exit_code == 1 and last.startswith(_OUT_OF_MEMORY)):
         return "MLE", f"out of memory; the limit is {limits.memory >> 20} MiB"
     if number is not None:
         return "RE", f"ended by {_signal_name(number)}"

@@ -101,13 +101,13 @@ def _run(control: Socket, code: CodeType, memory: int, filters: ctypes.Structure
         if kind != messages.TEST:
             return
         cpu, wall = messages.LIMITS.unpack(body)
-        started = time.monotonic()
         child = os.fork()
         if child == 0:
             program.run(code, fds, cpu, memory, server, filters, stand_ins)
         for fd in fds:
             os.close(fd)
-        passed = _watch(control, child, cpu, started + wall)
+        started = time.monotonic()
+        passed = _watch(control, child, cpu, started, wall)
         _, status, usage = os.wait4(child, 0)
         if filters is None:  # only then may it have left children
             with suppress(ProcessLookupError):
@@ -119,8 +119,9 @@ def _run(control: Socket, code: CodeType, memory: int, filters: ctypes.Structure
         messages.send(control, messages.DONE, outcome)
 
 
-def _watch(control: Socket, child: int, cpu: float, deadline: float) -> int:
+def _watch(control: Socket, child: int, cpu: float, started: float, wall: float) -> int:
     """Wait for a child, and end it when it passes a limit or when the judge is gone."""
+    deadline = started + wall
     clock = (~child << 3) | 2  # CPUCLOCK_SCHED of a process, see clock_getcpuclockid(3)
     ended = os.pidfd_open(child)
     try:
@@ -136,9 +137,25 @@ def _watch(control: Socket, child: int, cpu: float, deadline: float) -> int:
                 os.kill(child, signal.SIGKILL)
                 os._exit(0)
             used, late = time.clock_gettime(clock), time.monotonic() >= deadline
-            if used >= cpu or late:
+            if used >= cpu:
                 os.kill(child, signal.SIGKILL)
-                return CPU_LIMIT if used >= cpu else WALL_LIMIT
+                return CPU_LIMIT
+            if late:
+                more = _more_time(control, ended, time.monotonic() - started)
+                if more <= 0.0 and not any(fd == ended for fd, _ in poller.poll(0)):
+                    os.kill(child, signal.SIGKILL)
+                    return WALL_LIMIT
+                deadline = time.monotonic() + more
             left = min(cpu - used, deadline - time.monotonic())
     finally:
         os.close(ended)
+
+
+def _more_time(control: Socket, process: int, elapsed: float) -> float:
+    """Ask the judge, who sees the machine's processes, how much of the time was spent waiting for a core."""
+    messages.send(control, messages.LATE, messages.SECONDS.pack(elapsed), (process,))
+    kind, body, _ = messages.receive(control)
+    if kind != messages.WAIT:
+        os._exit(0)  # the judge is gone; the child dies with its parent
+    more: float = messages.SECONDS.unpack(body)[0]
+    return more
