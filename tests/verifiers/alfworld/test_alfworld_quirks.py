@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference import compare
 from test_alfworld_planner import check_wins, shortest_win
-from test_alfworld_world import universe
+from test_alfworld_world import play, universe
 
 from rlanything_verifiers.alfworld import (
     Game,
@@ -32,14 +32,6 @@ GAME = Game(quirk_kitchen(), Goal("simple", "Egg", "Fridge"))
 
 seeds = st.integers(0, 10**9)
 quirks = st.lists(st.sampled_from(sorted(QUIRKS)), min_size=1, max_size=len(QUIRKS), unique=True)
-
-
-def play(world: World, *commands: str) -> str:
-    text = ""
-    for command in commands:
-        assert command in world.admissible_commands
-        text = world.step(command)
-    return text
 
 
 def test_a_thing_in_two_things_is_seen_in_both_for_ever() -> None:
@@ -151,25 +143,17 @@ def test_what_lies_in_nothing_that_could_be_is_refused(inside: object) -> None:
         Scene.from_dict(data)
 
 
-def check_alike(seed: int, names: list[str], folder: Path) -> None:
-    game = quirky_game(seed, names)
-    assume(prove(game))  # TextWorld fails to load what cannot be won
-    compare(game, write_game(game, folder / "game.tw-pddl"), steps=25, seed=seed)
-
-
 @pytest.mark.textworld
-@given(seeds, quirks)
-@settings(max_examples=4)
-def test_quirky_scenes_play_alike(tmp_path_factory: pytest.TempPathFactory, seed: int, names: list[str]) -> None:
-    check_alike(seed, names, tmp_path_factory.mktemp("game"))
+@pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_quirky_scenes_play_alike(tmp_path: Path, examples: int) -> None:
+    @given(seeds, quirks)
+    @settings(max_examples=examples)
+    def check(seed: int, names: list[str]) -> None:
+        game = quirky_game(seed, names)
+        assume(prove(game))  # TextWorld fails to load what cannot be won
+        compare(game, write_game(game, tmp_path / "game.tw-pddl"), steps=25, seed=seed)
 
-
-@pytest.mark.slow
-@pytest.mark.textworld
-@given(seeds, quirks)
-@settings(max_examples=80)
-def test_many_quirky_scenes_play_alike(tmp_path_factory: pytest.TempPathFactory, seed: int, names: list[str]) -> None:
-    check_alike(seed, names, tmp_path_factory.mktemp("game"))
+    check()
 
 
 @pytest.mark.slow
