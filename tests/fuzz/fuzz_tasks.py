@@ -6,6 +6,7 @@ import json
 import sqlite3
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,13 @@ def _game(path: Path) -> None:
 
 
 def _games() -> list[bytes]:
+    """A tidy game, and one with what official games have: things in two others and in themselves, or without a type."""
+    from rlanything_verifiers.alfworld import Game, Thing
+
     game = load_game(json.loads(json.dumps(dump_game(_generated_game()))))
-    return [_bytes(dump_game(game))]
+    one, other, *rest = game.scene.things
+    things = (replace(one, inside=(one.id, other.id)), other, *rest, Thing("Egg_bar_1", None, pickupable=True))
+    return [_bytes(dump_game(each)) for each in (game, Game(replace(game.scene, things=things), game.goal))]
 
 
 def _generated_game() -> Any:
