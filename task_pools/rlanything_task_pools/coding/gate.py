@@ -87,8 +87,6 @@ def choose_tests(problem: Problem, dice: Callable[..., Dice], *, allow_unsafe: b
 
 
 def _check_limits(problem: Problem, inputs: Sequence[str]) -> None:
-    if isinstance(problem.statement, str):
-        return
     for text in inputs:
         try:
             problem.statement.input.read(text)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rlanything_task_pools.coding.families import FAMILIES, Family, Level, Problem
 from rlanything_task_pools.coding.gate import Refused, choose_tests
+from rlanything_task_pools.coding.inputs import Input
 from rlanything_task_pools.coding.payload import Payload, make_task
 from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.dice import Dice
@@ -20,6 +21,8 @@ __all__ = [
     "draw",
     "families_of",
     "generate",
+    "input_of",
+    "movable",
     "sketch",
     "statement_of",
 ]
@@ -137,8 +140,7 @@ def sketch(seed: int, split: str = "train", **knobs: Any) -> Problem:
 
 def statement_of(problem: Problem, style: str = "plain") -> str:
     """The statement of a problem as a task has it: the title, a blank line, the text in one of the `STYLES`."""
-    text = problem.statement if isinstance(problem.statement, str) else problem.statement.text(style)
-    return f"{problem.title}\n\n{text.strip()}\n"
+    return f"{problem.title}\n\n{problem.statement.text(style)}\n"
 
 
 def _choose(seed: int, split: str, wanted: Knobs) -> tuple[Family, dict[str, Level]]:
@@ -225,6 +227,31 @@ def draw(
         }
         return make_task(payload, (problem.reference,), traits, **lineage)
     raise KnobError(f"{family.name} with {dict(levels)}: no task of seed {seed} in {MAX_DRAWS} draws ({refused})")
+
+
+def movable(task: Task) -> tuple[Family, dict[str, Level]] | None:
+    """The family of a generated task with its levels; None if the task has no knobs."""
+    name, levels = task.payload.get("family"), task.payload.get("knobs")
+    family = FAMILIES.get(name) if isinstance(name, str) else None
+    if family is None or not isinstance(levels, Mapping) or set(levels) != {knob.name for knob in family.knobs}:
+        return None
+    try:
+        check_levels(family, levels)
+    except KnobError:
+        return None
+    return family, dict(levels)
+
+
+def input_of(task: Task) -> Input | None:
+    """The input format of a generated task; None if the task is not what this generator makes of its traits."""
+    found = movable(task)
+    seed, number, split, style = (task.traits.get(trait) for trait in ("seed", "draw", "split", "style"))
+    if found is None or not isinstance(seed, int) or not isinstance(number, int) or not isinstance(split, str):
+        return None
+    family, levels = found
+    problem = family.make(_problem_dice(family, split, seed, number), levels)
+    same = style in STYLES and statement_of(problem, str(style)) == task.payload.get("statement")
+    return problem.statement.input if same else None
 
 
 def make_knobs(**knobs: Any) -> Knobs:

@@ -1,6 +1,5 @@
 """Pieces the families share: task texts, wrong programs made from right ones, random numbers and lines."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -31,13 +30,6 @@ def dispatch(codes: Mapping[str, str]) -> str:
     return "\n".join(fill("if op == '@op@':\n    @code@", op=op, code=code).rstrip() for op, code in codes.items())
 
 
-def retell(dice: Dice, text: str, *stories: str) -> str:
-    """The text in the words of one of some stories; it is written in the words of the first one."""
-    words = dict(zip(stories[0].split(), dice.pick(stories).split(), strict=True))
-    words |= {old.capitalize(): new.capitalize() for old, new in words.items()}
-    return re.sub(rf"\b({'|'.join(words)})(?=s?\b)", lambda match: words[match[1]], text)
-
-
 def several(n: int, noun: str, nouns: str = "") -> str:
     """A number with its noun: ``1 step``, ``2 steps``."""
     return f"{n} {noun if n == 1 else nouns or noun + 's'}"
@@ -49,7 +41,7 @@ def either(choices: Sequence[object], word: str = "or") -> str:
     return f" {word} ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
 
 
-def shown(n: int) -> str:
+def power(n: int) -> str:
     """A limit as statements write it: powers of ten from a million on as such."""
     return f"10^{len(str(n)) - 1}" if n >= 10**6 and str(n).strip("0") == "1" else str(n)
 
@@ -57,12 +49,6 @@ def shown(n: int) -> str:
 def when(given: bool, text: str) -> str:
     """The text, or nothing."""
     return text if given else ""
-
-
-def statement(task: Sequence[str], reads: Sequence[str], prints: str, limits: Sequence[str]) -> str:
-    """A complete task text: what to compute, the format of input and output, the constraints; empty lines left out."""
-    parts = (task, ("Input", *reads), ("Output", prints), ("Constraints", *(text and f"- {text}" for text in limits)))
-    return "\n\n".join("\n".join(filter(None, lines)) for lines in parts)
 
 
 def between(dice: Dice, low: int, high: int) -> int:

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlanything_task_pools.coding.families import FAMILIES, Family, Level
 from rlanything_task_pools.coding.gate import Refused
-from rlanything_task_pools.coding.generate import check_levels, draw, level_index
+from rlanything_task_pools.coding.generate import draw, input_of, level_index, movable
+from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen
 from rlanything_task_pools.coding.statements import STYLES
@@ -111,8 +111,8 @@ def validate(
     ``{"knob": ..., "level": ...}`` moves a knob; ``{"statement", "public", "hidden", "solution",
     "wrong_programs"}`` is another problem. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``,
     ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``wrong_direction``, ``no_sound_problem``; for a
-    statement ``few_tests``, ``degenerate``, ``unsolved`` (no correct program passes all tests), ``undiscerning``
-    (no wrong program fails one).
+    statement ``few_tests``, ``degenerate``, ``out_of_bounds`` (it keeps the constraints, and a test breaks them),
+    ``unsolved`` (no correct program passes all tests), ``undiscerning`` (no wrong program fails one).
 
     Raises:
         SandboxError: The programs could not be run, which says nothing of the proposal.
@@ -135,19 +135,6 @@ def validate(
         return _restate(task, parent, change, direction, author, critique, allow_unsafe)
     except Refused as refused:
         return Rejection(reason=refused.reason, detail=refused.detail[:1000])
-
-
-def movable(task: Task) -> tuple[Family, dict[str, Level]] | None:
-    """The family of a generated task with its levels; None if the task has no knobs."""
-    name, levels = task.payload.get("family"), task.payload.get("knobs")
-    family = FAMILIES.get(name) if isinstance(name, str) else None
-    if family is None or not isinstance(levels, Mapping) or set(levels) != {knob.name for knob in family.knobs}:
-        return None
-    try:
-        check_levels(family, levels)
-    except KnobError:
-        return None
-    return family, dict(levels)
 
 
 def root_statement(task: Task) -> str:
@@ -229,6 +216,7 @@ def _restate(
         raise Refused("few_tests", f"only {len(hidden)} hidden tests are new inputs that are not shown; give 3")
     if len({" ".join(test.stdout.split()) for test in hidden}) < 2:
         raise Refused("degenerate", "all hidden tests expect the same output")
+    _check_limits(task, parent, statement, (*public, *hidden))
     fields = {
         "statement": statement,
         "public": tuple(test.model_dump() for test in public),
@@ -257,6 +245,18 @@ def _restate(
         root=task.root or task.id,
         rewrite=Rewrite(direction=direction, author=author, change=record, critique=critique),
     )
+
+
+def _check_limits(task: Task, parent: Payload, statement: str, tests: Sequence[Example]) -> None:
+    """Refuse tests outside of the limits, if the rewrite keeps the sections of a generated problem as they are."""
+    form, sections = input_of(task), parent.statement.rpartition("\n\nInput\n")[2].split()
+    if form is None or statement.rpartition("\n\nInput\n")[2].split() != sections:
+        return
+    for test in tests:
+        try:
+            form.read(test.stdin)
+        except InputError as error:
+            raise Refused("out_of_bounds", f"{error}, in the input {test.stdin[:200]!r}") from None
 
 
 def _statement_schema() -> dict[str, Any]:

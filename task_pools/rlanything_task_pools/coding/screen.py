@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rlanything_task_pools.coding.generate import input_of
+from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import CodingTaskError, Payload, read_payload
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.coding import Job, JudgeError, Judgement, SandboxError, judge_many
@@ -50,7 +52,8 @@ def screen(
 def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
     """What is wrong with a task of unknown origin, in a sentence; None when its program solves it.
 
-    The program of `Task.proof` passes all tests, and each of the wrong programs fails one.
+    The tests of a generated task obey its statement, the program of `Task.proof` passes all tests, and each of the
+    wrong programs fails one.
 
     Raises:
         SandboxError: The programs could not be run, which says nothing of the task.
@@ -61,6 +64,12 @@ def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
         payload = read_payload(task.payload)
     except CodingTaskError as error:
         return str(error)
+    if (form := input_of(task)) is not None:
+        for test in payload.tests:
+            try:
+                form.read(test.stdin)
+            except InputError as error:
+                return f"the test input {test.stdin[:80]!r} breaks the statement: {error}"
     if len(task.proof) != 1:
         return f"the proof must be one correct program, and there are {len(task.proof)}"
     try:

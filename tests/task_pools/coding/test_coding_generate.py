@@ -10,7 +10,9 @@ from rlanything_task_pools.coding import DOMAIN, FAMILIES, HELD_OUT, CodingDomai
 from rlanything_task_pools.coding.families import Family, Problem
 from rlanything_task_pools.coding.gate import Refused, choose_tests
 from rlanything_task_pools.coding.generate import difficulty, families_of
+from rlanything_task_pools.coding.inputs import Input, Line, letters
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Statement
 from rlanything_task_pools.dice import Dice
 
 EASY = {"families": "window_sums", "difficulty": 0}
@@ -36,9 +38,9 @@ def test_a_seed_gives_the_same_task_in_another_process() -> None:
 @pytest.mark.parametrize(
     ("family", "id"),
     [
-        ("number_filters", "coding-428218992f2b75a8"),
-        ("string_rules", "coding-c004c1c846799465"),
-        ("window_sums", "coding-f18af37b74c46d29"),
+        ("number_filters", "coding-a8a6f16a739e3cec"),
+        ("string_rules", "coding-d2ad16279cd1bc0d"),
+        ("window_sums", "coding-13b653338529fbf0"),
     ],
 )
 def test_tasks_are_those_of_every_machine(family: str, id: str) -> None:
@@ -71,6 +73,16 @@ def test_levels_are_taken_as_asked() -> None:
     assert dict(task.payload["knobs"]) == {"size": 20, "rule": "between", "ask": "sum", "circle": False}
 
 
+def test_a_style_changes_the_task_told_and_nothing_else() -> None:
+    plain, story = (generate(3, style=style, **EASY) for style in ("plain", "story"))
+    assert plain.id != story.id
+    assert (plain.traits["style"], story.traits["style"]) == ("plain", "story")
+    assert plain.payload["statement"] != story.payload["statement"]
+    for name in ("public", "hidden", "wrong", "knobs"):
+        assert plain.payload[name] == story.payload[name]
+    assert generate(3, **EASY).id == plain.id
+
+
 def test_unseen_families_are_not_those_of_training() -> None:
     assert set(families_of("valid_unseen")) == HELD_OUT
     assert not HELD_OUT & set(families_of("train"))
@@ -96,6 +108,7 @@ def test_unseen_families_are_not_those_of_training() -> None:
         ({"difficulty": 1.5}, "difficulty = 1.5"),
         ({"difficulty": float("nan")}, "difficulty = nan"),
         ({"difficulty": "hard"}, "difficulty = 'hard'"),
+        ({"style": "verse"}, "style = 'verse': choose from plain, story"),
         ({"colour": 1}, r"unknown knobs \['colour'\]"),
     ],
 )
@@ -107,11 +120,14 @@ def test_knobs_that_cannot_be(arguments: dict[str, object], message: str) -> Non
 ECHO = "n = int(input())\nprint(n * n)\n"
 
 
+ANY = Input(Line("n", n=letters("-0123456789")))
+
+
 def squares(**parts: object) -> Problem:
     """A problem that is sound as it stands."""
     fields = {
         "title": "Squares",
-        "statement": "Print the square.",
+        "statement": Statement("Print the square.", "A square is a field. Print its area.", "n", "n * n", ANY),
         "reference": ECHO,
         "brute": "n = abs(int(input()))\nprint(sum(n for _ in range(n)))\n",
         "mutants": ("print(2 * int(input()))", "print(int(input()))", "n = int(input())\nprint(n ** 3)"),
@@ -148,6 +164,8 @@ def test_the_gate_lets_a_sound_problem_through() -> None:
         ({"mutants": ("print(0)", ECHO + "#")}, "mutant_survives"),
         ({"mutants": ("while True:\n    pass",)}, "mutant_survives"),
         ({"full": lambda dice: "0" * 70_000 + "\n"}, "too_large"),
+        ({"statement": Statement("", "", "", "", Input(Line("n"), "-50 <= n <= 49"))}, "out_of_bounds"),
+        ({"statement": Statement("", "", "", "", Input(Line("n"))), "edges": ("0 \n",)}, "out_of_bounds"),
     ],
 )
 def test_the_gate_refuses(parts: dict[str, object], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,42 @@ def test_every_knob_can_get_harder_from_the_easiest_level(generated: Task) -> No
     assert DOMAIN.propose(generated, "easier", np.random.default_rng(0)) == []
 
 
+def test_a_rewrite_that_keeps_the_constraints_has_to_obey_them(generated: Task) -> None:
+    payload = read_payload(generated.payload)
+    tests = [test.model_dump() for test in payload.tests]
+    wide = {"stdin": "1 1\n1001\n", "stdout": "1001\n"}
+    head, sections = payload.statement.split("\n\nInput\n")
+    proposal = {
+        "statement": f"{head} Take your time.\n\nInput\n{sections}",
+        "public": tests[:2],
+        "hidden": [*tests[2:], wide],
+        "solution": generated.proof[0],
+        "wrong_programs": list(payload.wrong[:4]),
+    }
+    refused = rejected(generated, proposal)
+    assert refused.reason == "out_of_bounds"
+    assert refused.detail.startswith("line 2: a_i = 1001 breaks -1000 <= a_i <= 1000")
+    other = {**proposal, "statement": proposal["statement"].replace("a_i <= 1000", "a_i <= 2000")}
+    assert isinstance(validate(generated, other), Task), "another problem has limits of its own"
+    assert isinstance(validate(generated, {**proposal, "hidden": tests[2:]}), Task)
+
+
+def test_verifying_reads_the_inputs(generated: Task) -> None:
+    assert DOMAIN.verify(generated) is None
+    tests = [*generated.payload["hidden"], {"stdin": "1 1\n1001\n", "stdout": "1001\n"}]
+    wide = Task(domain="coding", goal=generated.goal, payload={**generated.payload, "hidden": tests},
+                proof=generated.proof, traits=generated.traits)  # fmt: skip
+    assert "breaks the statement: line 2: a_i = 1001" in str(DOMAIN.verify(wide))
+
+
+def test_a_moved_knob_keeps_the_style() -> None:
+    story = generate(3, families="window_sums", difficulty=0, style="story")
+    harder = validate(story, {"knob": "size", "level": 200})
+    assert isinstance(harder, Task)
+    assert harder.traits["style"] == "story"
+    assert harder.payload["statement"].split("\n\n")[1] == story.payload["statement"].split("\n\n")[1]
+
+
 def test_a_moved_knob_and_back(generated: Task) -> None:
     harder = validate(generated, {"knob": "size", "level": 200})
     assert isinstance(harder, Task)

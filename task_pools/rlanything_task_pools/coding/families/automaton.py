@@ -5,7 +5,7 @@ from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
 from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, letters
-from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, either, line, page, shown, swap, when
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, either, line, page, power, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
@@ -171,7 +171,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
                 Lines("R", "row", row=letters("#.")),
                 "R = 1" if flat else f"1 <= R <= {most}",
                 f"1 <= C <= {most}",
-                f"0 <= T <= {shown(steps)}",
+                f"0 <= T <= {power(steps)}",
                 Limit(
                     f"every row has C characters, each '#' or '.'{when(tired, ' (no cell is tired at the start)')}",
                     lambda row, C: len(row) == C,

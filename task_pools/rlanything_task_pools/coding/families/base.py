@@ -27,7 +27,7 @@ class Problem:
     """
 
     title: str
-    statement: Statement | str
+    statement: Statement
     """Complete: task, input format, output format, constraints."""
     reference: str
     """Solves every input of the constraints well within the limits."""

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, statement, swap
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, letters
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, swap
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 PAIRS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
@@ -32,8 +34,8 @@ def scan(text):
 # What is asked: text, the reference's and the brute force's way, and slips in the reference.
 QUESTIONS = {
     "check": (
-        "Print GOOD if the sequence is good; OPEN if it is not, but can be completed by more characters at its end; "
-        "else the place (from 1) of the first character up to which it cannot be completed any more.",
+        "For each given sequence print GOOD if it is good, or OPEN if it is not good but the beginning of a good "
+        "sequence. Otherwise print the smallest p such that no good sequence begins with its first p characters.",
         SCAN + "\ndef solve(text):\n    return scan(text)[0]\n",
         """
         def solve(text):
@@ -49,7 +51,8 @@ QUESTIONS = {
         ),
     ),
     "longest": (
-        "Print the length of the longest good part (characters next to each other) of the sequence, or 0.",
+        "For each given sequence print the length of its longest good part. A part is a run of neighbouring "
+        "characters; the empty part has the length 0.",
         SCAN + "\ndef solve(text):\n    return max(scan(text[i:])[1] for i in range(len(text)))\n",
         """
         def solve(text):
@@ -62,7 +65,8 @@ QUESTIONS = {
         ),
     ),
     "repair": (
-        "Print the smallest number of characters to delete so that the rest is good.",
+        "For each given sequence print the smallest number of characters that must be deleted so that the remaining "
+        "characters, in their order, form a good sequence.",
         """
         @functools.cache
         def keep(text, outer):
@@ -108,6 +112,15 @@ for _ in range(int(input())):
 """
 
 
+SETTINGS = (
+    Setting("A text editor marks the mistakes that programmers make with their brackets."),
+    Setting(
+        "A craftsman threads beads on cords. Each bead is shaped like a bracket, and only some cords can be sold.",
+        {"sequence": "cord", "character": "bead"},
+    ),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     ask, nesting = knobs["question"], knobs["nesting"]
     size = min(knobs["size"], 8 + knobs["size"] // 8) if ask == "repair" else knobs["size"]
@@ -126,10 +139,19 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         mutants.append(swap(reference, "not in BANNED:", "not in BANNED and len(stack) < 3:"))
     if nesting:
         mutants.append(swap(reference, head, fill(HEAD, pairs=dict(pairs), banned=[])))
+    listed = " ".join(f"{a} {b}" for a, b in pairs)
     task = (
-        f"A sequence of brackets {' '.join(f'{a} {b}' for a, b in pairs)} is good if it is empty, or a good sequence "
-        "between an opening bracket and the closing one of the same kind, or two good sequences one after the other.",
-        *(f"But no {a} may stand directly inside the pair that a {b} opens." for a, b in banned),
+        f"A sequence of the brackets {listed} is good if it is one of these:\n"
+        + bullets(
+            "the empty sequence;",
+            "a good sequence between an opening bracket and the closing bracket of the same kind, which form a pair;",
+            "two good sequences, one after the other.",
+        ),
+        *(
+            f"One thing is forbidden in a good sequence: a pair {a} {dict(pairs)[a]} directly inside of a pair "
+            f"{b} {dict(pairs)[b]}, with no other pair between the two."
+            for a, b in banned
+        ),
         text,
     )
 
@@ -155,11 +177,19 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="Brackets",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: t. Then t lines with a sequence each.",),
-            "One line for each sequence.",
-            (f"1 <= t <= 10; the length of a sequence is from 1 to {size}",),
+            SETTINGS,
+            reads="The first line contains an integer t, the number of sequences.\n"
+            "Each of the next t lines contains a sequence s, without blanks.",
+            prints="t lines, one for each sequence in the order of the input.",
+            input=Input(
+                Line("t"),
+                Lines("t", "s", s=letters("".join(a + b for a, b in pairs))),
+                "1 <= t <= 10",
+                Limit(f"every s has from 1 to {size} characters, each one of {listed}", lambda s: len(s) <= size),
+            ),
         ),
         reference=reference,
         brute=head + GOOD + fill(brute) + RUN,

@@ -4,16 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, line, page, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Line, Lines, Whole
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Which entry is dropped: text, and what is least for it, in the reference and in the brute force.
 POLICIES = {
-    "first": ("whose key has been in the cache longest", "entries[k][1]", "e['born']"),
+    "first": (
+        "whose key has been in the cache longest (a put that only changes a value does not count as coming in)",
+        "entries[k][1]",
+        "e['born']",
+    ),
     "unused": ("that was used least recently", "entries[k][2]", "e['uses'][-1]"),
     "rarest": (
-        "with the fewest uses, and of several such entries the one used least recently",
+        "with the fewest uses; among several with the fewest, the one that was used least recently",
         "(entries[k][3], entries[k][2])",
         "(len(e['uses']), e['uses'][-1])",
     ),
@@ -22,14 +28,14 @@ POLICIES = {
 COMMANDS = {
     "del": (
         " k",
-        "drop the entry of k, if any",
+        "remove the entry with key k, if there is one",
         "entries.pop(args[0], None)",
         "cache = [e for e in cache if e['key'] != k]",
     ),
     "size": ("", "print the number of entries in the cache", "print(len(entries))", "print(sum(1 for e in cache))"),
     "keys": (
         "",
-        "print the keys in the cache in increasing order, or EMPTY",
+        "print the keys in the cache in increasing order on one line, or EMPTY if there are none",
         "print(*(sorted(entries) or ['EMPTY']))",
         "print(' '.join(map(str, sorted(e['key'] for e in cache))) if cache else 'EMPTY')",
     ),
@@ -85,6 +91,13 @@ for now in range(1, n + 1):
 """
 
 
+SETTINGS = (
+    Setting("A web server keeps the answers that it gives most often in its memory."),
+    Setting("An archivist does not like to walk. She keeps what readers ask for in a small cupboard, her cache."),
+    Setting("The ground station of a probe remembers the last measurements, so that it asks the probe less often."),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     policy, ages, size = knobs["policy"], knobs["ages"], knobs["size"]
     life = between(dice, 6, 15) if ages else 10**9
@@ -106,19 +119,24 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         mutants.append(swap(reference, f"+ {life} < now", f"+ {life} <= now"))
         mutants.append(swap(reference, "uses + 1, now]", "uses + 1, put]"))
     task = (
-        "A cache has room for c entries; an entry is a key with a value. It is empty at the start.",
-        "It gets n commands, the first at time 1, the next at time 2 and so on:",
-        "put k v: if k is in the cache, its value becomes v; else an entry of k with value v is put in, before which "
-        "another entry is dropped if the cache is full",
-        "get k: print the value of k, or -1 if k is not in the cache",
-        *(f"{op}{COMMANDS[op][0]}: {COMMANDS[op][1]}" for op in others),
-        f"The entry dropped when the cache is full is the one {POLICIES[policy][0]}.",
-        when(
-            policy != "first", "Each put of a key, the first included, and each get that finds the key uses its entry."
+        "A cache has room for c entries. An entry is a key with a value, and no two entries have the same key. At the "
+        "start the cache is empty. Then n commands are executed, the first at time 1, the second at time 2 and so on:\n"
+        + bullets(
+            "put k v: if the cache has an entry with key k, the value of that entry becomes v. Otherwise an entry with "
+            "key k and value v is added; if the cache is full, another entry is dropped first.",
+            "get k: print the value of the entry with key k, or -1 if there is none.",
+            *(f"{op}{COMMANDS[op][0]}: {COMMANDS[op][1]}." for op in others),
+        ),
+        f"The entry that is dropped from a full cache is the one {POLICIES[policy][0]}."
+        + when(
+            policy != "first",
+            " Every put of a key, the one that adds its entry included, and every get that finds the key is a use of "
+            "the entry. An entry that was dropped or removed and is added again starts with this one use.",
         ),
         when(
             ages,
-            f"An entry whose last put was at time t leaves the cache just before the command at time t + {life + 1}.",
+            f"Entries expire: an entry whose last put was at time t leaves the cache just before the command at time "
+            f"t + {life + 1}.",
         ),
     )
 
@@ -134,11 +152,22 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="A cache",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: c and n. Then n lines with a command each; the last one is a get.",),
-            "The printed lines.",
-            (f"1 <= c <= 6; 1 <= n <= {size}; 1 <= k <= 9; 1 <= v <= 99",),
+            SETTINGS,
+            reads="The first line contains two integers c and n: the room of the cache and the number of commands.\n"
+            "Each of the next n lines contains a command as written above.",
+            prints="One line for each command that prints something, in the order of the commands.",
+            input=Input(
+                Line("c n"),
+                Lines("n", {"put": "k v", "get": "k"} | {op: COMMANDS[op][0] for op in others}),
+                "1 <= c <= 6",
+                f"1 <= n <= {size}",
+                "1 <= k <= 9",
+                "1 <= v <= 99",
+                Whole("the last command is a get", lambda v: v["op"][-1] == "get"),
+            ),
         ),
         reference=reference,
         brute=program(BRUTE, 3),

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, count, integers, line, page, statement, swap
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, integer
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, either, integers, line, page, power, swap
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 OURS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -52,18 +54,19 @@ def following(date):
 # What is asked: text, the reference's and the brute force's way.
 QUESTIONS = {
     "later": (
-        "Each line has a date and a number k. Print the date k days later.",
+        "Given a date and a number k, print the date k days later.",
         "print(date(number(a) + int(b)))",
         "for _ in range(int(b)):\n    a = following(a)\nprint(a)",
     ),
     "apart": (
-        "Each line has two dates. Print how many days the second one is after the first; it is not before the first.",
+        "Given two dates, print how many days the second one is after the first one (0 if they are equal).",
         "print(number(b) - number(a))",
         "days = 0\nwhile a != b:\n    a, days = following(a), days + 1\nprint(days)",
     ),
     "week": (
-        "Each line has a date and a number k. The weeks have @week@ days, and the first day of year 1 was day 1 of a "
-        "week. Print the day of the week, from 1 to @week@, that is k days later than the date.",
+        "A week has @week@ days, numbered from 1 to @week@, and weeks follow one another without a break. The first "
+        "day of year 1 was day 1 of a week. Given a date and a number k, print the day of the week (its number) k days "
+        "after that date.",
         "print((number(a) + int(b) - 1) % @week@ + 1)",
         'days, day = int(b), "1@mark@1@mark@1"\nwhile day != a:\n    day, days = following(day), days + 1\n'
         "print(1 + days % @week@)",
@@ -74,6 +77,13 @@ for _ in range(int(input())):
     a, b = input().split()
     @answer@
 """
+
+
+SETTINGS = (
+    Setting("A town hall has to tell its citizens when their papers run out."),
+    Setting("Historians have found a chest of letters, each with a date on it, and want to put them in order."),
+    Setting("The crew of a long voyage keeps the calendar of the port that it left."),
+)
 
 
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
@@ -97,13 +107,25 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     text, answer, brute_answer = QUESTIONS[ask]
     reference = fill(HEAD + REFERENCE + fill(RUN, answer=answer), **names)
     task = (
-        f"A calendar has {len(months)} months with {', '.join(map(str, months))} days.",
-        f"In leap years month {month} has one day more. Years divisible by {a} are leap years, but not those "
-        f"divisible by {b}, except those divisible by {c}, which are.",
+        f"A calendar has {len(months)} months. Months 1 to {len(months)} have {either(months, 'and')} days, in this "
+        f"order; in a leap year month {month} has one day more. A year is a leap year if its number is divisible by "
+        f"{a} but not by {b}, or if it is divisible by {c}.",
+        f"A date is written as {mark.join(FORMATS[fields])}, without leading zeros: "
+        f"{shown.format(y=12, m=3, d=1)} is day 1 of month 3 in year 12. The first year is year 1.",
         fill(text, **names).strip(),
-        f"A date is written as {mark.join(FORMATS[fields])}: {shown.format(y=12, m=3, d=1)} is day 1 of month 3 "
-        "in year 12.",
     )
+    last = 5000 + most
+
+    def date(text: str) -> tuple[int, int, int]:
+        parts = text.split(mark)
+        if len(parts) != 3:
+            raise ValueError(f"{text!r:.40} is not a date")
+        found = dict(zip(fields.split(", "), map(integer, parts), strict=True))
+        y, m, d = found["y"], found["m"], found["d"]
+        leap = y % a == 0 and (y % b != 0 or y % c == 0)
+        if y < 1 or not 1 <= m <= len(months) or not 1 <= d <= months[m - 1] + (leap and m == month):
+            raise ValueError(f"{text!r:.40} is not a date of the calendar")
+        return y, m, d
 
     start = mark.join("111")
 
@@ -118,18 +140,45 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
                 d = months[m - 1]
             k = between(dice, 0, dice.pick((3, most)))
             later = (min(y + k // sum(months), y + most), between(dice, m, len(months)))
-            last = (*later, between(dice, d if later == (y, m) else 1, months[later[1] - 1]))
-            end = shown.format(y=last[0], m=last[1], d=last[2]) if ask == "apart" else k
+            end_date = (*later, between(dice, d if later == (y, m) else 1, months[later[1] - 1]))
+            end = shown.format(y=end_date[0], m=end_date[1], d=end_date[2]) if ask == "apart" else k
             rows.append(line((shown.format(y=y, m=m, d=d), end)))
         return page(len(rows), *rows)
 
     return Problem(
         title="A strange calendar" if strange else "The calendar",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: t. Then t lines.",),
-            "One line for each of the t lines.",
-            (f"1 <= t <= 20; years of the given dates from 1 to {5000 + most}; 0 <= k <= {most}",),
+            SETTINGS,
+            reads="The first line contains an integer t, the number of questions.\nEach of the next t lines contains "
+            + (
+                "two dates, separated by a blank."
+                if ask == "apart"
+                else "a date and the number k, separated by a blank."
+            ),
+            prints="t lines, one answer for each question in the order of the input.",
+            input=Input(
+                Line("t"),
+                *(
+                    (
+                        Lines("t", "first second", first=date, second=date),
+                        "1 <= t <= 20",
+                        Limit(
+                            f"the years of the given dates are from 1 to {last}",
+                            lambda first, second: max(first[0], second[0]) <= last,
+                        ),
+                        Limit("the second date is not before the first one", lambda first, second: first <= second),
+                    )
+                    if ask == "apart"
+                    else (
+                        Lines("t", "date k", date=date),
+                        "1 <= t <= 20",
+                        f"0 <= k <= {power(most)}",
+                        Limit(f"the years of the given dates are from 1 to {last}", lambda date: date[0] <= last),
+                    )
+                ),
+            ),
         ),
         reference=reference,
         brute=fill(HEAD + BRUTE + fill(RUN, answer=brute_answer), **names),

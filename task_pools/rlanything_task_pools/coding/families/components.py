@@ -4,19 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import (
-    OFF_ON,
-    between,
-    choose,
-    dispatch,
-    line,
-    page,
-    retell,
-    statement,
-    swap,
-    when,
-)
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Whole
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, line, page, swap
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Per question: arguments, text, the reference's answer on a union-find, and the brute force's on sets of people.
@@ -24,14 +15,19 @@ YES = '"YES" if {} else "NO"'
 QUESTIONS = {
     "same": (
         " a b",
-        "print YES if a and b are in one group, else NO",
+        "print YES if the nodes a and b are in the same group, otherwise NO",
         YES.format("find(x[0]) == find(x[1])"),
         YES.format("x[1] in group(x[0])"),
     ),
-    "size": (" a", "print the number of people in the group of a", "size[find(x[0])]", "len(group(x[0]))"),
+    "size": (" a", "print the number of nodes in the group of node a", "size[find(x[0])]", "len(group(x[0]))"),
     "count": ("", "print the number of groups", "groups", "len({min(group(i)) for i in people})"),
-    "least": (" a", "print the smallest number in the group of a", "least[find(x[0])]", "min(group(x[0]))"),
-    "most": ("", "print the number of people in the largest group", "most", "max(len(group(i)) for i in people)"),
+    "least": (
+        " a",
+        "print the smallest number of a node in the group of node a",
+        "least[find(x[0])]",
+        "min(group(x[0]))",
+    ),
+    "most": ("", "print the number of nodes in the largest group", "most", "max(len(group(i)) for i in people)"),
 }
 
 READ = """
@@ -108,6 +104,22 @@ for op, x in events:
 """
 
 
+SETTINGS = (
+    Setting(
+        "After a hard winter the provinces of a kingdom count which of their villages can still visit each other.",
+        {"node": "village", "link": "road", "group": "region"},
+    ),
+    Setting(
+        "A firm looks after many computers, and its cables are always being moved.",
+        {"node": "computer", "link": "cable", "group": "network"},
+    ),
+    Setting(
+        "The guests of a castle want to know how far they may walk without stepping outside.",
+        {"node": "room", "link": "door", "group": "wing"},
+    ),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     questions, ends, size = choose(dice, list(QUESTIONS), knobs["questions"]), knobs["ends"], knobs["size"]
 
@@ -129,13 +141,18 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     if ends:
         mutants.append(swap(reference, "reversed(events)", "events", "reversed(answers)", "answers"))
     task = (
-        "There are n people, numbered from 1, and m friendships at the start.",
-        "Two people are in one group if a chain of friendships joins them; a person without any is a group of one.",
-        "There are q events:",
-        "end i: the i-th friendship of the start ends" if ends else "join a b: a friendship of a and b begins",
-        *(f"{op}{QUESTIONS[op][0]}: {QUESTIONS[op][1]}" for op in questions),
-        f"There may be several friendships of the same two people{', and each ends on its own' if ends else ''}.",
+        "There are n nodes, numbered from 1 to n, and at the start m links, numbered from 1 to m. A link joins two "
+        "different nodes, and several links may join the same two. Two nodes are in the same group if one can be "
+        "reached from the other along links; a node without links is a group of its own.",
+        "Then q events happen, one after the other:\n"
+        + bullets(
+            "end i: link i is removed." if ends else "join u v: a new link joins the nodes u and v.",
+            *(f"{op}{QUESTIONS[op][0]}: {QUESTIONS[op][1]}." for op in questions),
+        ),
     )
+    commands = {"end": "i"} if ends else {"join": "u v"}
+    commands |= {op: QUESTIONS[op][0].strip() for op in questions}
+    named = [name for name in "ab" if any(name in names.split() for names in commands.values())]
 
     def draw(dice: Dice, n: int) -> str:
         n, q = between(dice, max(2, n // 2), n), between(dice, max(2, n // 2), n)
@@ -156,26 +173,30 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
                 rows.append(line([op, *people[: len(QUESTIONS[op][0].split())]]))
         return page(line((n, len(pairs), q)), *pairs, *rows)
 
-    text = statement(
-        task,
-        (
-            "The first line: n, m and q. Then m lines with the two people of a friendship each.",
-            "Then q lines with an event each; one of them at least prints something.",
-            when(ends, "No friendship ends twice."),
-        ),
-        "One line for each event that prints something.",
-        (f"2 <= n <= {size}; 1 <= m <= n; 1 <= q <= n; the two people of a friendship differ",),
-    )
     return Problem(
         title="Groups",
-        statement=retell(
+        statement=tell(
             dice,
-            text,
-            "people person friendship group",
-            "computers computer cable network",
-            "villages village road region",
-            "islands island ferry archipelago",
-            "rooms room door wing",
+            task,
+            SETTINGS,
+            reads="The first line contains three integers n, m and q.\n"
+            "The next m lines contain two integers u and v each: line i of them has the two ends of number i.\n"
+            "Each of the next q lines contains an event as written above.",
+            prints="One line for each event that prints something, in the order of the events.",
+            input=Input(
+                Line("n m q"),
+                Lines("m", "u v"),
+                Lines("q", commands),
+                f"2 <= n <= {size}",
+                "1 <= m <= n",
+                f"1 <= q <= {size}",
+                "1 <= u, v <= n",
+                Limit("u and v differ", lambda u, v: u != v),
+                *([f"1 <= {', '.join(named)} <= n"] if named else []),
+                *(["1 <= i <= m"] * ends),
+                *([Whole("no i occurs twice", lambda v: len(set(v["i"])) == len(v["i"]))] * ends),
+                Whole("at least one event prints something", lambda v: any(op in questions for op in v["op"])),
+            ),
         ),
         reference=reference,
         brute=fill(READ) + fill(BRUTE, answers=answers(3)),

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, statement, swap
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, power, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -63,7 +65,7 @@ for _ in range(int(input())):
 """
 
 
-Parts = tuple[dict[str, object], list[str], tuple[tuple[str, str], ...], Callable[[int], str]]
+Parts = tuple[dict[str, object], list[str], tuple[tuple[str, str], ...], Callable[[int], str], Callable[[str], int]]
 
 
 def _roman(dice: Dice, strange: bool) -> Parts:
@@ -71,15 +73,18 @@ def _roman(dice: Dice, strange: bool) -> Parts:
     letters = "".join("ABCDEFGHJKLMNPQRSTUWXY"[i] for i in order) if strange else LETTERS
     values = {letter: 10 ** (i // 2) * (1, 5)[i % 2] for i, letter in enumerate(letters)}
     task = [
-        f"Numbers from 1 to 3999 are written with {', '.join(f'{letter} = {v}' for letter, v in values.items())}.",
-        "The values of the letters are added, from large to small, with as few letters as possible.",
+        "Numbers from 1 to 3999 are written with letters, which have these values: "
+        f"{', '.join(f'{letter} = {v}' for letter, v in values.items())}.",
+        "A number is the sum of the values of its letters. They stand from the largest value to the smallest, and "
+        "there are as few of them as possible.",
     ]
     if not strange:
         values |= {
             LETTERS[i] + LETTERS[j]: values[LETTERS[j]] - values[LETTERS[i]] for i in (0, 2, 4) for j in (i + 1, i + 2)
         }
         task[1] = (
-            "These are the usual Roman numerals, so that 4 is IV, 9 is IX, 40 is XL, 90 is XC, 400 is CD, 900 is CM."
+            "These are the usual Roman numerals: the values are added from the largest to the smallest, and there are "
+            "six special forms, IV for 4, IX for 9, XL for 40, XC for 90, CD for 400 and CM for 900."
         )
     ranked = sorted(values.items(), key=lambda item: -item[1])
     fours = '["", a, a + a, a * 3, a + b, b, b + a, b + a * 2, b + a * 3, a + c]'
@@ -92,19 +97,26 @@ def _roman(dice: Dice, strange: bool) -> Parts:
             out, n = out + letter * (n // value), n % value
         return out
 
+    def value(word: str) -> int:
+        total = at = 0
+        for letter, worth in ranked:
+            while word.startswith(letter, at):
+                total, at = total + worth, at + len(letter)
+        return total if at == len(word) <= 20 else 0
+
     less = [pair for pair in ranked if pair[1] != (5 if strange else 9)]
-    return names, task, (("in VALUES:", f"in {less}:"), ("while n >= v", "while n > v")), spell
+    return names, task, (("in VALUES:", f"in {less}:"), ("while n >= v", "while n > v")), spell, value
 
 
 def _base(dice: Dice, strange: bool) -> Parts:
     source, target = between(dice, 2, 16), between(dice, 3, 12)
     target = -target if strange else target + (target == source)
-    letters = "the letters A, B, C and so on are the digits for 10, 11, 12 and so on"
+    letters = "the letters A, B, C and so on are the digits with the values 10, 11, 12 and so on"
     task = [f"Numbers are written in base {source}{f'; {letters}' if source > 10 else ''}."]
     if strange:
         task.append(
-            f"Base {target} is like other bases, with the digits 0 to {-target - 1}, but the places count, from the "
-            f"right, 1, {target}, {target**2}, {target**3} and so on; there are no signs and no leading zeros."
+            f"Base {target} works like any other base, with the digits from 0 to {-target - 1}, but the places have, "
+            f"from right to left, the values 1, {target}, {target**2}, {target**3}, ..., so that no sign is needed."
         )
     elif target > 10 >= source:
         task.append(f"In base {target} {letters}.")
@@ -114,17 +126,40 @@ def _base(dice: Dice, strange: bool) -> Parts:
     def spell(n: int) -> str:
         return (spell(n // source) if n >= source else "") + DIGITS[n % source]
 
-    return names, task, (("DIGITS[digit] + out", "out + DIGITS[digit]"), wrong), spell
+    def value(word: str) -> int:
+        total = 0
+        for letter in word[:80]:
+            total = total * source + DIGITS.find(letter)
+        return total
+
+    return names, task, (("DIGITS[digit] + out", "out + DIGITS[digit]"), wrong), spell, value
+
+
+SETTINGS = (
+    Setting("A museum has copied old account books, and wants to check their sums."),
+    Setting("Two traders keep their books in their own ways, and have to agree on what is owed."),
+    Setting("A clerk at the mint adds up the marks that were scratched into the walls of the vault."),
+)
 
 
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     roman, strange, terms = knobs["kind"] == "roman", knobs["strange"], knobs["terms"]
     most = {3: 999, 9: 1999, 18: 3999}[knobs["digits"]] if roman else 10 ** knobs["digits"]
-    names, texts, slips, spell = (_roman if roman else _base)(dice, strange)
+    names, texts, slips, spell, value = (_roman if roman else _base)(dice, strange)
     reference, brute = (fill(part + RUN, **names) for part in ((ROMAN, ROMAN_BRUTE) if roman else (BASE, BASE_BRUTE)))
     mutants = [swap(reference, "input().split()", "input().split()[:2]"), *(swap(reference, *slip) for slip in slips)]
     target = "in the same notation" if roman else f"in base {names['target']}"
-    task = (*texts, f"Print the sum of the numbers of each line {target}.")
+    task = (
+        " ".join(texts),
+        f"Print the sum of the numbers in each line {target}{when(not roman, ', without leading zeros')}.",
+    )
+
+    def numbers(text: str) -> list[int]:
+        words = text.split(" ")
+        values = [value(word) for word in words]
+        if any(x < 1 or spell(x) != word for x, word in zip(values, words, strict=True)):
+            raise ValueError(f"{text!r:.40} is not made of such numbers")
+        return values
 
     def draw(dice: Dice, lines: int, most: int) -> str:
         rows = []
@@ -135,11 +170,23 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="Roman numerals" if roman else "Other bases",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            (f"The first line: t. Then t lines with 1 to {terms} numbers each.",),
-            "t lines, a number each.",
-            (f"1 <= t <= 20; the numbers are positive, the sums of the lines at most {most} (in usual notation)",),
+            SETTINGS,
+            reads="The first line contains an integer t, the number of lines that follow.\n"
+            f"Each of the next t lines contains from 1 to {terms} numbers, separated by blanks.",
+            prints="t lines, each with one number in the notation that is asked for.",
+            input=Input(
+                Line("t"),
+                Lines("t", "numbers", numbers=numbers),
+                "1 <= t <= 20",
+                Limit(f"each of the t lines has from 1 to {terms} numbers", lambda numbers: len(numbers) <= terms),
+                Limit(
+                    f"the numbers are positive, and the sum of a line is at most {power(most)} (in usual notation)",
+                    lambda numbers: sum(numbers) <= most,
+                ),
+            ),
         ),
         reference=reference,
         brute=brute,

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import between, line, page, statement, swap
+from rlanything_task_pools.coding.inputs import Input, Line, Lines
+from rlanything_task_pools.coding.parts import between, line, page, swap
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 MODULUS = 1_000_000_007
@@ -34,7 +36,7 @@ RULES = (
         "-1 if d < s else d", "True", "list(t) == sorted(t)", ("d < s", "d <= s"),
     )),
     ((
-        "the digit @c@ occurs exactly @n@ times",
+        "the digit @c@ occurs exactly @times@",
         "-1 if s == @n@ and d == @c@ else s + (d == @c@)", "s == @n@", "t.count('@c@') == @n@",
         ("s == @n@", "s <= @n@"),
     ), (
@@ -88,10 +90,17 @@ for _ in range(int(input())):
 """
 
 
+SETTINGS = (
+    Setting("A printer of lottery tickets leaves out numbers that customers do not like."),
+    Setting("A telephone company sells numbers that are easy to remember for a higher price."),
+    Setting("An odometer rings a small bell whenever it shows a number that its maker found pretty."),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     digits, n = knobs["digits"], knobs["rules"]
     m = between(dice, 2, 7)
-    values = {
+    values: dict[str, object] = {
         "m": m,
         "m1": m + 1,
         "r": dice.below(m),
@@ -99,6 +108,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         "c": between(dice, 1, 9),
         "n": between(dice, 1, 2),
     }
+    values["times"] = "once" if values["n"] == 1 else "twice"
     picked = [dice.pick(RULES[i]) for i in dice.shuffled(len(RULES))][:n]
     rules = [[fill(part, **values).strip() for part in (*rule[:4], *rule[4])] for rule in picked]
 
@@ -117,11 +127,11 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     for i, (_, code, good, _, old, new) in enumerate(rules):
         slip = [*codes[:i], code.replace(old, new), *codes[i + 1 :]]
         slips.append(program(slip, [*goods[:i], good.replace(old, new) if code == slip[i] else good, *goods[i + 1 :]]))
+    obeys = "obeys this rule" if n == 1 else "obeys all of these rules"
     task = (
-        "Count the integers x with L <= x <= R whose decimal notation without leading zeros obeys all of these rules:",
-        *(f"{rule[0]};" for rule in rules[:-1]),
-        f"{rules[-1][0]}.",
-        f"As the number may be large, print it modulo {MODULUS}.",
+        f"Count the integers x with L <= x <= R whose decimal notation, without leading zeros, {obeys}:\n"
+        + bullets(*(f"{rule[0]}." for rule in rules)),
+        f"There are t such questions. As the answers may be large, print them modulo {MODULUS}.",
     )
 
     def draw(dice: Dice, digits: int, wide: bool) -> str:
@@ -130,11 +140,14 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="Numbers with good digits",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: t. Then t lines with L and R each.",),
-            "t lines, one integer each.",
-            (f"1 <= t <= 4; 1 <= L <= R <= 10^{digits}",),
+            SETTINGS,
+            reads="The first line contains an integer t, the number of questions.\n"
+            "Each of the next t lines contains two integers L and R.",
+            prints="t lines, one integer for each question in the order of the input.",
+            input=Input(Line("t"), Lines("t", "L R"), "1 <= t <= 4", f"1 <= L <= R <= 10^{digits}"),
         ),
         reference=reference,
         brute=fill(BRUTE, test=" and ".join(f"({rule[3]})" for rule in rules), modulus=MODULUS),

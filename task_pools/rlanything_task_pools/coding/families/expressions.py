@@ -1,11 +1,14 @@
 """Family: evaluate expressions with operators of made-up precedence and direction."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Per operator: text, and the Python of the reference and of the brute force.
@@ -13,8 +16,8 @@ OPERATORS = {
     "+": ("the sum of a and b", "a + b", "b + a"),
     "-": ("a minus b", "a - b", "-(b - a)"),
     "*": ("the product of a and b", "a * b", "b * a"),
-    "#": ("the distance of a and b, that is |a - b|", "abs(a - b)", "max(a, b) - min(a, b)"),
-    "&": ("the larger one of a and b", "max(a, b)", "a if a > b else b"),
+    "#": ("the distance between a and b, that is |a - b|", "abs(a - b)", "max(a, b) - min(a, b)"),
+    "&": ("the larger of a and b", "max(a, b)", "a if a > b else b"),
     "?": ("twice a plus b", "2 * a + b", "a + a + b"),
     "!": ("three times a minus b", "3 * a - b", "a - b + 2 * a"),
 }
@@ -58,6 +61,12 @@ for _ in range(int(input())):
 """
 
 
+SETTINGS = (
+    Setting("On a flea market you have bought a pocket calculator. It works, but not as its keys suggest."),
+    Setting("An island teaches its own arithmetic in school, and your cousin needs help with the homework."),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     others = choose(dice, [op for op in OPERATORS if op != "-"], knobs["operators"] - 1)
     ops = [op for op in OPERATORS if op in ("-", *others)]
@@ -72,17 +81,38 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         f"{' '.join(group)} (from {'right to left' if rank[group[0]] == right else 'left to right'})"
         for group in classes
     ]
-    brackets = knobs["brackets"]
+    brackets, most = knobs["brackets"], knobs["size"]
     task = (
-        "Expressions are made of integers and these operators, between a left value a and a right value b:",
-        *(f"a {op} b is {OPERATORS[op][0]}" for op in ops),
-        f"The result of every operation is replaced by its remainder modulo {modulus}, from 0 to {modulus - 1}.",
-        f"Operators that bind tightest come first: {', then '.join(ways)}." if levels > 1 else
-        f"All operators bind alike and are evaluated {ways[0].split('(')[1][:-1]}.",
-        when(levels > 1, "The brackets say in which direction operators that bind alike are evaluated."),
-        when(brackets, "Parts in round brackets are evaluated first."),
-        "Evaluate every expression.",
-    )  # fmt: skip
+        f"An expression is made of integers{', ' * brackets}{'round brackets' * brackets} and these operators, each "
+        "between a left value a and a right value b:\n" + bullets(*(f"a {op} b is {OPERATORS[op][0]}." for op in ops)),
+        f"The result of every operation is replaced by its remainder modulo {modulus}, which is always from 0 to "
+        f"{modulus - 1}, for a negative result too.",
+        (
+            f"The operators that bind tightest come first: {', then '.join(ways)}. In brackets stands the direction in "
+            "which operators that bind equally tightly are evaluated."
+            if levels > 1
+            else f"All operators bind equally tightly and are evaluated {ways[0].split('(')[1][:-1]}."
+        )
+        + when(brackets, " Parts of the expression in round brackets are evaluated on their own first."),
+        "Print the value of each of t expressions.",
+    )
+
+    def numbers(text: str) -> int:
+        found, depth, operand = 0, 0, True
+        for token in re.findall(r"\d+|\D", text):
+            if operand and token.isascii() and token.isdigit() and len(token) <= 2 and token == str(int(token)):
+                found, operand = found + 1, False
+            elif token == "(" and operand and brackets:
+                depth += 1
+            elif token == ")" and not operand and depth:
+                depth -= 1
+            elif token in ops and not operand:
+                operand = True
+            else:
+                raise ValueError(f"{text!r:.40} is not an expression, because of {token!r:.10}")
+        if operand or depth:
+            raise ValueError(f"{text!r:.40} is not complete")
+        return found
 
     def expression(dice: Dice, n: int, depth: int) -> str:
         if n == 1 or (brackets and depth < 20 and n < 4 and dice.chance(0.1)):
@@ -98,11 +128,20 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="A strange calculator",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: t. Then t lines with an expression without blanks each.",),
-            "t lines, the values.",
-            (f"1 <= t <= 10; at most {knobs['size']} numbers in an expression", "numbers from 0 to 99, no signs"),
+            SETTINGS,
+            reads="The first line contains an integer t, the number of expressions.\n"
+            "Each of the next t lines contains an expression without blanks.",
+            prints="t lines, the values of the expressions in the order of the input.",
+            input=Input(
+                Line("t"),
+                Lines("t", "expression", expression=numbers),
+                "1 <= t <= 10",
+                Limit(f"an expression has from 1 to {most} integers", lambda expression: expression <= most),
+                Limit("the integers are from 0 to 99, without signs", lambda expression: True),
+            ),
         ),
         reference=reference,
         brute=fill(

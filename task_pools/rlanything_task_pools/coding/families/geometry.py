@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import between, count, line, page, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Line, Lines, Whole
+from rlanything_task_pools.coding.parts import between, count, line, page, power, several, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 READ = """
@@ -42,7 +44,7 @@ inner = places.count("@in@")
 # What is asked: text, format, the reference's and the brute force's way, and slips in the reference.
 QUESTIONS = {
     "area": (
-        "Find twice the area of the polygon in square metres, an integer.",
+        "Print twice the area of the polygon in square metres, which is an integer.",
         "One integer.",
         "print(twice(shape))",
         SEEN + "print(@square@ * (2 * inner + len(rim) - 2))",
@@ -53,8 +55,9 @@ QUESTIONS = {
         ),
     ),
     "where": (
-        "For each of q points print @in@ if it is inside of the polygon, @on@ if it is on its border, else @out@.",
-        "q lines, one for each asked point in the same order.",
+        "For each of q further points print @in@ if it lies inside of the polygon, @on@ if it lies on the border, and "
+        "@out@ otherwise.",
+        "q lines, one for each of the further points in the order of the input.",
         """
         for p in asked:
             inside = edge = False
@@ -70,9 +73,10 @@ QUESTIONS = {
          (" and apart <= 0", "")),
     ),
     "hull": (
-        "Find the smallest convex polygon around n different points: the number of its corners, where the border turns "
-        "(2 if all points are on a line, 1 if there is one point), and twice its area in square metres.",
-        "Two integers.",
+        "Find the smallest convex polygon that contains all of n different points. Print the number of its corners, "
+        "that is of points at which its border turns, and twice its area in square metres. If all points lie on one "
+        "line, the corners are its two ends; a single point is one corner. The area is 0 then.",
+        "Two integers, separated by a blank: the number of corners and twice the area.",
         """
         def half(points):
             chain = []
@@ -116,6 +120,51 @@ def _polygon(dice: Dice, n: int, far: int) -> list[tuple[int, int]]:
     return chains[0] + chains[1][::-1]
 
 
+def _corners(values: Mapping[str, Any]) -> list[tuple[int, int]]:
+    return list(zip(values["x"][: values["n"]], values["y"][: values["n"]], strict=True))
+
+
+def _simple(corners: list[tuple[int, int]]) -> bool:
+    """Whether the border of a polygon neither touches nor crosses itself; fast where few edges share an x."""
+
+    def turn(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> int:
+        product = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+        return (product > 0) - (product < 0)
+
+    def meet(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int], d: tuple[int, int]) -> bool:
+        if max(c[1], d[1]) < min(a[1], b[1]) or max(a[1], b[1]) < min(c[1], d[1]):
+            return False
+        return turn(a, b, c) * turn(a, b, d) <= 0 and turn(c, d, a) * turn(c, d, b) <= 0
+
+    n = len(corners)
+    ends = [(corners[i - 1], corners[i]) for i in range(n)]
+    edges = sorted((min(pair), max(pair), i) for i, pair in enumerate(ends))
+    for i, (a, b, number) in enumerate(edges):
+        if a == b:
+            return False
+        for c, d, other in edges[i + 1 :]:
+            if c[0] > b[0]:
+                break
+            shared = {a, b} & {c, d}
+            if (number - other) % n in (1, n - 1):
+                # Neighbours share their corner and must not lie on each other.
+                if len(shared) != 1:
+                    return False
+                (p,), (q,), (r,) = shared, {a, b} - shared, {c, d} - shared or {c}
+                if turn(p, q, r) == 0 and (q[0] - p[0]) * (r[0] - p[0]) + (q[1] - p[1]) * (r[1] - p[1]) >= 0:
+                    return False
+            elif meet(a, b, c, d):
+                return False
+    return True
+
+
+SETTINGS = (
+    Setting("A land surveyor has put the map of a village on a grid."),
+    Setting("A robot gardener has a garden plan on squared paper, and starts at sunrise."),
+    Setting("The owner of a small island wants to know it better before she sells it."),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     ask, size, far = knobs["question"], knobs["size"], knobs["far"]
     text, form, solve, brute, slips = QUESTIONS[ask]
@@ -151,23 +200,36 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         return page(f"{len(shape)} {len(asked)}", *map(line, shape + asked))
 
     task = (
-        "There are n corners of a polygon in order along its border, which does not touch or cross itself.",
-        "The direction may be either one, and the border may go straight on at a corner.",
-        f"One unit of the coordinates is {scale} metre{when(scale > 1, 's')}.",
-        text,
+        when(
+            ask != "hull",
+            "The n corners of a polygon are given in the order in which they follow along its border, clockwise or "
+            "counterclockwise. The border does not touch or cross itself, and may go straight on at a corner.",
+        ),
+        when(ask != "where", f"One unit of the coordinates is {several(scale, 'metre')}. ") + text,
     )
     where, hull = ask == "where", ask == "hull"
     edge = page(f"4 {2 * where}", "0 0", "2 0", "4 0", "0 4", *["1 1", "2 2"] * where)
     return Problem(
         title={"area": "Area", "where": "Inside or outside", "hull": "Hull"}[ask],
-        statement=statement(
-            task[2:] if hull else task,
-            (
-                f"The first line: n and q{when(not where, ' (q is 0)')}. Then n lines with x and y of a point each.",
-                when(where, "Then q lines with x and y of an asked point each."),
+        statement=tell(
+            dice,
+            task,
+            SETTINGS,
+            reads=f"The first line contains two integers n and q{when(not where, '; q is always 0')}.\n"
+            f"Each of the next n lines contains two integers x and y, a {'point' if hull else 'corner'}."
+            + when(where, "\nEach of the next q lines contains two integers x and y, a point that is asked about."),
+            prints=form,
+            input=Input(
+                Line("n q"),
+                Lines("n", "x y"),
+                Lines("q", "x y"),
+                f"{1 if hull else 3} <= n <= {size}",
+                f"1 <= q <= {size}" if where else "q = 0",
+                f"0 <= x, y <= {power(far)}",
+                Whole("the points differ", lambda v: len(set(zip(v["x"], v["y"], strict=True))) == v["n"])
+                if hull
+                else Whole("the corners are those of a polygon as described", lambda v: _simple(_corners(v))),
             ),
-            form,
-            (f"{1 if hull else 3} <= n <= {size}; 0 <= x, y <= {far}", when(where, f"1 <= q <= {size}")),
         ),
         reference=reference,
         brute=brute,

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Whole, letters
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, either, page, several, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 JUMPS = ((0, 2), (1, 1), (1, 2), (2, 0), (2, 1))
@@ -14,7 +16,8 @@ MODULUS = 1_000_000_007
 # What is asked: text, first value, value after a step, value of two ways, and the answer in both programs.
 QUESTIONS = {
     "count": (
-        "the number of walks whose digit sum is divisible by @divisor@, modulo 1000000007",
+        "the number of walks whose digit sum is divisible by @divisor@, modulo 1000000007. Two walks are different if "
+        "they stand on different cells",
         ("1", "value", f"(old + new) % {MODULUS}"),
         f"sum(value for key, value in ends.items() if key[1] == 0) % {MODULUS}",
         f"sum(s % @divisor@ == 0 for s in sums) % {MODULUS}",
@@ -75,6 +78,17 @@ print(@answer@)
 """
 
 
+SETTINGS = (
+    Setting(
+        "A frog lives in a pond full of lily pads. It hops from its bed in the north west to its breakfast in the "
+        "south east, and each pad has a digit painted on it.",
+        {"cell": "pad", "walk": "trip"},
+    ),
+    Setting("A game of hopscotch is chalked on the pavement.", {"cell": "square", "walk": "run"}),
+    Setting("A parcel robot crosses a hall with numbered tiles.", {"cell": "tile", "walk": "ride"}),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     jumps = choose(dice, JUMPS, 5)
     moves = [(0, 1), (1, 0), *(jumps[i] for i in dice.shuffled(5)[: knobs["moves"] - 2])]
@@ -92,15 +106,19 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     ]
     if limit:
         mutants.append(swap(reference, "<= K", "< K"))
-    ways = [((f"{down} down",) if down else ()) + ((f"{right} right",) if right else ()) for down, right in moves]
+    ways = [
+        either([f"{several(n, 'cell')} {way}" for n, way in ((down, "down"), (right, "to the right")) if n], "and")
+        for down, right in moves
+    ]
     task = (
-        f"A grid has R rows and C columns; each cell holds a digit from 1 to 9{when(walls, ' or a wall (#)')}.",
-        "A walk starts in the top left cell and ends in the bottom right cell.",
-        f"One step goes this many cells: {'; '.join(map(' and '.join, ways))}.",
-        f"A step may not leave the grid{when(walls, ' or end on a wall; what it jumps over does not matter')}.",
-        "The digit sum of a walk adds the digits of all cells it stands on, the first and the last included.",
-        when(limit, f"A walk may stand on at most K cells with a digit above {heavy - 1}."),
-        f"Find {fill(text, **names).strip()}.",
+        f"A grid has R rows of C cells each. Every cell holds a digit from 1 to 9{when(walls, ' or a wall (#)')}.",
+        "A walk starts in the top left cell and ends in the bottom right cell. One step goes\n"
+        + bullets(*(f"{way}{',' if way != ways[-1] else '.'}" for way in ways)),
+        f"A step may not leave the grid{when(walls, ' or end on a wall; it may jump over walls')}. The digit sum of a "
+        "walk is the sum of the digits in all cells on which it stands, the first and the last one included; cells "
+        "that it jumps over do not count."
+        + when(limit, f" A walk may stand on at most K cells with a digit above {heavy - 1}."),
+        f"Print {fill(text, **names).strip()}.",
     )
 
     def draw(dice: Dice, size: int) -> str:
@@ -114,14 +132,31 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="Walks through a grid" if ask == "count" else f"The {ask} walk",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            (f"The first line: R and C{when(limit, ' and K')}. Then R lines of C characters, the grid.",),
-            "One integer, the answer.",
-            (
+            SETTINGS,
+            reads=f"The first line contains {'three integers R, C and K' if limit else 'two integers R and C'}.\n"
+            "Each of the next R lines contains C characters: a row of the grid, from the top one to the bottom one.",
+            prints="One integer.",
+            input=Input(
+                Line("R C K" if limit else "R C"),
+                Lines("R", "row", row=letters("123456789" + when(walls, "#"))),
                 f"1 <= R, C <= {knobs['size']}",
-                when(limit, f"0 <= K <= {1 + knobs['size'] // 8}"),
-                when(walls, "the first and the last cell are not walls"),
+                *([f"0 <= K <= {1 + knobs['size'] // 8}"] * limit),
+                Limit(
+                    f"every row has C characters, digits from 1 to 9{when(walls, ' or #')}",
+                    lambda row, C: len(row) == C,
+                ),
+                *(
+                    [
+                        Whole(
+                            "the first and the last cell are not walls",
+                            lambda v: "#" not in v["row"][0][0] + v["row"][-1][-1],
+                        )
+                    ]
+                    * walls
+                ),
             ),
         ),
         reference=reference,

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, retell, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Line, Lines
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 READ = """
@@ -19,7 +21,7 @@ items = [(s, e + @rest@ + @closed@, v) for s, e, v in zip(data[1::3], data[2::3]
 # What is asked: text, the reference's way, the brute force's way, and a text of the reference with a wrong one for it.
 QUESTIONS = {
     "overlap": (
-        "the largest number of bookings that keep the hall busy at one and the same hour, and the first such hour",
+        "the largest number of bookings that keep the hall busy in one hour, and the first hour in which so many do",
         """
         events = sorted([(s, 1) for s, e, v in items] + [(e, -1) for s, e, v in items])
         now = most = first = 0
@@ -40,7 +42,7 @@ QUESTIONS = {
         ("now > most", "now >= most"),
     ),
     "covered": (
-        "the number of hours at which the hall is busy with at least @least@ bookings",
+        "the number of hours in which at least @least@ booking@s@ keep@v@ the hall busy",
         """
         events = sorted([(s, 1) for s, e, v in items] + [(e, -1) for s, e, v in items])
         now = total = last = 0
@@ -57,7 +59,8 @@ QUESTIONS = {
         (">= @least@", "> @least@"),
     ),
     "schedule": (
-        "the largest number of accepted bookings of which no two keep the hall busy at the same hour",
+        "the largest number of bookings that can be accepted so that no two of them keep the hall busy in the same "
+        "hour",
         """
         free, taken = -1, 0
         for s, e, v in sorted(items, key=lambda item: item[1]):
@@ -78,7 +81,8 @@ QUESTIONS = {
         ("key=lambda item: item[1]", "key=lambda item: item[0]"),
     ),
     "value": (
-        "the largest total fee of accepted bookings of which no two keep the hall busy at the same hour",
+        "the largest total fee of bookings that can be accepted so that no two of them keep the hall busy in the same "
+        "hour",
         """
         items.sort(key=lambda item: item[1])
         ends, best = [e for s, e, v in items], [0]
@@ -108,10 +112,26 @@ print(total)
 """
 
 
+SETTINGS = (
+    Setting("A village has a single hall for its weddings, markets and concerts."),
+    Setting(
+        "A workshop has a machine that everybody wants to use.",
+        {"hall": "machine", "booking": "job", "hour": "minute", "fee": "reward"},
+    ),
+    Setting("A harbour has one dock.", {"hall": "dock", "booking": "ship", "hour": "day", "fee": "due"}),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     ask, closed, horizon = knobs["question"], knobs["closed"], dice.pick((1, 3, 10))
     rest, least = between(dice, 1, 4) * knobs["rest"], between(dice, 1, 2 if knobs["size"] < 10 else 3)
-    names: dict[str, object] = {"rest": rest, "closed": int(closed), "least": least}
+    names: dict[str, object] = {
+        "rest": rest,
+        "closed": int(closed),
+        "least": least,
+        "s": "s" * (least > 1),
+        "v": "s" * (least == 1),
+    }
     text, solve, brute, wrong = QUESTIONS[ask]
     read, solve = fill(READ, **names), fill(solve, **names)
     reference = read + solve
@@ -123,13 +143,15 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     if rest:
         mutants.append(swap(reference, f"e + {rest}", f"e + {rest - 1}"))
     task = (
-        "A hall has n bookings, each with a first hour s, an end e and a fee v.",
-        f"A booking keeps the hall busy from hour s to hour {'e' if closed else 'e - 1'}, both included.",
-        when(
-            rest > 0, f"After its last hour the hall is cleaned for {rest} more hours, and counts as busy with it too."
-        ),
-        f"Bookings may overlap{when(ask in ('schedule', 'value'), '; some must be refused then')}.",
-        f"Find {fill(text, **names).strip()}.",
+        "The hours of a hall are numbered 0, 1, 2, ... There are n bookings; each has a first hour s, an end e and "
+        f"a fee v. It keeps the hall busy from hour s to hour {'e' if closed else 'e - 1'}, both included"
+        + when(
+            rest > 0,
+            f", and then for {rest} more hour{when(rest > 1, 's')}, in which the hall is cleaned. These count as busy "
+            "because of the booking, too",
+        )
+        + f". Bookings may overlap{when(ask in ('schedule', 'value'), ', but not all of them have to be accepted')}.",
+        f"Print {fill(text, **names).strip()}.",
     )
 
     def draw(dice: Dice, n: int, last: int) -> str:
@@ -141,21 +163,22 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         return page(n, *rows)
 
     far = horizon * knobs["size"]
-    text = statement(
-        task,
-        ("The first line: n. Then n lines, each with s, e and v of a booking.",),
-        "Two integers." if ask == "overlap" else "One integer.",
-        (f"1 <= n <= {knobs['size']}; 0 <= s < e <= {2 * far + 2}; 1 <= v <= 20",),
-    )
+    late = max(16, far + far // 3)
     return Problem(
         title={"overlap": "Rush hour", "covered": "Busy", "schedule": "Most of all", "value": "Best of all"}[ask],
-        statement=retell(
+        statement=tell(
             dice,
-            text,
-            "hall booking hour fee",
-            "machine job minute reward",
-            "court match hour price",
-            "dock ship day due",
+            task,
+            SETTINGS,
+            reads="The first line contains an integer n.\nEach of the next n lines contains three integers s, e and v.",
+            prints="Two integers, separated by a blank." if ask == "overlap" else "One integer.",
+            input=Input(
+                Line("n"),
+                Lines("n", "s e v"),
+                f"1 <= n <= {knobs['size']}",
+                f"0 <= s < e <= {late}",
+                "1 <= v <= 20",
+            ),
         ),
         reference=reference,
         brute=read + fill(brute, **names),

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Level, Problem
+from rlanything_task_pools.coding.inputs import Input, Line, Lines
+from rlanything_task_pools.coding.parts import either, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 TARGETS = (15, 100, 400, 1000)
@@ -14,17 +17,17 @@ MAX_PIECES = 12
 MODULUS = 1_000_000_007
 
 STORIES = (
-    ("The post office", "A post office sells n kinds of stamps", "stamp", "price", "postage"),
-    ("Lorry load", "A warehouse holds n kinds of crates", "crate", "weight", "load"),
-    ("Coins of the republic", "A small republic mints n kinds of coins", "coin", "worth", "amount"),
-    ("Film night", "A club owns n kinds of short films", "film", "length", "running time"),
-    ("Building a wall", "A mason has n kinds of stones", "stone", "width", "width of the wall"),
+    ("The post office", "A customer brings letters to a post office, which sells many stamps.", "stamp price postage"),
+    ("Lorry load", "A lorry waits in front of a warehouse that is full of crates.", "crate weight load"),
+    ("Coins of the republic", "A small republic mints its own coins, and few people can add.", "coin worth amount"),
+    ("Film night", "A club wants to fill an evening with short films.", "film length duration"),
+    ("Building a wall", "A mason builds a wall, and the next row of stones comes.", "stone width span"),
 )
 ASKS = ("fewest", "value", "ways")
 SUPPLIES = {
-    "unlimited": "Any number of pieces of each kind may be used.",
+    "unlimited": "Any number of pieces of each kind may be taken.",
     "single": "There is only one piece of each kind.",
-    "limited": "Of each kind there are only so many pieces as the input says.",
+    "limited": "No more pieces of a kind can be taken than its number c.",
 }
 
 READ = """
@@ -99,8 +102,9 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     """What is asked, how many pieces there are of a kind, and whether their number is limited."""
     bound, ask, supply = int(levels["target"]), str(levels["ask"]), str(levels["supply"])
     limited = bool(levels["limit"])
-    title, story, piece, size, whole = dice.pick(STORIES)
-    columns = [size, *(["value"] if ask == "value" else []), *(["number"] if supply == "limited" else [])]
+    title, opening, nouns = dice.pick(STORIES)
+    words = nouns.split()
+    columns = ["size", *(["value"] if ask == "value" else []), *(["number"] if supply == "limited" else [])]
 
     def read(supplied: str = supply, twist: str = "") -> dict[str, object]:
         return {
@@ -182,51 +186,43 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
         return "".join(" ".join(map(str, row)) + "\n" for row in [first, *rows])
 
     question = {
-        "ways": f"In how many ways can pieces be chosen whose {whole} is exactly t? Two ways differ if they use some "
-        f"kind a different number of times; kinds of the same {size} are still different kinds. Print the number of "
-        f"ways modulo {MODULUS}.",
-        "fewest": f"What is the smallest number of pieces whose {whole} is exactly t? Print -1 if there is no choice "
-        "of pieces like that.",
-        "value": f"Each piece has a value. What is the largest total value of pieces whose {whole} is at most t?",
+        "ways": f"Print, modulo {MODULUS}, in how many ways pieces can be chosen so that their total is exactly t. Two "
+        "ways are different if they take different numbers of pieces of some kind; kinds of the same size are still "
+        "different kinds.",
+        "fewest": "Print the smallest number of pieces whose total is exactly t, or -1 if no choice of pieces has this "
+        "total.",
+        "value": "Print the largest sum of values that pieces with a total of at most t can have. Taking no piece is "
+        "allowed, too, and has the value 0.",
     }[ask]
-    statement = fill(
-        """
-        @story@. The @whole@ of some pieces is the sum of the @size@ of each.
-        @supply@@limit@
-
-        @question@
-
-        Input
-        The first line holds @names@.
-        Each of the n following lines tells of one kind of @piece@: @columns@.
-
-        Output
-        One integer.
-
-        Constraints
-        1 <= n <= @kinds@
-        1 <= t <= @bound@
-        1 <= @size@ <= @largest@@k@@value@@number@
-        """,
-        story=story,
-        supply=SUPPLIES[supply],
-        limit=" In all, at most k pieces may be used." if limited else "",
-        question=question,
-        names="three integers: n, t and k" if limited else "two integers: n and t",
-        columns="its " + ", ".join(columns[:-1]) + (" and " if len(columns) > 1 else "") + columns[-1],
-        kinds=KINDS,
-        largest=bound // 2,
-        k=f"\n1 <= k <= {MAX_PIECES}" if limited else "",
-        value="\n1 <= value <= 1000" if ask == "value" else "",
-        number="\n1 <= number <= 4 (how many pieces there are of the kind)" if supply == "limited" else "",
-        piece=piece,
-        whole=whole,
-        size=size,
-        bound=bound,
+    has = {"size": "a size s", "value": "a value v", "number": "a number c of pieces"}
+    short = {"size": "s", "value": "v", "number": "c"}
+    names = either([short[column] for column in columns], "and")
+    task = (
+        f"There are n kinds of pieces. Each kind has {either([has[column] for column in columns], 'and')}. "
+        f"The total of some pieces is the sum of their sizes. {SUPPLIES[supply]}{' ' * limited}"
+        + when(limited, "In all, at most k pieces may be taken."),
+        question,
     )
     return Problem(
         title=title,
-        statement=statement,
+        statement=tell(
+            dice,
+            task,
+            [Setting(opening, dict(zip(("piece", "size", "total"), words, strict=True)))],
+            reads=f"The first line contains {'three integers n, t and k' if limited else 'two integers n and t'}.\n"
+            f"Each of the next n lines contains the integer{'s' * (len(columns) > 1)} {names} of a kind.",
+            prints="One integer.",
+            input=Input(
+                Line("n t k" if limited else "n t"),
+                Lines("n", " ".join(short[column] for column in columns)),
+                f"1 <= n <= {KINDS}",
+                f"1 <= t <= {bound}",
+                *([f"1 <= k <= {MAX_PIECES}"] * limited),
+                f"1 <= s <= {bound // 2}",
+                *(["1 <= v <= 1000"] * (ask == "value")),
+                *(["1 <= c <= 4"] * (supply == "limited")),
+            ),
+        ),
         reference=solve(),
         brute=brute,
         mutants=tuple(mutants),

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import between, count, integers, line, page, statement, swap
+from rlanything_task_pools.coding.inputs import Input, Line, Row
+from rlanything_task_pools.coding.parts import between, count, integers, line, page, swap
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 # What a step changes, its text, the reference's new list, what the brute force does with every number x of the old list
@@ -60,6 +62,13 @@ def _rows(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.split("|")] for row in table.strip().splitlines()]
 
 
+SETTINGS = (
+    Setting("A tired teaching assistant has to prepare the marks of a class for the notice board."),
+    Setting("A weather station keeps its measurements on paper, and a student has to bring them into shape."),
+    Setting("A magician writes numbers on a blackboard and asks the audience to help."),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     size, far = knobs["size"], dice.pick((9, 20, 100))
     steps: list[list[str]] = []
@@ -75,7 +84,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     reference = fill(REFERENCE, steps="\n".join(codes), result=result)
     brute = "\n".join(f"b = []\nfor i, x in enumerate(a):\n    {code}\na = b" for *_, code, _, _ in steps)
     last, (old, new) = codes[-1], steps[-1][4:]
-    task = ("Given a list of n integers, do the following.", *(step[1] for step in steps), text)
+    task = ("Given a list of n integers, do the following.\n" + "\n".join([*(step[1] for step in steps), text]),)
 
     def draw(dice: Dice, size: int) -> str:
         n = count(dice, size, min(size, 4))
@@ -86,11 +95,14 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="Steps on a list",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: n. The second line: the n integers.",),
-            "One line.",
-            (f"1 <= n <= {size}; the integers are from {-far} to {far}",),
+            SETTINGS,
+            reads="The first line contains an integer n.\nThe second line contains n integers a_1, ..., a_n, the list.",
+            prints="One line"
+            + (" with the numbers, separated by blanks." if result.startswith("*") else " with one integer."),
+            input=Input(Line("n"), Row("a_i", "n"), f"1 <= n <= {size}", f"{-far} <= a_i <= {far}"),
         ),
         reference=reference,
         brute=fill(BRUTE, steps=brute, result=brute_result),

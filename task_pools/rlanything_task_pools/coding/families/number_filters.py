@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Level, Problem
+from rlanything_task_pools.coding.inputs import Input, Line, Lines
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 BOUNDS = (200, 2000, 8000, 40_000)
@@ -12,11 +14,11 @@ QUERIES = (3, 30, 1000)
 SMALL = 200
 
 STORIES = (
-    ("Locker numbers", "Lockers carry the numbers 1, 2, 3, and so on. A locker is gold"),
-    ("Lucky tickets", "Tickets carry the numbers 1, 2, 3, and so on. A ticket is lucky"),
-    ("Marked milestones", "Milestones are numbered 1, 2, 3, and so on. A milestone is marked"),
-    ("The picky collector", "A collector looks at the numbers 1, 2, 3, and so on, and likes a number"),
-    ("Open doors", "Doors of a long corridor are numbered 1, 2, 3, and so on. A door is open"),
+    ("Locker numbers", "The lockers of a bank carry the numbers 1, 2, 3, ..., and some are made of gold.", "golden"),
+    ("Lucky tickets", "The tickets of a tram carry the numbers 1, 2, 3, ..., and some of them are lucky.", "lucky"),
+    ("Marked milestones", "The milestones of a road carry the numbers 1, 2, 3, ..., and some are marked.", "marked"),
+    ("The picky collector", "A collector looks at the house numbers 1, 2, 3, ... and is very picky.", "pretty"),
+    ("Open doors", "The doors of a long corridor carry the numbers 1, 2, 3, ..., and some are open.", "open"),
 )
 
 
@@ -50,7 +52,7 @@ def _properties(dice: Dice) -> tuple[list[_Property], list[_Property]]:
         ),
         _Property(
             f"the number of primes in its prime factorisation, each counted as often as it occurs, is "
-            f"{'odd' if parity else 'even'} (0 for the number 1)",
+            f"{'odd' if parity else 'even'} (the number 1 has none of them, and 0 is even)",
             f"total[x] % 2 == {parity}",
             f"len(factors(x)) % 2 == {parity}",
             f"distinct[x] % 2 == {parity}",
@@ -137,19 +139,19 @@ for _ in range(int(input())):
 
 ASKS = {
     "count": (
-        "how many numbers from l to r are like that",
+        "how many integers x with l <= x <= r are good",
         "sums = list(accumulate(good))",
         "sums[high] - sums[low - 1]",
         "len(chosen)",
     ),
     "sum": (
-        "the sum of the numbers from l to r that are like that",
+        "the sum of the good integers x with l <= x <= r, 0 if there is none",
         "sums = list(accumulate(x * ok for x, ok in enumerate(good)))",
         "sums[high] - sums[low - 1]",
         "sum(chosen)",
     ),
     "largest": (
-        "the largest number from l to r that is like that, or -1 if there is none",
+        "the largest good integer x with l <= x <= r, or -1 if there is none",
         "sums = list(accumulate((x * ok for x, ok in enumerate(good)), max))",
         "sums[high] if sums[high] >= low else -1",
         "max(chosen, default=-1)",
@@ -160,7 +162,7 @@ ASKS = {
 def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     """Some properties, and what is asked of the numbers that have them."""
     bound, queries, ask = int(levels["bound"]), int(levels["queries"]), str(levels["ask"])
-    title, story = dice.pick(STORIES)
+    title, opening, good = dice.pick(STORIES)
     factorisation, others = _properties(dice)
     # Two properties of the factorisation may imply each other; one, and others, do not.
     chosen = [dice.pick(factorisation)]
@@ -189,35 +191,21 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
         return "\n".join(lines) + "\n"
 
     if len(chosen) == 1:
-        conditions = f"if {chosen[0].text}."
+        conditions = f"A positive integer is good if {chosen[0].text}."
     else:
-        conditions = "if all of this holds:\n" + "\n".join(f"- {one.text}" for one in chosen)
-    statement = fill(
-        """
-        @story@ @conditions@
-
-        For each of q queries, given by two integers l and r, print @text@.
-
-        Input
-        The first line holds one integer q.
-        Each of the q following lines holds two integers l and r.
-
-        Output
-        One integer for each query, in the order of the queries, each on a line of its own.
-
-        Constraints
-        @q@
-        1 <= l <= r <= @bound@
-        """,
-        story=story,
-        conditions=conditions,
-        text=text,
-        q=f"1 <= q <= {queries}",
-        bound=bound,
-    )
+        points = [f"{one.text}{'.' if one is chosen[-1] else ';'}" for one in chosen]
+        conditions = "A positive integer is good if all of this holds:\n" + bullets(*points)
     return Problem(
         title=title,
-        statement=statement,
+        statement=tell(
+            dice,
+            (conditions, f"For each of q queries, given by two integers l and r, print {text}."),
+            [Setting(opening, {"good": good})],
+            reads="The first line contains an integer q, the number of queries.\n"
+            "Each of the next q lines contains two integers l and r.",
+            prints="q lines, one integer for each query in the order of the input.",
+            input=Input(Line("q"), Lines("q", "l r"), f"1 <= q <= {queries}", f"1 <= l <= r <= {bound}"),
+        ),
         reference=solve(),
         brute=fill(BRUTE, test=" and ".join(f"({one.trial})" for one in chosen), answer=listed),
         mutants=tuple(mutants),

@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import between, choose, dispatch, line, page, retell, statement, swap
+from rlanything_task_pools.coding.inputs import Input, Line, Lines, Whole
+from rlanything_task_pools.coding.parts import between, choose, dispatch, line, page, power, swap
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Per operation: arguments after l and r, text, and the code on segments (reference) and on single places (brute force).
 UPDATES = {
-    "add": (" v", "add v to the values at the places from l to r", "value[s] += v[0]", "a[i] += v[0]"),
-    "set": (" v", "replace the values at the places from l to r by v", "value[s] = v[0]", "a[i] = v[0]"),
-    "flip": ("", "change the sign of the values at the places from l to r", "value[s] = -value[s]", "a[i] *= -1"),
-    "cap": (" v", "replace each value above v at the places from l to r by v", "value[s] = min(value[s], v[0])",
+    "add": (" v", "add v to each of the values at the places from l to r", "value[s] += v[0]", "a[i] += v[0]"),
+    "set": (" v", "replace each of the values at the places from l to r by v", "value[s] = v[0]", "a[i] = v[0]"),
+    "flip": ("", "change the sign of all values at the places from l to r", "value[s] = -value[s]", "a[i] *= -1"),
+    "cap": (" v", "replace each value greater than v at the places from l to r by v", "value[s] = min(value[s], v[0])",
             "a[i] = v[0] if a[i] > v[0] else a[i]"),
 }  # fmt: skip
 QUERIES = {
@@ -31,13 +33,13 @@ QUERIES = {
     ),
     "many": (
         " v",
-        "print how many places from l to r have a value of v or more",
+        "print how many of the places from l to r have a value of at least v",
         "sum(width[s] for s in part if value[s] >= v[0])",
         "len([x for x in a[l : r + 1] if x >= v[0]])",
     ),
     "runs": (
         "",
-        "print how many places i with l < i <= r have another value than place i - 1",
+        "print how many places i with l < i <= r have a value different from that of place i - 1",
         "sum(value[s] != value[s - 1] for s in part[1:])",
         "sum(a[i] != a[i - 1] for i in range(l + 1, r + 1))",
     ),
@@ -72,6 +74,22 @@ for _ in range(q):
 """
 
 
+SETTINGS = (
+    Setting(
+        "A tax office writes down what the houses of a street owe. The houses stand in a row.",
+        {"list": "street", "place": "house", "value": "debt"},
+    ),
+    Setting(
+        "Engineers measure how far the bridges over a river have been raised from their normal height.",
+        {"list": "river", "place": "bridge", "value": "height"},
+    ),
+    Setting(
+        "The cellar of a bank has a long row of safes, and each shows its balance.",
+        {"list": "row", "place": "safe", "value": "balance"},
+    ),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     first = dice.pick(("add", "set"))
     rest = choose(dice, [op for op in UPDATES if op != first], knobs["updates"] - 1)
@@ -103,8 +121,9 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     names = [*updates, *queries]
     table = UPDATES | QUERIES
     task = (
-        "A list has n places, numbered from 1. All values are 0 at the start. There are q operations:",
-        *(f"{name} l r{table[name][0]}: {table[name][1]}" for name in names),
+        "A list has n places, numbered from 1 to n, and all values in it are 0 at the start. Carry out q operations:\n"
+        + bullets(*(f"{name} l r{table[name][0]}: {table[name][1]}." for name in names)),
+        "All places from l to r, both included, are meant.",
     )
 
     def draw(dice: Dice, n: int, q: int) -> str:
@@ -121,16 +140,24 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             rows.append(line([op, left, right] + v * bool(table[op][0])))
         return page(f"{n} {q}", *rows)
 
-    text = statement(
-        task,
-        ("The first line: n and q. Then q lines with an operation each; one of them at least prints something.",),
-        "One line for each operation that prints something.",
-        (f"1 <= n <= {length}; 1 <= q <= {size}; 1 <= l <= r <= n", f"-{most} <= v <= {most}"),
-    )
     return Problem(
         title="Operations on ranges",
-        statement=retell(
-            dice, text, "list place value", "street house debt", "river bridge height", "shelf box balance"
+        statement=tell(
+            dice,
+            task,
+            SETTINGS,
+            reads="The first line contains two integers n and q.\n"
+            "Each of the next q lines contains an operation as written above.",
+            prints="One line for each operation that prints something, in the order of the operations.",
+            input=Input(
+                Line("n q"),
+                Lines("q", {name: f"l r{table[name][0]}" for name in names}),
+                f"1 <= n <= {power(length)}",
+                f"1 <= q <= {size}",
+                "1 <= l <= r <= n",
+                *([f"{-most} <= v <= {most}"] * any(table[name][0] for name in names)),
+                Whole("at least one operation prints something", lambda v: any(op in queries for op in v["op"])),
+            ),
         ),
         reference=reference,
         brute=program(BRUTE, 3, ""),

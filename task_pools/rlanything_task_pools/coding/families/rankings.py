@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, statement, swap
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Whole, letters, one_of
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Keys that sort: text, the reference's part of a sort key, and the brute force's test that p comes before r (below 0).
@@ -21,28 +23,29 @@ FILTERS = (
     ("at least @k@ points", "r.points >= @k@", (">=", ">")),
     ("less than @k@ points", "r.points < @k@", ("<", "<=")),
     ("a time of at most @k@", "r.time <= @k@", ("<=", "<")),
-    ("a name with the letter @c@", "'@c@' in r.name", ("in r.name", "in r.name[:1]")),
+    ("a name that contains the letter @c@", "'@c@' in r.name", ("in r.name", "in r.name[:1]")),
 )
 # What is printed: text, format, the reference's and the brute force's way, a slip in the reference.
 QUESTIONS = {
     "order": (
-        "Print the names in this order, or NOBODY.",
-        "One line with the names, blanks between them.",
+        "Print the names in this order, or NOBODY if no result is left.",
+        "One line with the names, separated by blanks.",
         'print(*([r.name for r in rows] or ["NOBODY"]))',
         'print(" ".join(r.name for r in rows) or "NOBODY")',
         ("[r.name for r in rows]", "[r.name for r in rows[::-1]]"),
     ),
     "first": (
-        "Print the names of the first @n@ in this order (of all if there are fewer), or NOBODY.",
-        "One line with the names, blanks between them.",
+        "Print the names of the first @n@ results in this order (or all), or NOBODY if no result is left.",
+        "One line with the names, separated by blanks.",
         'print(*([r.name for r in rows[:@n@]] or ["NOBODY"]))',
         'print(" ".join(r.name for i, r in enumerate(rows) if i < @n@) or "NOBODY")',
         ("rows[:@n@]", "rows[-@n@:]"),
     ),
     "place": (
-        "Print the place and the name of each, in this order. The place is one more than the number of results that "
-        "come before by the rules without the one for names, so that several may have the same place.",
-        "One line for each: the place and the name.",
+        "Print the place and the name of each of these results, in this order. The place is one more than the number "
+        "of results that come before it by the rules other than the one for names, so that results that differ only "
+        "by name share a place.",
+        "One line for each result, with the place and the name, separated by a blank.",
         """
         places = {}
         for i, r in enumerate(rows, 1):
@@ -88,6 +91,13 @@ while rest:
 """
 
 
+SETTINGS = (
+    Setting("The town of Lindau holds its yearly chess tournament in the old gym.", {"contest": "tournament"}),
+    Setting("Three clubs meet for a bicycle race across the hills.", {"contest": "race", "player": "rider"}),
+    Setting("A quiz show has been on air for years.", {"contest": "quiz", "player": "candidate"}),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     size, ask, selects = knobs["size"], knobs["question"], knobs["selects"]
     values = {"k": between(dice, 3, 6), "c": dice.pick("aeiou"), "n": between(dice, 2, 4)}
@@ -106,11 +116,17 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     ]
     if selects:
         mutants.append(swap(reference, *(fill(part, **values).strip() for part in slip)))
+    orders = [text for text, _, _ in keys]
+    what = fill(what, **values).strip()
     task = (
-        "The n results of a contest have a name, a team, points and a time.",
-        f"Take the results with {fill(what, **values).strip()}." if selects else "Take all results.",
-        f"Sort them: {'; if that is equal, '.join(text for text, _, _ in keys)}; "
-        "if everything so far is equal, names come in alphabetical order.",
+        "There are n results of a contest. Each has the name of a player, the player's team, points and a time.",
+        (f"Take only the results with {what}, and sort" if selects else "Sort")
+        + " them like this:\n"
+        + bullets(
+            f"{orders[0]};",
+            *(f"if that is equal, {order};" for order in orders[1:]),
+            "if everything so far is equal, names come in alphabetical order.",
+        ),
         fill(text, **values).strip(),
     )
 
@@ -129,13 +145,27 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="Results of a contest",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: n. Then n lines with the name, the team, the points and the time of a result each.",),
-            form,
-            (
-                f"1 <= n <= {size}; names differ and have 2 to 6 lower case letters; the teams are red, blue and green",
-                "0 <= points <= 9; 1 <= time <= 9",
+            SETTINGS,
+            reads="The first line contains an integer n, the number of results.\n"
+            "Each of the next n lines contains a name, a team, the points and the time, separated by blanks.",
+            prints=form + when(ask == "place" and selects, " If no result is left, the output is empty."),
+            input=Input(
+                Line("n"),
+                Lines(
+                    "n",
+                    "name team points time",
+                    name=letters("abcdefghijklmnopqrstuvwxyz"),
+                    team=one_of("red", "blue", "green"),
+                ),
+                f"1 <= n <= {size}",
+                Limit("every name has from 2 to 6 lower case letters", lambda name: 2 <= len(name) <= 6),
+                Whole("all names differ", lambda v: len(set(v["name"])) == len(v["name"])),
+                Limit("every team is red, blue or green", lambda team: True),
+                "0 <= points <= 9",
+                "1 <= time <= 9",
             ),
         ),
         reference=reference,

@@ -4,19 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import (
-    OFF_ON,
-    between,
-    count,
-    integers,
-    line,
-    page,
-    retell,
-    statement,
-    swap,
-    when,
-)
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Row
+from rlanything_task_pools.coding.parts import OFF_ON, between, count, either, integers, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 READ = """
@@ -72,25 +63,43 @@ print(@answer@)
 # What is asked: text, format of the answer, expression, and a wrong expression.
 QUESTIONS = {
     "target": (
-        "Find the cost of the cheapest trip from town 1 to town n, or -1 if there is none.",
+        "Print the cost of the cheapest trip from town 1 to town n, or -1 if there is none.",
         "One integer.",
         "cost.get(n, -1)",
         "cost.get(n - 1, -1)",
     ),
     "farthest": (
-        "Of all towns that can be reached from town 1 (town 1 included) find the one whose cheapest trip from town 1 "
-        "costs most; of several such towns take the one with the smallest number.",
-        "Two integers: the number of the town and the cost of its cheapest trip.",
+        "Of all towns that can be reached from town 1, which itself is one of them, find the one whose cheapest trip "
+        "from town 1 costs most. If there are several, take the one with the smallest number. Print its number and the "
+        "cost of its cheapest trip.",
+        "Two integers, separated by a blank.",
         "*min((-d, u, d) for u, d in cost.items())[1:]",
         "*max((d, u) for u, d in cost.items())[::-1]",
     ),
     "within": (
-        "Find the number of towns (town 1 included) that can be reached from town 1 by a trip of cost L or less.",
+        "Print the number of towns that can be reached from town 1 by a trip of cost L or less. Town 1 itself counts "
+        "if the trip without roads costs no more than L.",
         "One integer.",
         "sum(d <= L for d in cost.values())",
         "sum(d < L for d in cost.values())",
     ),
 }
+
+
+SETTINGS = (
+    Setting(
+        "It is the year 2481, and space is crowded.",
+        {"town": "planet", "road": "lane", "trip": "flight", "toll": "tax"},
+    ),
+    Setting(
+        "In the high mountains people walk from village to village.",
+        {"town": "village", "road": "path", "trip": "hike", "toll": "fee"},
+    ),
+    Setting(
+        "A captain studies her charts before she leaves port 1.",
+        {"town": "port", "road": "route", "trip": "voyage", "toll": "fee"},
+    ),
+)
 
 
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
@@ -109,15 +118,31 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         mutants.append(swap(reference, "heap = [(toll[1], 1, 0)]", "heap = [(0, 1, 0)]"))
     if coupons:
         mutants.append(swap(reference, "used < K", "used <= K"))
+    length = "length w" if weights else "length 1"
     task = (
-        "There are n towns, numbered from 1, and m roads. Two towns may be joined by several roads.",
-        "A road may be used only from u to v." if one_way else "A road joins u and v and may be used both ways.",
-        f"The length of a road is {'given' if weights else 'always 1'}.",
-        f"The cost of a trip is the sum of the lengths of its roads{when(tolls, ' and the tolls of its towns')}.",
-        when(tolls, "The toll of a town is paid whenever the trip is in it, in the first and in the last town too."),
-        when(coupons, "You have K coupons. A coupon halves the length of one road of the trip, rounded down."),
-        when(coupons, "A road may take only one coupon each time it is used."),
-        when(ask != "target", "The trip from town 1 to itself has no road."),
+        "There are n towns, numbered from 1 to n, and m roads. "
+        + (
+            f"A road leads from a town u to a town v and cannot be used in the other direction. It has the {length}."
+            if one_way
+            else f"A road joins two towns u and v, can be used in both directions, and has the {length}."
+        )
+        + " Several roads may join the same towns.",
+        "A trip follows roads from town to town. Its cost is the sum of the lengths of its roads"
+        + when(
+            tolls,
+            " and of the tolls of its towns. The toll of town i is p_i; it is paid each time the trip is there, "
+            "even in the town in which it starts and in that in which it ends",
+        )
+        + "."
+        + when(
+            coupons,
+            " In addition you have K coupons. A coupon halves the length of one road of the trip, rounded "
+            "down; each use of a road can take only one coupon, and coupons may be left over.",
+        )
+        + when(
+            ask != "target",
+            f" The trip from town 1 to itself uses no road{when(tolls, ', and costs only the toll of town 1')}.",
+        ),
         text,
     )
 
@@ -139,31 +164,30 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             head.append(between(dice, 1, max(2, unit * dice.pick((3, 6, 12)))))
         return page(line(head), *[line(integers(dice, n, 0, longest // 2))] * tolls, *rows)
 
-    text = statement(
-        task,
-        (
-            f"The first line: n and m{when(coupons, ' and K')}{when(within, ' and L')}.",
-            when(tolls, "Then a line with the tolls of towns 1 to n."),
-            f"Then m lines, one per road: u and v{when(weights, ' and the length')}.",
-        ),
-        form,
-        (
-            f"2 <= n <= {knobs['size']}; 0 <= m <= {2 * knobs['size']}; u and v differ",
-            when(weights, f"lengths from 1 to {longest}"),
-            when(tolls, f"tolls from 0 to {longest // 2}"),
-            when(coupons, "1 <= K <= 3"),
-            when(within, f"1 <= L <= {10 * longest}"),
-        ),
-    )
+    head = ["n", "m", *["K"] * coupons, *["L"] * within]
     return Problem(
         title={"target": "The cheapest trip", "farthest": "Far away", "within": "Within reach"}[ask],
-        statement=retell(
+        statement=tell(
             dice,
-            text,
-            "town road trip toll",
-            "planet lane flight tax",
-            "village path hike fee",
-            "port route voyage duty",
+            task,
+            SETTINGS,
+            reads=f"The first line contains the integers {either(head, 'and')}.\n"
+            + when(tolls, "The second line contains n integers p_1, ..., p_n.\n")
+            + f"Each of the next m lines contains the integers {'u, v and w' if weights else 'u and v'} of a road.",
+            prints=form,
+            input=Input(
+                Line(" ".join(head)),
+                *([Row("p_i", "n")] * tolls),
+                Lines("m", "u v w" if weights else "u v"),
+                f"2 <= n <= {knobs['size']}",
+                f"0 <= m <= {2 * knobs['size']}",
+                "1 <= u, v <= n",
+                Limit("u and v differ", lambda u, v: u != v),
+                *([f"1 <= w <= {longest}"] * weights),
+                *([f"0 <= p_i <= {longest // 2}"] * tolls),
+                *(["1 <= K <= 3"] * coupons),
+                *([f"1 <= L <= {10 * longest}"] * within),
+            ),
         ),
         reference=reference,
         brute=fill(READ + BRUTE, flags=flags, answer=answer),

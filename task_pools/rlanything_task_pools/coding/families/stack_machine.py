@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import between, count, page, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Line, Lines
+from rlanything_task_pools.coding.parts import between, count, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Per instruction: what it takes and puts back (bottom to top), and the same as Python of the reference, which has the
@@ -25,30 +27,40 @@ INSTRUCTIONS = {
 }
 # Per instruction that moves in the program: how it is written and what it does.
 CONTROL = {
-    "skip": ("skip", "takes a; if a is 0, the machine passes over the next instruction without executing it"),
-    "jump": ("jump k", "takes a; if a is not 0, the machine goes on with the k-th instruction of the program"),
+    "skip": ("skip", "takes a; if a is 0, the next instruction of the program is passed over and not executed"),
+    "jump": ("jump k", "takes a; if a is not 0, the machine goes on with instruction k of the program"),
 }
 CONTROL_CODE = {
     "skip": ("[]\n    at += t[0] == 0", "[]\n    at += 0 if a else 1"),
     "jump": ("[]\n    at = int(args[0]) - 1 if t[0] else at", "[]\n    if a:\n        at = int(k) - 1"),
 }
 UNDERFLOW = {
-    "skip": ("has no effect, but counts as executed", "continue", "new, r, missing = [], stack, False"),
-    "halt": ("ends the program; it counts as executed", "break", "at, new, r, missing = N, [], stack, False"),
+    "skip": ("does nothing, but counts as executed", "continue", "new, r, missing = [], stack, False"),
+    "halt": ("ends the program, and counts as executed", "break", "at, new, r, missing = N, [], stack, False"),
     "zero": (
-        "takes 0 for each missing value, as if zeros lay below the stack",
+        "takes a 0 for each missing value, as if zeros lay below the stack",
         "stack[:0] = [0] * (need - len(stack))",
         "stack = [*stack, 0]",
     ),
 }
 ASKS = {
     "top": (
-        "the number of executed instructions and the top of the stack or EMPTY",
+        "the number of executed instructions and then the value on top of the stack, or EMPTY if the stack is empty",
         'steps, *(stack or ["EMPTY"])[-1:]',
     ),
-    "sum": ("the number of values on the stack and their sum", "len(stack), sum(stack)"),
-    "peak": ("the largest number of values ever on the stack and the final sum of the stack", "peak, sum(stack)"),
-    "list": ("the stack from bottom to top, or EMPTY", '*(stack or ["EMPTY"])'),
+    "sum": (
+        "the number of values on the stack at the end and then their sum (0 if there are none)",
+        "len(stack), sum(stack)",
+    ),
+    "peak": (
+        "the largest number of values on the stack after any instruction, and then the sum of the values that are on "
+        "it at the end (0 if there are none)",
+        "peak, sum(stack)",
+    ),
+    "list": (
+        "the values on the stack at the end from bottom to top, or EMPTY if there are none",
+        '*(stack or ["EMPTY"])',
+    ),
 }
 
 REFERENCE = """
@@ -94,6 +106,13 @@ print(@answer@)
 """
 
 
+SETTINGS = (
+    Setting("In the cellar of a museum stands a calculating machine from 1962. Its manual has only a few pages."),
+    Setting("The probe Argo is steered by short programs, and its computer is small.", {"machine": "computer"}),
+    Setting("A toy robot keeps numbers on a pile of cards and is told what to do with them.", {"machine": "robot"}),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     pool = list(INSTRUCTIONS)[1:]
     names = ["sub", *(pool[i] for i in dice.shuffled(len(pool))[: knobs["instructions"] - 1])]
@@ -119,15 +138,26 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         mutants.append(swap(reference, "at += t[0] == 0", "at += t[0] != 0"))
     elif control == "jump":
         mutants.append(swap(reference, "int(args[0]) - 1", "int(args[0])"))
-    modular = f"Every value x is replaced by its remainder modulo {modulus} (0 to {modulus - 1}, for negative x too)"
-    clamped = f"Values above {modulus} become {modulus} and values below -{modulus} become -{modulus}"
+    modular = (
+        f"When a value is put on the stack it is replaced by its remainder modulo {modulus}, which is always from 0 to "
+        f"{modulus - 1}, for a negative value too."
+    )
+    clamped = (
+        f"When a value above {modulus} is put on the stack it becomes {modulus}, and a value below -{modulus} becomes "
+        f"-{modulus}."
+    )
     task = (
-        "A machine has a stack of integers, empty at the start, and executes the instructions of a program in order.",
-        "push v: puts v on the stack",
-        *(f"{row[0]}: {row[3]}" for row in rows.values()),
-        f"{modular if wrapped else clamped} when it is put on the stack.",
-        f"An instruction that takes more values than the stack has {UNDERFLOW[under][0]}.",
-        f"The program ends after its last instruction{when(control == 'jump', f', or after {most} executed ones')}.",
+        "A machine has a stack of integers, which is empty at the start. It executes the instructions of a program, "
+        "numbered from 1 to n, one after the other. There are these instructions; they take values from the top of "
+        "the stack, and put values on top of it in the order in which they are named here:\n"
+        + bullets("push v: puts v on the stack.", *(f"{row[0]}: {row[3]}." for row in rows.values())),
+        f"{modular if wrapped else clamped} An instruction that takes more values than the stack has "
+        f"{UNDERFLOW[under][0]}. The program ends after its last instruction"
+        + when(
+            control == "jump",
+            f", or when {most} instructions have been executed; one that is executed again counts again",
+        )
+        + ".",
         f"Print {ASKS[ask][0]}.",
     )
 
@@ -146,13 +176,19 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="A stack machine",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            ("The first line: n, the number of instructions. Then n lines with an instruction each.",),
-            "One line, the values separated by blanks.",
-            (
-                f"1 <= n <= {knobs['size']}; {-3 * modulus} <= v <= {3 * modulus}",
-                when(control == "jump", "1 <= k <= n"),
+            SETTINGS,
+            reads="The first line contains an integer n, the number of instructions.\n"
+            "Each of the next n lines contains an instruction, from instruction 1 on.",
+            prints="One line, with the values separated by blanks.",
+            input=Input(
+                Line("n"),
+                Lines("n", {"push": "v"} | {name: row[0].removeprefix(name) for name, row in rows.items()}),
+                f"1 <= n <= {knobs['size']}",
+                f"{-3 * modulus} <= v <= {3 * modulus}",
+                *(["1 <= k <= n"] * (control == "jump")),
             ),
         ),
         reference=reference,

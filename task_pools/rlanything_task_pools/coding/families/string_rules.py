@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Level, Problem
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, letters
+from rlanything_task_pools.coding.parts import power, several
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 SIZES = (12, 100, 800, 3000)
@@ -13,11 +16,14 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 MODULUS = 1_000_003
 
 STORIES = (
-    ("The old cipher machine", "A cipher machine changes a word by fixed rules"),
-    ("Weaving patterns", "A loom turns one row of threads, each named by a letter, into the next row"),
-    ("Message mill", "A mill grinds messages: it takes a message apart by fixed rules"),
-    ("Copying scribes", "Each scribe of an old library copies a line of letters with the same habits"),
-    ("Bead strings", "A craftsman rearranges a string of beads, each marked with a letter, by fixed rules"),
+    ("The old cipher machine", "A cipher machine from a flea market still works, and turns a word into another one."),
+    (
+        "Weaving patterns",
+        "A loom weaves row after row. The threads of a row are named by letters, which form a string.",
+    ),
+    ("Message mill", "A spy sends her messages through a mill that grinds them round by round."),
+    ("Copying scribes", "In an old library every scribe copies a line of letters from the one before, with one habit."),
+    ("Bead strings", "A craftsman marks beads with letters, threads them on a string, and then changes his mind."),
 )
 
 
@@ -36,13 +42,13 @@ def _moves(dice: Dice) -> list[_Rule]:
     k, shift = 1 + dice.below(5), 1 + dice.below(25)
     return [
         _Rule(
-            "Move the first letter to the end." + (f" Do this {k} times in all." if k > 1 else ""),
+            "Move the first letter to the end." + (f" Do this {k} times." if k > 1 else ""),
             f"s[{k} % len(s):] + s[:{k} % len(s)]",
             f"''.join(s[(i + {k}) % len(s)] for i in range(len(s)))",
             f"s[-({k} % len(s)):] + s[:-({k} % len(s))]",
         ),
         _Rule(
-            f"Replace each letter by the one {shift} places later in the alphabet; after z comes a.",
+            f"Replace each letter by the one {several(shift, 'place')} later in the alphabet; after z comes a.",
             f"''.join(chr((ord(c) - 97 + {shift}) % 26 + 97) for c in s)",
             f"s.translate({{i: 97 + (i - 97 + {shift}) % 26 for i in range(97, 123)}})",
             f"''.join(chr((ord(c) - 97 + {26 - shift if shift != 13 else 12}) % 26 + 97) for c in s)",
@@ -74,14 +80,14 @@ def _edits(dice: Dice) -> list[_Rule]:
     k, letter = 2 + dice.below(3), dice.pick("abc")
     return [
         _Rule(
-            "Replace each longest run of equal letters by a single one of them.",
+            "Replace each run of equal neighbouring letters, as long as it can be, by a single one of them.",
             "''.join(k for k, _ in itertools.groupby(s))",
             "''.join(c for i, c in enumerate(s) if i == 0 or s[i - 1] != c)",
             "''.join(dict.fromkeys(s))",
         ),
         _Rule(
-            "Replace each longest run of equal letters by the letter and the length of the run, but leave out a "
-            "length of 1 (aaab becomes a3b).",
+            "Replace each run of equal neighbouring letters, as long as it can be, by the letter and the length of the "
+            "run, but leave out a length of 1 (aaab becomes a3b).",
             "''.join(k + (str(n) if n > 1 else '') for k, n in ((k, len(list(g))) for k, g in itertools.groupby(s)))",
             "re.sub(r'(.)\\1+', lambda m: m[1] + str(len(m[0])), s)",
             "''.join(k + str(n) for k, n in ((k, len(list(g))) for k, g in itertools.groupby(s)))",
@@ -169,17 +175,17 @@ print(@answer@)
 """
 
 ASKS = {
-    "string": ("Print the string that comes out.", "s", "''.join(list(s))", "s[::-1]"),
+    "string": ("Print the resulting string.", "s", "''.join(list(s))", "s[::-1]"),
     "checksum": (
-        "Print the checksum of the string that comes out: the sum over all positions i, counted from 1, of i times "
+        "Print the checksum of the resulting string: the sum, over all positions i counted from 1, of i times "
         f"the ASCII code of the character there, modulo {MODULUS}.",
         f"sum(i * ord(c) for i, c in enumerate(s, 1)) % {MODULUS}",
         f"sum((i + 1) * ord(s[i]) for i in range(len(s))) % {MODULUS}",
         f"sum(i * ord(c) for i, c in enumerate(s)) % {MODULUS}",
     ),
     "pairs": (
-        "Print how many positions of the string that comes out hold a character that is smaller, by ASCII code, than "
-        "the character right after it, and then, after a blank, the last character of that string.",
+        "Print how many characters of the resulting string are smaller, by ASCII code, than the character right after "
+        "them, and then the last character of that string.",
         "sum(a < b for a, b in zip(s, s[1:])), s[-1]",
         "len([i for i in range(1, len(s)) if ord(s[i - 1]) < ord(s[i])]), s[len(s) - 1]",
         "sum(a <= b for a, b in zip(s, s[1:])), s[-1]",
@@ -191,7 +197,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     """Some rules in an order, the number of rounds, and what is asked of the result."""
     size, rounds, count = int(levels["size"]), int(levels["rounds"]), int(levels["rules"])
     ask = str(levels["ask"])
-    title, story = dice.pick(STORIES)
+    title, opening = dice.pick(STORIES)
     moves, edits = _moves(dice), _edits(dice)
     known = moves if rounds > 1 else moves + edits
     rules = [known[i] for i in dice.shuffled(len(known))[:count]]
@@ -215,41 +221,34 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
         word = "".join(draw.pick(letters) for _ in range(n))
         return f"{times}\n{word}\n"
 
-    times = "exactly once" if rounds == 1 else "r times, each time on the string that came out before"
     listed = "\n".join(f"{i}. {rule.text}" for i, rule in enumerate(rules, 1))
-    statement = fill(
-        """
-        @story@. One round @does@:
-        @listed@
-
-        This is done @times@.
-
-        @text@
-
-        Input
-        The first line holds one integer r, the number of rounds@one@.
-        The second line holds the string.
-
-        Output
-        @output@
-
-        Constraints
-        @bound@
-        The string has between 1 and @size@ letters, all of them from a to z.
-        """,
-        story=story,
-        does="does this" if len(rules) == 1 else "does these things in this order",
-        listed=listed,
-        times=times,
-        text=text,
-        one=" (always 1)" if rounds == 1 else "",
-        output={"string": "The string.", "checksum": "One integer.", "pairs": "An integer and a character."}[ask],
-        bound="r = 1" if rounds == 1 else f"1 <= r <= {rounds}",
-        size=size,
+    task = (
+        f"A round changes a string by {'this rule' if len(rules) == 1 else 'these rules, one after the other'}. "
+        f"Letters are counted from 1, from left to right.\n{listed}",
+        "A single round is done (r is always 1)."
+        if rounds == 1
+        else "There are r rounds, each on the string that the round before has left.",
+        text,
     )
     return Problem(
         title=title,
-        statement=statement,
+        statement=tell(
+            dice,
+            task,
+            [Setting(opening)],
+            reads="The first line contains an integer r, the number of rounds.\nThe second line contains the string s.",
+            prints={
+                "string": "One line with the string.",
+                "checksum": "One integer.",
+                "pairs": "An integer and a character, separated by a blank.",
+            }[ask],
+            input=Input(
+                Line("r"),
+                Line("s", s=letters(ALPHABET)),
+                "r = 1" if rounds == 1 else f"1 <= r <= {power(rounds)}",
+                Limit(f"s has from 1 to {size} letters, all of them from a to z", lambda s: len(s) <= size),
+            ),
+        ),
         reference=solve(),
         brute=fill(BRUTE, rules="\n".join(f"s = {rule.other}" for rule in rules), answer=other),
         mutants=tuple(mutants),

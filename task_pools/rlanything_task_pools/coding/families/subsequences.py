@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import between, count, integers, line, page, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Line, Row
+from rlanything_task_pools.coding.parts import between, count, integers, line, page, several, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Rules for a number y at place j chosen next after a number x at place i: text, code, wrong code.
@@ -18,8 +20,8 @@ ORDERS = (
 RULES = (
     ("x and y differ by at most @k@", "abs(x - y) <= @k@", "abs(x - y) < @k@"),
     ("exactly one of x and y is even", "(x + y) % 2 == 1", "(x + y) % 2 == 0"),
-    ("between x and y at most @gap@ numbers@of@ are left out", "j - i <= @gap@ + 1", "j - i <= @gap@"),
-    ("between x and y at least one number@of@ is left out", "j - i > 1", "j - i > 2"),
+    ("at most @gaps@@of@ between x and y @are@ left out", "j - i <= @gap@ + 1", "j - i <= @gap@"),
+    ("at least one number@of@ between x and y is left out", "j - i > 1", "j - i > 2"),
     ("x + y is not divisible by @m@", "(x + y) % @m@ != 0", "(x + y) % @m@ < 2"),
 )
 
@@ -55,16 +57,31 @@ print(top)
 """
 
 
+SETTINGS = (
+    Setting("A composer looks for hidden melodies. She writes notes as numbers."),
+    Setting("A hiker plans her way along a chain of huts and notes a number for each."),
+    Setting("A puzzle magazine prints rows of numbers and asks its readers to cross out some of them."),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     two, size, sums, top = (
         knobs["sequences"] == 2,
         knobs["size"],
         dice.chance(0.5),
-        knobs["size"] // (8 if knobs["sequences"] == 2 else 2) + between(dice, 3, 5),
+        knobs["size"] // (8 if knobs["sequences"] == 2 else 2) + between(dice, 4, 6),
     )
     gap, names = between(dice, 1, 3), {"k": dice.pick((3, 5)), "m": between(dice, 3, 5)}
     picked = [dice.pick(ORDERS), *(RULES[i] for i in dice.shuffled(len(RULES))[: knobs["rules"] - 1])]
-    rules = [[fill(part, **names, gap=gap, of=" of b" * two).strip() for part in rule] for rule in picked]
+    rules = [
+        [
+            fill(
+                part, **names, gap=gap, gaps=several(gap, "number"), are="is" if gap == 1 else "are", of=" of b" * two
+            ).strip()
+            for part in rule
+        ]
+        for rule in picked
+    ]
     rule = " and ".join(code for _, code, _ in rules)
     second = "list(map(int, input().split()))" if two else "a"
     reference = fill(REFERENCE, second=second, same="True" if two else "p == j", rule=rule, gain="y" if sums else "1")
@@ -75,16 +92,20 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         swap(reference, "print(max(best))", "print(best[-1])"),
         *([swap(reference, "best[i] > top and ", "")] if len(rules) == 1 else []),
     ]
+    both = "a and b" if two else "a"
     task = (
-        f"Given {'two sequences a and b' if two else 'a sequence a'} of integers, choose some of the numbers of "
-        f"{'b' if two else 'a'} and keep them in their order.",
-        when(two, "The chosen numbers must also be a subsequence of a: the same numbers in the same order, not "
-             "necessarily next to each other."),
-        "If y is the chosen number that comes next after the chosen number x, then this must hold:",
-        *(f"{text};" for text, _, _ in rules[:-1]),
-        f"{rules[-1][0]}.",
-        f"Find the largest possible {'sum' if sums else 'number'} of chosen numbers{when(two, ' (0 if none)')}.",
-    )  # fmt: skip
+        f"You are given {'two sequences a and b' if two else 'a sequence a'} of integers. Choose some of the numbers "
+        f"of {'b' if two else 'a'} and keep them in their order."
+        + when(
+            two,
+            " The chosen numbers must be found in a as well: the same numbers in the same order, but not "
+            "necessarily next to each other.",
+        ),
+        "For every two numbers x and y that follow one another among the chosen ones, x before y, this must hold:\n"
+        + bullets(*(f"{text}{'.' if text == rules[-1][0] else ';'}" for text, _, _ in rules)),
+        f"Print the largest possible {'sum' if sums else 'number'} of chosen numbers. A single number can always be "
+        f"chosen{when(two, ' if it is in both sequences; if no number can be chosen, print 0')}.",
+    )
 
     def draw(dice: Dice, size: int) -> str:
         sizes = [count(dice, size) for _ in range(1 + two)]
@@ -92,14 +113,22 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     return Problem(
         title="Common choice" if two else "Best choice in order",
-        statement=statement(
+        statement=tell(
+            dice,
             task,
-            (
-                f"The first line: the length{'s' * two} of a{' and of b' * two}.",
-                f"Then {'a line with a and a line with b' if two else 'a line with a'}.",
+            SETTINGS,
+            reads=f"The first line contains {'integers n and m, the lengths' if two else 'an integer n, the length'}"
+            f" of {both}.\nThe second line contains n integers a_1, ..., a_n."
+            + when(two, "\nThe third line contains m integers b_1, ..., b_m."),
+            prints="One integer.",
+            input=Input(
+                Line("n m" if two else "n"),
+                Row("a_i", "n"),
+                *([Row("b_i", "m")] * two),
+                f"1 <= {'n, m' if two else 'n'} <= {size}",
+                f"1 <= a_i <= {top}",
+                *([f"1 <= b_i <= {top}"] * two),
             ),
-            "One integer.",
-            (f"lengths from 1 to {size}; numbers from 1 to {top}",),
         ),
         reference=reference,
         brute=fill(BRUTE, second=second, rule=rule, goal="sum(chosen)" if sums else "n"),

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import between, choose, count, line, page, retell, statement, swap, when
+from rlanything_task_pools.coding.inputs import Input, Line, Lines
+from rlanything_task_pools.coding.parts import between, choose, count, either, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 # How a pile may change: both programs call it with the stones of the pile and the number last taken from it, or 0.
@@ -53,17 +55,24 @@ for _ in range(int(input())):
 """
 ASKS = {
     "winner": (
-        "Print First if the player who begins can force a win, else Second.",
+        "Print First if the player who makes the first move can force a win, otherwise Second.",
         'print("First" if total else "Second")',
         'print("First" if wins(state) else "Second")',
     ),
     "moves": (
-        "Print the number of first moves after which the player who begins can force a win. Moves are the same if they "
-        "leave the same number of stones in the same pile.",
+        "Print the number of first moves after which the player who made them can force a win. Two moves are the same "
+        "if they leave the same number of stones in the same pile.",
         "print(sum(total ^ worth[n, 0] ^ worth[option] == 0 for n in piles for option in options(n, 0)))",
         "print(sum(not wins(s) for s in moves(state)))",
     ),
 }
+
+
+SETTINGS = (
+    Setting("Two pirates have found a treasure.", {"pile": "heap", "stone": "coin", "player": "pirate"}),
+    Setting("In a tavern a game with cards is in fashion.", {"pile": "stack", "stone": "card"}),
+    Setting("Two squirrels get ready for the winter.", {"pile": "store", "stone": "nut", "player": "squirrel"}),
+)
 
 
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
@@ -87,18 +96,22 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         mutants.append(swap(reference, "n > 0 and n % 2 == 0", "n > 0"))
     elif rule == "repeat":
         mutants.append(swap(reference, " and s != last", ""))
+    names = [f"p_{i}" for i in range(1, piles + 1)]
     where = "the pile" if piles == 1 else "one of the piles"
     task = (
-        f"Two players play with {'a pile' if piles == 1 else f'{piles} piles'} of stones and move in turn.",
-        f"A move takes {', '.join(map(str, takes[:-1]))} or {takes[-1]} stones from {where}, if there are as many.",
-        when(
-            rule == "halve", "It may also take half of the stones of a pile that has an even number of them, not zero."
-        ),
-        when(
+        f"Two players play a game with {'a pile' if piles == 1 else f'{piles} piles'} of stones, and move in turns. At "
+        f"the start there are {either(names, 'and')} stones in {'it' if piles == 1 else 'them'}. In a move a player "
+        f"takes {either(takes)} stones from {where}, which must have so many."
+        + when(
+            rule == "halve",
+            " Instead a player may take half of the stones of a pile, if their number is even and not zero.",
+        )
+        + when(
             rule == "repeat",
-            "It may not take as many stones as the last move, of either player, on the same pile took.",
-        ),
-        f"The player who cannot move {'wins' if last_loses else 'loses'}.",
+            " It is forbidden to take as many stones from a pile as were taken in the last move on the same pile, "
+            "whoever made it; the first move on a pile is free.",
+        )
+        + f" The player who cannot move {'wins' if last_loses else 'loses'}.",
         text,
     )
 
@@ -107,15 +120,22 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         tops = [dice.pick((min(9, most), most)) for _ in range(games)]
         return page(games, *(line(between(dice, 0, top) for _ in range(piles)) for top in tops))
 
-    text = statement(
-        task,
-        (f"The first line: t, the number of games. Then t lines with {piles} integers: the stones in each pile.",),
-        "t lines, one answer for each game.",
-        (f"1 <= t <= 20; 0 to {knobs['pile']} stones in a pile",),
-    )
     return Problem(
         title="A game for two",
-        statement=retell(dice, text, "pile stone player", "heap coin pirate", "stack card player", "bowl nut squirrel"),
+        statement=tell(
+            dice,
+            task,
+            SETTINGS,
+            reads="The first line contains an integer t, the number of games.\nEach of the next t lines contains "
+            + (f"an integer {names[0]}." if piles == 1 else f"{piles} integers {either(names, 'and')}."),
+            prints="t lines, one answer for each game in the order of the input.",
+            input=Input(
+                Line("t"),
+                Lines("t", " ".join(names)),
+                "1 <= t <= 20",
+                f"0 <= {', '.join(names)} <= {knobs['pile']}",
+            ),
+        ),
         reference=reference,
         brute=fill(BRUTE, options=options, last_loses=last_loses, answer=brute_answer),
         mutants=tuple(mutants),

@@ -4,36 +4,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Problem
-from rlanything_task_pools.coding.parts import (
-    OFF_ON,
-    between,
-    choose,
-    dispatch,
-    integers,
-    line,
-    page,
-    retell,
-    statement,
-    swap,
-    when,
-)
+from rlanything_task_pools.coding.inputs import Input, Line, Lines, Row, Whole
+from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, integers, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, bullets, tell
 from rlanything_task_pools.dice import Dice
 
 # Per question: arguments, text, the reference's expression and the brute force's.
 QUESTIONS = {
-    "size": ("a", "the number of people in the team of a", "size[a]", "len(team(a))"),
-    "sum": ("a", "the sum of the pay of the team of a", "total(a)", "sum(pay[v] for v in team(a))"),
-    "up": ("a k", "the k-th boss above a, or 0 if there are fewer", "up(a, b)", "(bosses(a) + [0] * n)[b]"),
+    "size": ("a", "the number of nodes in the subtree of node a", "size[a]", "len(team(a))"),
+    "sum": (
+        "a",
+        "the sum of the values of all nodes in the subtree of node a",
+        "total(a)",
+        "sum(pay[v] for v in team(a))",
+    ),
+    "up": (
+        "a k",
+        "the k-th ancestor of node a, or 0 if there are fewer (the first ancestor of a node is the parent, the "
+        "second ancestor is the parent of the parent, and so on)",
+        "up(a, b)",
+        "(bosses(a) + [0] * n)[b]",
+    ),
     "common": (
         "a b",
-        "the lowest person with both a and b in the team",
+        "the node with the smallest subtree that contains both node a and node b",
         "common(a, b)",
         "next(v for v in bosses(a) if v in bosses(b))",
     ),
     "steps": (
         "a b",
-        "how many steps to or from a boss lead from a to b at least",
+        "the smallest number of steps from node a to node b, where a step goes from a node to the parent or back",
         "depth[a] + depth[b] - 2 * depth[common(a, b)]",
         "len(set(bosses(a)) ^ set(bosses(b)))",
     ),
@@ -119,6 +120,55 @@ for _ in range(q):
 """
 
 
+def _is_tree(values: Mapping[str, Any]) -> bool:
+    """Whether n - 1 pairs join all n nodes."""
+    top = list(range(values["n"] + 1))
+
+    def find(a: int) -> int:
+        while top[a] != a:
+            top[a] = top[top[a]]
+            a = top[a]
+        return a
+
+    for u, v in zip(values["u"], values["v"], strict=True):
+        if find(u) == find(v):
+            return False
+        top[find(u)] = find(v)
+    return True
+
+
+def _is_rooted(values: Mapping[str, Any]) -> bool:
+    return all(1 <= p < i for i, p in enumerate(values["p_i"], 2))
+
+
+SETTINGS = (
+    Setting(
+        "A firm from the nineteenth century has strict rules about who may give orders to whom.",
+        {
+            "tree": "firm",
+            "node": "clerk",
+            "root": "head",
+            "parent": "chief",
+            "ancestor": "superior",
+            "subtree": "team",
+            "value": "wage",
+        },
+    ),
+    Setting(
+        "The merchants of a guild have learnt their trade from one another, and all of them from one founder.",
+        {
+            "tree": "guild",
+            "node": "merchant",
+            "root": "founder",
+            "parent": "master",
+            "ancestor": "teacher",
+            "subtree": "school",
+            "value": "fortune",
+        },
+    ),
+)
+
+
 def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     raises, pairs, most, size = knobs["raises"], knobs["pairs"], dice.pick((10, 1000)), knobs["size"]
     questions = choose(dice, list(QUESTIONS), knobs["questions"])
@@ -132,12 +182,23 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     reference = program(REFERENCE, 2)
     mutants = [swap(reference, *slip) for op in questions for slip in SLIPS[op]]
     task = (
-        "A firm has n people, numbered from 1. Person 1 is the head; every other person has one boss.",
-        "The team of a person consists of the person and of the teams of all people whose boss the person is.",
-        "There are q tasks:",
-        when(raises, "add a x: the pay of person a rises by x; nothing is printed"),
-        *(f"{op} {QUESTIONS[op][0]}: print {QUESTIONS[op][1]}" for op in questions),
+        "A tree has n nodes, numbered from 1 to n. Node 1 is the root; every other node has one parent. The "
+        "subtree of a node consists of the node and of the subtrees of all nodes that have this node as their parent. "
+        "Each node i has a value, which is w_i at the start. "
+        + (
+            "The n - 1 pairs u, v say that one of the nodes u and v is the parent of the other."
+            if pairs
+            else "The parent of node i is p_i."
+        ),
+        "Carry out q operations:\n"
+        + bullets(
+            when(raises, "add a x: the value of node a grows by x; nothing is printed."),
+            *(f"{op} {QUESTIONS[op][0]}: print {QUESTIONS[op][1]}." for op in questions),
+        ),
     )
+    commands = {"add": "a x"} if raises else {}
+    commands |= {op: QUESTIONS[op][0] for op in questions}
+    named = {name for names in commands.values() for name in names.split()}
 
     def draw(dice: Dice, n: int) -> str:
         n, q = between(dice, max(2, n // 2), n), between(dice, max(2, n // 2), n)
@@ -159,26 +220,39 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
                 rows.append(f"{op} {a} {second[QUESTIONS[op][0]]}".strip())
         return page(f"{n} {q}", line(integers(dice, n, 1, most)), *rows)
 
-    text = statement(
-        task,
-        (
-            "The first line: n and q. The second line: the pay of the people 1 to n.",
-            "Then n - 1 lines with two people each, of whom one is the boss of the other, in any order."
-            if pairs
-            else "Then n - 1 lines: the boss of each of the people 2 to n, who has a smaller number.",
-            "Then q lines with a task each; one of them at least prints something.",
-        ),
-        "One line for each task that prints something.",
-        (f"2 <= n <= {size}; 1 <= q <= {size}; 1 <= k <= {size}", f"pay and x from 1 to {most}"),
+    edges = (
+        "Each of the next n - 1 lines contains two integers u and v."
+        if pairs
+        else "The next n - 1 lines contain the integers p_2, ..., p_n, one each."
     )
     return Problem(
-        title="Bosses and teams",
-        statement=retell(
+        title="Questions about a tree",
+        statement=tell(
             dice,
-            text,
-            "firm people person boss head team pay",
-            "guild merchants merchant patron dean branch gold",
-            "army soldiers soldier chief general unit salary",
+            task,
+            SETTINGS,
+            reads="The first line contains two integers n and q.\n"
+            f"The second line contains n integers w_1, ..., w_n.\n{edges}\n"
+            "Each of the next q lines contains an operation as written above.",
+            prints="One line for each operation that prints something, in the order of the operations.",
+            input=Input(
+                Line("n q"),
+                Row("w_i", "n"),
+                Lines("n - 1", "u v" if pairs else "p_i"),
+                Lines("q", commands),
+                f"2 <= n <= {size}",
+                f"1 <= q <= {size}",
+                f"1 <= w_i <= {most}",
+                *(
+                    ["1 <= u, v <= n", Whole("the pairs u, v are those of a tree", _is_tree)]
+                    if pairs
+                    else [Whole("1 <= p_i < i", _is_rooted)]
+                ),
+                f"1 <= {', '.join(sorted(named & {'a', 'b'}))} <= n",
+                *([f"1 <= k <= {size}"] * ("k" in named)),
+                *([f"1 <= x <= {most}"] * raises),
+                Whole("at least one operation prints something", lambda v: any(op in questions for op in v["op"])),
+            ),
         ),
         reference=reference,
         brute=program(BRUTE, 3),

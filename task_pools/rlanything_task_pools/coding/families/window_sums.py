@@ -3,18 +3,23 @@
 from collections.abc import Mapping
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Level, Problem
+from rlanything_task_pools.coding.inputs import Input, Line, Row
 from rlanything_task_pools.coding.source import fill
+from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.dice import Dice
 
 SIZES = (20, 200, 1500, 6000)
 MAX_VALUE = 1000
 
 STORIES = (
-    ("Best stretch", "A hiker notes the change of height of each of n parts of a trail", "part", "rise"),
-    ("Harbour tides", "A harbour master notes how much the water level changed in each of n hours", "hour", "change"),
-    ("The shop ledger", "A shop notes its profit or loss on each of n days", "day", "profit"),
-    ("Signal burst", "A receiver stores n samples of a signal, some of them negative", "sample", "energy"),
-    ("Festival score", "A jury gives or takes points in each of n rounds of a festival", "round", "score"),
+    ("Best stretch", "A hiker notes how many metres she climbs in each of n parts of a trail, less than 0 downhill."),
+    (
+        "Harbour tides",
+        "A harbour master notes by how many centimetres the water has risen or fallen in each of n hours.",
+    ),
+    ("The shop ledger", "A shop notes its profit on each of n days; a loss is written as a negative number."),
+    ("Signal burst", "A receiver stores n samples of a signal that swings around zero."),
+    ("Festival score", "A jury gives points in each of n rounds of a festival, or takes some away."),
 )
 RULES = {
     "exactly": ("exactly k", "low, high = k, k"),
@@ -29,11 +34,10 @@ WRONG_BOUNDS = {
     "between": ("low, high = 1, m", "low, high = k, max(k, m - 1)"),
 }
 ASKS = {
-    "sum": "Print the @best@ total @unit@ of such a block.",
-    "length": "Print two integers: the @best@ total @unit@ of such a block, and the length of the shortest such "
-    "block that has it.",
-    "start": "Print two integers: the @best@ total @unit@ of such a block, and the smallest number of a @item@ at "
-    "which a block with this total starts.",
+    "sum": "Print the @best@ sum of such a block.",
+    "length": "Print the @best@ sum of such a block, and the length of the shortest such block that has this sum.",
+    "start": "Print the @best@ sum of such a block, and the smallest i such that such a block with this sum starts "
+    "with a_i.",
 }
 
 REFERENCE = """
@@ -89,7 +93,7 @@ print(@shown@)
 def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     """A rule for the length, what is asked, and whether the line is a circle."""
     size, rule, ask, circle = int(levels["size"]), str(levels["rule"]), str(levels["ask"]), bool(levels["circle"])
-    title, story, item, unit = dice.pick(STORIES)
+    title, opening = dice.pick(STORIES)
     sign = dice.pick((1, -1))
     best = "largest" if sign == 1 else "smallest"
     bounds = RULES[rule][1]
@@ -131,36 +135,31 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
         head = (n, k, m) if rule == "between" else (n, k)
         return f"{' '.join(map(str, head))}\n{' '.join(map(str, numbers))}\n"
 
-    statement = fill(
-        f"""
-        {story}. They are numbered from 1 to n in this order@again@.
-
-        A block is one or more neighbouring {item}s@past@; its length is how many there are.
-        Only blocks whose length is {RULES[rule][0]} count.
-
-        {ASKS[ask]}
-
-        Input
-        The first line holds {"three" if rule == "between" else "two"} integers: {names}.
-        The second line holds n integers, the {unit} of each {item}.
-
-        Output
-        {"One integer" if ask == "sum" else "Two integers on one line"}.
-
-        Constraints
-        1 <= n <= {size}
-        1 <= k {"<= m " if rule == "between" else ""}<= n
-        Every value is between -{MAX_VALUE} and {MAX_VALUE}.
-        """,
-        again=", and after number n comes number 1 again" if circle else "",
-        past=", which may go on past the end with number 1, but holds no @item@ twice" if circle else "",
-        best=best,
-        unit=unit,
-        item=item,
+    last = "; after a_n comes a_1 again" if circle else ""
+    past = " A block may go on past a_n with a_1, but holds no number twice." if circle else ""
+    task = (
+        f"You are given n integers a_1, ..., a_n in {'a circle' if circle else 'a line'}{last}. A block is one or more "
+        f"neighbouring numbers, and its length is how many there are.{past} Only blocks of "
+        f"{RULES[rule][0]} numbers count.",
+        fill(ASKS[ask], best=best).strip(),
     )
     return Problem(
         title=title,
-        statement=statement,
+        statement=tell(
+            dice,
+            task,
+            [Setting(opening)],
+            reads=f"The first line contains {'three' if rule == 'between' else 'two'} integers: {names}."
+            "\nThe second line contains n integers a_1, ..., a_n.",
+            prints="One integer." if ask == "sum" else "Two integers, separated by a blank.",
+            input=Input(
+                Line(names.replace(",", "")),
+                Row("a_i", "n"),
+                f"1 <= n <= {size}",
+                f"1 <= k {'<= m ' if rule == 'between' else ''}<= n",
+                f"-{MAX_VALUE} <= a_i <= {MAX_VALUE}",
+            ),
+        ),
         reference=solve(),
         brute=brute,
         mutants=tuple(mutants),
