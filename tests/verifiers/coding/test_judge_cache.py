@@ -57,7 +57,7 @@ def test_what_load_or_we_have_done_is_not_kept(status, runs):
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4000)), max_size=60))
 def test_memory_is_bounded_and_the_latest_stay(puts):
     cache = RunCache(max_bytes=10_000)
-    key = [(b"p", digest(str(i).encode()), Limits(), "full") for i in range(21)]
+    key = [(b"p", digest(str(i).encode()), Limits(), "full", "python") for i in range(21)]
     for i, size in puts:
         cache.put([(key[i], Run("OK", b"x" * size))])
         assert cache.get(key[i]) is not None

@@ -86,6 +86,46 @@ def test_calls_with_rules_of_their_own(name: str) -> None:
         assert decide(code, audit, number[call], *arguments) == answer, (call, arguments)
 
 
+@pytest.mark.parametrize("name", MACHINES)
+def test_an_executable_is_started_by_those_who_know_the_secret(name: str) -> None:
+    machine = MACHINES[name]
+    assert machine is not None
+    secret, image, flags, own = 0x0123456789ABCDEF, 3, 0x1000, 4711
+    code, audit, number = seccomp.Started(machine, image, flags, secret).of(own), AUDIT[name], machine.number
+    low, high = (secret & 0xFFFFFFFF) << 32, secret & ~0xFFFFFFFF
+    cases = [
+        ("execveat", (image | low, 1, 2, 3, flags | high), ALLOW),
+        ("execveat", (image, 1, 2, 3, flags), REFUSE),
+        ("execveat", (image | low, 1, 2, 3, flags), REFUSE),
+        ("execveat", (image, 1, 2, 3, flags | high), REFUSE),
+        ("execveat", (4 | low, 1, 2, 3, flags | high), REFUSE),  # another file
+        ("execveat", (image | low, 1, 2, 3, high), REFUSE),  # a path
+        ("tgkill", (own, own, 6), ALLOW),  # abort
+        ("tgkill", (own + 1, own, 6), REFUSE),
+        ("tgkill", (1, 1, 9), REFUSE),
+        ("clone", (17,), REFUSE),
+        ("prctl", (22,), REFUSE),
+    ]
+    for call, arguments, answer in cases:
+        assert decide(code, audit, number[call], *arguments) == answer, (call, arguments)
+    allowed = {n for n in range(syscalls.NEWEST) if decide(code, audit, n) == ALLOW}
+    assert allowed == {n for n in range(syscalls.NEWEST) if decide(seccomp.program(machine), audit, n) == ALLOW}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_compiler_starts_programs_and_is_kept_from_the_rest(name: str) -> None:
+    machine = MACHINES[name]
+    assert machine is not None
+    code, audit, number = seccomp.compiler(machine), AUDIT[name], machine.number
+    for call in machine.compiler:
+        assert decide(code, audit, call) == ALLOW
+    assert decide(code, audit, number["clone"], 0x4111) == ALLOW  # vfork
+    assert decide(code, audit, number["clone"], 0x10000000 | 17) == REFUSE
+    assert decide(code, audit, number["prctl"], 22) == REFUSE
+    assert decide(code, audit, number["tgkill"], 1, 1, 9) == REFUSE
+    assert decide(code, audit, {"x86_64": 41, "aarch64": 198}[name]) == REFUSE  # socket
+
+
 def test_an_unknown_machine_has_no_table() -> None:
     assert syscalls.table("riscv64") is None
 
@@ -102,7 +142,7 @@ def test_numbers_are_those_of_the_kernel_headers(column: str, header: str, defin
         pytest.skip(f"no kernel header {header} (Debian: linux-libc-dev)")
     names = {int(n): name for name, n in re.findall(define, Path(header).read_text())}
     index = list(AUDIT).index(column)
-    for name, row in {**syscalls._ALLOWED, **syscalls._NAMED}.items():
+    for name, row in {**syscalls._ALLOWED, **syscalls._COMPILER, **syscalls._NAMED}.items():
         number = row[index]
         if number is not None:
             known = names[number]

@@ -70,6 +70,8 @@ def copy() -> Iterator[Path]:
     folder.chmod(0o755)
     target = folder / "rlanything_verifiers" / "coding"
     shutil.copytree(Path(sandbox.__file__).parent, target / "sandbox", ignore=shutil.ignore_patterns("__pycache__"))
+    for module in ("language.py", "errors.py"):
+        shutil.copy(Path(sandbox.__file__).parent.parent / module, target)
     for place in (target, target.parent):
         (place / "__init__.py").touch()
     (folder / "secret").write_text("expected outputs")

@@ -14,6 +14,7 @@ from .language import LANGUAGES, TAGS, TITLES, Language, Tag, check_language, fi
 from .sandbox import (
     InteractionUnsupported,
     Limits,
+    MissingLanguage,
     Run,
     Sandbox,
     SandboxError,
@@ -38,6 +39,7 @@ __all__ = [
     "Language",
     "LanguageError",
     "Limits",
+    "MissingLanguage",
     "ProgramFormatError",
     "Run",
     "Sandbox",

@@ -14,7 +14,7 @@ _OVERHEAD = 1024  # bytes an entry takes besides its outputs, roughly
 _REPEATABLE = ("OK", "RE", "CE", "TLE", "MLE", "OLE")
 """The ends that would be the same again: not those that come from the machine's load or from a failure of ours."""
 
-Key = tuple[bytes, bytes, Limits, str]
+Key = tuple[bytes, bytes, Limits, str, str]
 
 
 def digest(data: bytes) -> bytes:
@@ -23,7 +23,7 @@ def digest(data: bytes) -> bytes:
 
 
 class RunCache:
-    """The latest runs by program, input, limits and tier, in bounded memory; threads may share it.
+    """The latest runs by program, input, limits, tier and language, in bounded memory; threads may share it.
 
     Args:
         max_bytes: how much memory the runs may take together, about.

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from .cache import RUNS, digest
 from .checkers import Checker
+from .language import Language, check_language
 from .sandbox import Limits, Run, Sandbox, UnsafeSandbox, default_sandbox
 from .test import Test
 from .trial import DEFAULT_LIMITS, Job, Trial, as_bytes, as_source
@@ -28,6 +29,7 @@ def judge(
     allow_unsafe: bool = False,
     backend: Backend = "process",
     entry_point: str | None = None,
+    language: Language = "python",
     cache: bool = True,
 ) -> Judgement:
     """Judge one program.
@@ -37,7 +39,7 @@ def judge(
     ```
 
     Args:
-        program: Python source; bytes need not even be text.
+        program: source text; bytes need not even be text.
         tests: pairs of input and expected output, at least one.
         checker: what makes an output right; None compares tokens.
         limits: of processor time, memory, output and source, for each test.
@@ -47,13 +49,15 @@ def judge(
         allow_unsafe: accept a sandbox below the tier ``landlock`` where this machine offers no better.
         backend: ``"process"``, or ``"docker"`` (needs docker and its Python package).
         entry_point: name of a function; the tests then hold its arguments and result as JSON.
+        language: what the program is written in. C++ is compiled once with g++, as ``-O2 -std=gnu++20 -static``.
         cache: take and keep runs of the same program on the same input.
 
     Raises:
+        MissingLanguage: there is no compiler for the language here; the message names the package.
         JudgeError: program, tests or checker cannot be judged; see `rlanything_verifiers.coding.errors`.
         UnsafeSandbox: there is no safe sandbox here.
     """
-    job = Job(program, tests, checker, limits, stop_after_tle, entry_point)
+    job = Job(program, tests, checker, limits, stop_after_tle, entry_point, language)
     return judge_many([job], sandbox=sandbox, allow_unsafe=allow_unsafe, backend=backend, cache=cache)[0]
 
 
@@ -77,6 +81,7 @@ def judge_many(
         progress: called with the number of judged programs and of all, after each, by the calling thread.
 
     Raises:
+        MissingLanguage: there is no compiler for a job's language here.
         JudgeError: a job cannot be judged; nothing has run then. The message has its number.
         UnsafeSandbox: there is no safe sandbox here.
     """
@@ -120,21 +125,24 @@ def run_program(
     sandbox: Sandbox | None = None,
     allow_unsafe: bool = False,
     backend: Backend = "process",
+    language: Language = "python",
     cache: bool = True,
 ) -> Run:
     """Run a program on one input.
 
     Raises:
+        LanguageError: there is no such language.
+        MissingLanguage: there is no compiler for it here.
         ProgramFormatError: the program is neither text nor bytes.
         SandboxError: the sandbox failed.
         UnsafeSandbox: there is no safe sandbox here.
     """
     box = sandbox if sandbox is not None else shared_sandbox(backend, allow_unsafe)
     source, data = as_source(program), as_bytes(stdin)
-    key = (digest(source), digest(data), limits, box.tier)
+    key = (digest(source), digest(data), limits, box.tier, check_language(language))
     if cache and (known := RUNS.get(key)) is not None:
         return known
-    run = box.run(source, [data], limits)[0]
+    run = box.run(source, [data], limits, language=language)[0]
     if cache:
         RUNS.put([(key, run)])
     return run

@@ -15,8 +15,9 @@ from .cache import RUNS, Key, digest
 from .checkers import Checker, Interactor, Python, TextChecker, parse_checker
 from .checkers.interactor import ruling
 from .checkers.python import CHECKER_LIMITS
-from .errors import JudgeError, ProgramFormatError
-from .sandbox import Interaction, Limits, Run, Sandbox, SandboxError, Status, UnsafeSandbox
+from .errors import JudgeError, LanguageError, ProgramFormatError
+from .language import TITLES, Language, check_language
+from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, Status, UnsafeSandbox
 from .test import Test, as_tests
 from .verdict import MAX_DETAIL, Judgement, Verdict, why
 
@@ -36,6 +37,7 @@ class Job:
     limits: Limits = DEFAULT_LIMITS
     stop_after_tle: int | None = 2
     entry_point: str | None = None
+    language: Language = "python"
 
 
 class Trial:
@@ -50,6 +52,9 @@ class Trial:
         self.most_tle = job.stop_after_tle
         if self.most_tle is not None and (not isinstance(self.most_tle, int) or self.most_tle < 1):
             raise JudgeError(f"stop_after_tle must be a positive integer or None, got {job.stop_after_tle!r:.80}")
+        self.language = check_language(job.language)
+        if job.entry_point is not None and self.language != "python":
+            raise LanguageError(f"a function to be called is written in Python, not in {TITLES[self.language]}")
         self.program = as_source(job.program)
         self.calls = job.entry_point is not None
         if job.entry_point is not None:
@@ -86,7 +91,7 @@ class Trial:
         self.keys: list[Key] = []
         if cache:
             name = digest(self.program)
-            self.keys = [(name, digest(data), self.limits, box.tier) for data in self.inputs]
+            self.keys = [(name, digest(data), self.limits, box.tier, self.language) for data in self.inputs]
             self.runs = {i: run for i, key in enumerate(self.keys) if (run := RUNS.get(key)) is not None}
         self._note_cut()
 
@@ -115,8 +120,9 @@ class Trial:
                 if isinstance(self.checker, Interactor):
                     runs = self._talk(self.checker, part, stop)
                 else:
-                    runs = self.box.run(self.program, [self.inputs[i] for i in part], self.limits, stop)
-            except UnsafeSandbox:
+                    inputs = [self.inputs[i] for i in part]
+                    runs = self.box.run(self.program, inputs, self.limits, stop, self.language)
+            except (UnsafeSandbox, MissingLanguage):
                 raise
             except SandboxError as error:
                 with self._lock:
@@ -151,7 +157,8 @@ class Trial:
         tests = [self.tests[i] for i in part]
         openings = [interactor.opening(test.stdin, test.stdout) for test in tests]
         source = interactor.source.encode(errors="surrogatepass")
-        self.box.interact(self.program, source, openings, self.limits, interactor.limits(self.limits), rule)
+        bounds = self.limits, interactor.limits(self.limits)
+        self.box.interact(self.program, source, openings, *bounds, rule, self.language)
         return runs
 
     def _fail(self, reason: str) -> None:

@@ -1,6 +1,6 @@
 """Untrusted programs: run on inputs under limits, in processes that can do nothing else."""
 
-from .errors import InteractionUnsupported, SandboxError, UnsafeSandbox
+from .errors import InteractionUnsupported, MissingLanguage, SandboxError, UnsafeSandbox
 from .interaction import Interaction
 from .limits import Limits, LimitsError
 from .pool import Sandbox, default_sandbox
@@ -12,6 +12,7 @@ __all__ = [
     "InteractionUnsupported",
     "Limits",
     "LimitsError",
+    "MissingLanguage",
     "Run",
     "Sandbox",
     "SandboxError",

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import SandboxError, WorkerLost
+from .errors import MissingLanguage, SandboxError, WorkerLost
 from .frames import pack, unpack
 from .limits import MIB, Limits
 from .run import Run
@@ -43,8 +43,8 @@ from box.shim import main
 main()
 """
 _MODULES = """
-errors frames landlock libc limits messages namespaces process program run runtime seccomp shim submission syscalls tier
-waiting worker
+compiled compiler errors executable frames landlock libc limits messages namespaces process program run runtime seccomp
+shim submission syscalls tier toolchain waiting worker
 """
 
 
@@ -93,7 +93,7 @@ class Container:
                 auto_remove=True,
                 network_mode="none",
                 read_only=True,
-                tmpfs={"/tmp": "size=16m,mode=1777"},
+                tmpfs={"/tmp": "size=128m,mode=1777"},
                 mem_limit=_MEMORY,
                 memswap_limit=_MEMORY,
                 pids_limit=_PROCESSES,
@@ -130,10 +130,12 @@ class Container:
         #: What the worker says is in force inside the container, for a reader.
         self.facts = f"docker, {head['tier']}, Python {head.get('python')}"
 
-    def begin(self, program: bytes, limits: Limits) -> str | None:
+    def begin(self, program: bytes, limits: Limits, language: str = "python") -> str | None:
         """Compile a program, see `process.Process.begin`."""
-        self._write(pack({"do": "begin", "limits": dataclasses.asdict(limits)}, program))
+        self._write(pack({"do": "begin", "limits": dataclasses.asdict(limits), "language": language}, program))
         head, _ = self._receive(_COMPILE)
+        if "missing" in head:
+            raise MissingLanguage(f"in image {image()!r}: {head['missing']}"[:1000])
         broken = head.get("broken")
         return None if broken is None else str(broken)
 

@@ -13,5 +13,9 @@ class InteractionUnsupported(SandboxError):
     """Programs of this sandbox cannot be connected with an interactor; the message names what can."""
 
 
+class MissingLanguage(SandboxError):
+    """Programs in a language cannot run here; the message names what to install."""
+
+
 class WorkerLost(Exception):
     """A worker died or broke the protocol; what it was doing says nothing of the program."""

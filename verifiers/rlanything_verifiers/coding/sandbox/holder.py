@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
 
-from .errors import SandboxError, WorkerLost
+from .errors import MissingLanguage, SandboxError, WorkerLost
 from .interaction import Interaction, Talker, converse
 from .limits import Limits
 from .run import Run
@@ -14,7 +14,7 @@ T = TypeVar("T")
 class Worker(Protocol):
     """One place where programs run, see `process.Process`."""
 
-    def begin(self, program: bytes, limits: Limits) -> str | None: ...  # noqa: D102
+    def begin(self, program: bytes, limits: Limits, language: str) -> str | None: ...  # noqa: D102
     def test(self, data: bytes, limits: Limits) -> Run: ...  # noqa: D102
     def end(self) -> None: ...  # noqa: D102
     def kill(self) -> None: ...  # noqa: D102
@@ -38,11 +38,12 @@ class Holder:
         verdict: On all inputs, once it is known that the program does not compile.
     """
 
-    def __init__(self, sandbox: Lender, program: bytes, limits: Limits, verdict: Run | None) -> None:
+    def __init__(self, sandbox: Lender, program: bytes, limits: Limits, language: str, verdict: Run | None) -> None:
         self.limits = limits
         self.verdict = verdict
         self._sandbox = sandbox
         self._program = program
+        self._language = language
         self._worker: Worker | None = None
 
     def test(self, data: bytes) -> Run:
@@ -58,7 +59,7 @@ class Holder:
         """A worker that has compiled the program; None if it does not compile, and then `verdict` says why."""
         if self.verdict is None and self._worker is None:
             self._worker = self._sandbox._acquire()
-            message = self._worker.begin(self._program, self.limits)
+            message = self._worker.begin(self._program, self.limits, self._language)
             if message is not None:
                 worker, self._worker = self._worker, None
                 self._sandbox._release(worker)
@@ -114,6 +115,8 @@ def _tried(holders: tuple[Holder, ...], once: Callable[[], T], lost: Callable[[s
     for _ in range(len(holders) + 1):
         try:
             return once()
+        except MissingLanguage:  # another worker would not have it either
+            raise
         except (WorkerLost, SandboxError, OSError) as error:
             for holder in holders:
                 holder.abandon()

@@ -12,7 +12,8 @@ from . import libc
 from .syscalls import machine
 
 # linux/landlock.h
-_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_REMOVE_FILE, _MAKE_FILE, _TRUNCATE = 1 << 5, 1 << 8, 1 << 14
 #: Kinds of file access known to each ABI version: 13, then REFER, TRUNCATE and IOCTL_DEV.
 _FS_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _NEWEST_FS_RIGHTS = 16
@@ -31,13 +32,21 @@ def abi() -> int:
     return libc.syscall("landlock_create_ruleset", machine().number["landlock_create_ruleset"], None, 0, _VERSION)
 
 
-def restrict(readable: Iterable[str], listable: Iterable[str], writable: Iterable[str] = ()) -> int:
+def restrict(
+    readable: Iterable[str],
+    listable: Iterable[str],
+    writable: Iterable[str] = (),
+    executable: Iterable[str] = (),
+    scratch: Iterable[str] = (),
+) -> int:
     """Allow this process and its children no more than the named files. Needs no_new_privs.
 
     Args:
         readable: Files, and directories with all beneath, that may be read.
         listable: Directories that may be listed, with all directories beneath.
         writable: Files that may also be written.
+        executable: Files, and directories with all beneath, that may be read and started.
+        scratch: Directories in which files may be made, written and removed.
 
     Returns:
         The Landlock ABI version in force.
@@ -46,9 +55,11 @@ def restrict(readable: Iterable[str], listable: Iterable[str], writable: Iterabl
         OSError: The kernel has no Landlock or refused.
     """
     version = abi()
+    rights = (1 << _FS_RIGHTS.get(version, _NEWEST_FS_RIGHTS)) - 1
+    files = _READ_FILE | _READ_DIR
     attributes = struct.pack(
         "QQQ",
-        (1 << _FS_RIGHTS.get(version, _NEWEST_FS_RIGHTS)) - 1,
+        rights,
         _NET if version >= 4 else 0,
         _SCOPES if version >= 6 else 0,
     )[: 8 if version < 4 else 16 if version < 6 else 24]
@@ -58,9 +69,11 @@ def restrict(readable: Iterable[str], listable: Iterable[str], writable: Iterabl
     )
     try:
         for access, paths in (
-            (_READ_FILE | _READ_DIR, readable),
+            (files, readable),
             (_READ_DIR, listable),
             (_READ_FILE | _WRITE_FILE, writable),
+            (files | _EXECUTE, executable),
+            (files | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE & rights, scratch),
         ):
             for path in paths:
                 with suppress(FileNotFoundError):

@@ -3,7 +3,8 @@
 The judge says in `START` what to show and what to give up. It sends a program as `SUBMIT`, then its inputs one by one
 as `TEST`, then `END`. The worker answers `HELLO` or `FAILED` once, `READY` or `BROKEN` to a program and `DONE` to an
 input; `DEAD` says that the program's server died. Before it ends a test by the clock it asks with `LATE`, and the judge
-answers with `WAIT`.
+answers with `WAIT`. An executable comes as `EXECUTE` in place of `SUBMIT`. A compile worker gets sources as `COMPILE` and
+answers each with `BUILT`.
 """
 
 import array
@@ -13,10 +14,10 @@ from _socket import socket as Socket
 
 __all__ = ["Socket", "receive", "send"]
 
-START, SUBMIT, TEST, END, WAIT = b"B", b"S", b"T", b"E", b"W"
-HELLO, FAILED, READY, BROKEN, DONE, DEAD, LATE = b"H", b"F", b"R", b"C", b"D", b"X", b"L"
+START, SUBMIT, EXECUTE, TEST, END, WAIT, COMPILE = b"B", b"S", b"P", b"T", b"E", b"W", b"G"
+HELLO, FAILED, READY, BROKEN, DONE, DEAD, LATE, BUILT = b"H", b"F", b"R", b"C", b"D", b"X", b"L", b"M"
 
-#: SUBMIT carries the source and memory and output limits in bytes.
+#: SUBMIT carries the source, EXECUTE the executable, and memory and output limits in bytes.
 SUBMISSION = struct.Struct("=QQ")
 #: TEST carries stdin, stdout and stderr, and the limits of processor time and clock in seconds.
 LIMITS = struct.Struct("=dd")
@@ -25,7 +26,8 @@ OUTCOME = struct.Struct("=Bidd")
 WITHIN, CPU_LIMIT, WALL_LIMIT = 0, 1, 2
 #: LATE carries a descriptor of the process, and its time on the clock; WAIT how much more it may take, in seconds.
 SECONDS = struct.Struct("=d")
-#: DEAD: the server's wait status.
+#: COMPILE carries the source, and empty files for executable and messages.
+#: DEAD: the server's wait status; BUILT: the compiler's.
 STATUS = struct.Struct("=i")
 
 #: Largest text in a message, in bytes.

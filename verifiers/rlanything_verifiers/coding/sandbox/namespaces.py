@@ -17,12 +17,13 @@ NOBODY = 65534
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
 # linux/mount.h
-_RDONLY, _NOSUID, _NODEV, _BIND, _REC, _PRIVATE = 1, 2, 4, 0x1000, 0x4000, 0x40000
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 0x40000
 _DETACH = 2  # MNT_DETACH
 _AT_RECURSIVE = 0x8000
 _AT_FDCWD = -100
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
+_SCRATCH = 256 << 20
 #: Where the new root is put together: any directory that no Python lives in.
 _PLACES = ("/sys", "/mnt", "/media", "/tmp")
 
@@ -75,13 +76,16 @@ def _write(path: str, text: str) -> None:
         os.close(fd)
 
 
-def minimal_root(readable: Iterable[str], links: Mapping[str, str], hidden: Iterable[str]) -> None:
+def minimal_root(
+    readable: Iterable[str], links: Mapping[str, str], hidden: Iterable[str], scratch: str | None = None
+) -> None:
     """Replace the root by an empty one with the named files in it, all read-only.
 
     Args:
         readable: Files and directories to show.
         links: Symbolic links to make: path to target.
         hidden: Directories among them to cover with an empty one.
+        scratch: A directory to make in which everybody may write, of `_SCRATCH` bytes in memory.
 
     Raises:
         OSError: A mount was refused.
@@ -102,6 +106,9 @@ def minimal_root(readable: Iterable[str], links: Mapping[str, str], hidden: Iter
     _show("/dev/null", base + "/dev/null")
     for directory in hidden:
         _mount("tmpfs", base + directory, "tmpfs", _NOSUID | _NODEV | _RDONLY, "size=4k,mode=555")
+    if scratch is not None:
+        os.makedirs(base + scratch, exist_ok=True)
+        _mount("tmpfs", base + scratch, "tmpfs", _NOSUID | _NODEV | _NOEXEC, f"size={_SCRATCH},mode=1777")
     for path, target in links.items():
         os.makedirs(os.path.dirname(base + path), exist_ok=True)
         with suppress(FileExistsError):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Literal, Self, cast
 
+from rlanything_verifiers.coding.language import TITLES, Language, check_language
+
 from .errors import InteractionUnsupported, SandboxError, UnsafeSandbox
 from .holder import Holder, Worker, talk
 from .interaction import Interaction
@@ -23,7 +25,7 @@ StopTalks = Callable[[int, Interaction], bool]
 
 
 class Sandbox:
-    """Runs untrusted Python programs on inputs, each in a process of its own that can do nothing else.
+    """Runs untrusted programs on inputs, each in a process of its own that can do nothing else.
 
     Workers start when they are first needed and stay warm. Several threads may use one sandbox at once: each
     submission has a worker to itself, and a thread waits while all are busy. After a fork the child starts workers
@@ -67,6 +69,7 @@ class Sandbox:
         inputs: Sequence[bytes],
         limits: Limits = Limits(),  # noqa: B008 - frozen
         stop: Stop | None = None,
+        language: Language = "python",
     ) -> list[Run]:
         """Run one program on inputs, one after the other.
 
@@ -75,18 +78,21 @@ class Sandbox:
             inputs: Standard input of each test.
             limits: Resources of each test.
             stop: Called after each test with its index and run; ``True`` ends the submission there.
+            language: What the program is written in.
 
         Returns:
             One run an input, in order; fewer if ``stop`` ended it.
 
         Raises:
+            LanguageError: There is no such language.
+            MissingLanguage: There is no compiler for it here; the message names the package.
             SandboxError: The sandbox is closed.
             TypeError: An input is no bytes.
         """
         for index, data in enumerate(inputs):
             if not isinstance(data, bytes):
                 raise TypeError(f"input {index} is {type(data).__name__}; expected bytes")
-        holder = self._holder(program, limits)
+        holder = self._holder(program, limits, check_language(language))
         runs: list[Run] = []
         try:
             for index, data in enumerate(inputs):
@@ -107,6 +113,7 @@ class Sandbox:
         limits: Limits = Limits(),  # noqa: B008 - frozen
         interactor_limits: Limits = Limits(),  # noqa: B008 - frozen
         stop: StopTalks | None = None,
+        language: Language = "python",
     ) -> list[Interaction]:
         """Let a program talk with an interactor, a program as untrusted as it, once for each input.
 
@@ -120,15 +127,19 @@ class Sandbox:
             limits: Resources of the program in each test.
             interactor_limits: Resources of the interactor in each test.
             stop: Called after each test with its index and outcome; ``True`` ends the submission there.
+            language: What the program is written in; the interactor is in Python.
 
         Returns:
             One outcome an input, in order; fewer if ``stop`` ended it.
 
         Raises:
             InteractionUnsupported: The backend cannot connect programs.
+            LanguageError: There is no such language.
+            MissingLanguage: There is no compiler for it here; the message names the package.
             SandboxError: The sandbox is closed.
         """
-        pair = (self._holder(program, limits), self._partners()._holder(interactor, interactor_limits))
+        partner = self._partners()._holder(interactor, interactor_limits, "python")
+        pair = (self._holder(program, limits, check_language(language)), partner)
         talks: list[Interaction] = []
         try:
             for index, data in enumerate(inputs):
@@ -154,6 +165,20 @@ class Sandbox:
                 "programs in containers cannot talk with an interactor: judge interactive problems with "
                 "backend='process', inside a container with allow_unsafe=True"
             )
+
+    def require(self, language: Language) -> None:
+        """See that programs in a language can run here, by running one.
+
+        Raises:
+            LanguageError: There is no such language.
+            MissingLanguage: There is no compiler for it here; the message names the package.
+            SandboxError: The sandbox cannot run it for another reason, or is closed.
+        """
+        if language == "python":
+            return
+        (run,) = self.run("int main() {}", [b""], language=language)
+        if run.status != "OK":
+            raise SandboxError(f"programs in {TITLES[language]} do not run here: {run.status}: {run.detail}")
 
     def close(self) -> None:
         """End all workers; what runs is lost. May be called more than once."""
@@ -192,12 +217,12 @@ class Sandbox:
         self._busy = 0
         self._closed = False
 
-    def _holder(self, program: str | bytes, limits: Limits) -> Holder:
+    def _holder(self, program: str | bytes, limits: Limits, language: Language) -> Holder:
         text = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else bytes(program)
         verdict = None
         if len(text) > limits.source:
             verdict = Run("CE", detail=f"the program has {len(text)} bytes; the limit is {limits.source}")
-        return Holder(self, text, limits, verdict)
+        return Holder(self, text, limits, language, verdict)
 
     def _partners(self) -> "Sandbox":
         """The pool of the interactors: as many workers again, so that no pair waits for its second half."""

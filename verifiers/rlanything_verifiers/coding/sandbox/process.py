@@ -3,11 +3,17 @@
 import fcntl
 import marshal
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
+from contextlib import suppress
+from hashlib import blake2b
 
-from . import messages, runtime, waiting
+from . import messages, runtime, toolchain, waiting
+from .compiled import EXECUTABLES, Built, Executable
+from .compiler import CPU as COMPILE_CPU
 from .errors import SandboxError, WorkerLost
 from .limits import Limits
 from .run import Run, Status
@@ -22,6 +28,10 @@ _STEP = 0.5
 _STDERR = 8192
 #: Last lines of a program that got no memory: `mmap` and system calls say it in their own words.
 _OUT_OF_MEMORY = (b"MemoryError", b"OSError: [Errno 12]")
+#: Bytes read of a compiler's messages: their beginning, where the first error stands.
+_MESSAGES = 1 << 16
+_MFD_EXEC = 0x10  # linux/memfd.h; kernels before 6.3 refuse it and need none
+_MFD = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
 
 
 class Process:
@@ -29,13 +39,23 @@ class Process:
 
     Args:
         tier: How much it gives up before it runs anything.
+        tools: For a compile worker: the compiler it may start.
 
     Raises:
         SandboxError: It did not start; the message holds its reason.
     """
 
-    def __init__(self, tier: str) -> None:
+    def __init__(self, tier: str, tools: toolchain.Toolchain | None = None) -> None:
         found = runtime.runtime()
+        self._tier = tier
+        self._compiler: Process | None = None
+        self._scratch = None
+        links, more = found.links, None
+        if tools is not None:
+            links = tools.links | links
+            self._scratch = "/scratch" if tier == "full" else tempfile.mkdtemp(prefix="rlanything-compile-")
+            calls = [[tools.program, *words] for words in (toolchain.COMPILE, toolchain.LINK)]
+            more = (self._scratch, tools.readable, calls, toolchain.ENVIRONMENT)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # The worker's streams are a file in memory, so that Python opens them as it opens those of a test.
         log = os.memfd_create("worker")
@@ -66,7 +86,7 @@ class Process:
         self._outcome: bytes | None = None
         self._places = [f"{place}/".encode() for place in (runtime.package(), *sorted(found.library, key=len)[::-1])]
         try:
-            body = marshal.dumps((tier, found.library, found.members, found.hidden, found.shared, found.links))
+            body = marshal.dumps((tier, found.library, found.members, found.hidden, found.shared, links, more))
             messages.send(ours, messages.START, body)
             kind, said, _ = self._receive(_START)
             if kind != messages.HELLO:
@@ -78,21 +98,30 @@ class Process:
         #: What the worker says is in force, for a reader.
         self.facts = said.decode(errors="replace")
 
-    def begin(self, program: bytes, limits: Limits) -> str | None:
+    def begin(self, program: bytes, limits: Limits, language: str = "python") -> str | None:
         """Compile a program.
 
         Returns:
             The compiler's message, or ``None`` if inputs can be run; then `end` must follow.
 
         Raises:
+            MissingLanguage: There is no compiler here.
             WorkerLost: The worker died of something else than the program's text.
         """
-        source = _memfd(program)
-        try:
-            body = messages.SUBMISSION.pack(limits.memory, limits.output)
-            self._send(messages.SUBMIT, body, (source,))
-        finally:
-            os.close(source)
+        body = messages.SUBMISSION.pack(limits.memory, limits.output)
+        if language == "cpp":
+            tools = toolchain.toolchain()
+            key = self._tier, blake2b(program, digest_size=16).digest()
+            built = EXECUTABLES.get(key, lambda: self._build(program, tools))
+            if isinstance(built, str):
+                return built
+            self._send(messages.EXECUTE, body, (built.fd,))
+        else:
+            source = _memfd(program)
+            try:
+                self._send(messages.SUBMIT, body, (source,))
+            finally:
+                os.close(source)
         kind, said, _ = self._receive(_COMPILE)
         if kind == messages.READY:
             return None
@@ -105,6 +134,55 @@ class Process:
             if code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
                 return f"the compiler crashed ({_signal_name(-code)})"
         raise WorkerLost(f"the answer to a program was {kind!r} {said[:100]!r}")
+
+    def _build(self, program: bytes, tools: toolchain.Toolchain) -> Built:
+        """The executable of a C++ program, or the compiler's message.
+
+        Raises:
+            SandboxError: The compile worker does not start.
+            WorkerLost: It died.
+        """
+        if self._compiler is None:
+            self._compiler = Process(self._tier, tools)
+        try:
+            code, result, said = self._compiler.compile(program)
+        except WorkerLost:
+            self._compiler.kill()
+            self._compiler = None
+            raise
+        if code == 0:
+            return result
+        text = tools.tidy(said.decode(errors="replace")).encode()[: messages.MAX_TEXT].decode(errors="ignore").strip()
+        if "CPU time limit exceeded signal terminated program" in text:
+            return f"compiling takes longer than {COMPILE_CPU} s of processor time"
+        return text or "the compiler failed without a message"
+
+    def compile(self, program: bytes) -> tuple[int, Executable, bytes]:
+        """Run the compiler, in a compile worker.
+
+        Returns:
+            0 or the compiler's exit code, the executable, and the beginning of the messages.
+
+        Raises:
+            WorkerLost: The worker failed.
+        """
+        source, errors = _memfd(program), os.memfd_create("messages")
+        try:
+            result = Executable(_executable())
+            self._send(messages.COMPILE, b"", (source, result.fd, errors))
+            kind, said, _ = self._receive(_COMPILE)
+            if kind != messages.BUILT:
+                raise WorkerLost(f"the answer to a source was {kind!r} {said[:100]!r}")
+            message = os.pread(errors, _MESSAGES, 0)
+        finally:
+            os.close(source)
+            os.close(errors)
+        code = os.waitstatus_to_exitcode(messages.STATUS.unpack(said)[0])
+        if code not in (0, 1):
+            raise WorkerLost(f"the compiler was not run (exit code {code}): {message[-200:].decode(errors='replace')}")
+        _seal(result.fd)
+        result.size = os.fstat(result.fd).st_size
+        return code, result, message
 
     def test(self, data: bytes, limits: Limits) -> Run:
         """Run the program on one input.
@@ -226,15 +304,25 @@ class Process:
         self._close()
         self._process.kill()
         self._process.wait()
+        if self._scratch is not None and self._tier != "full":
+            shutil.rmtree(self._scratch, ignore_errors=True)
+        compiler, self._compiler = self._compiler, None
+        if compiler is not None:
+            compiler.kill()
 
     def interrupt(self) -> None:
         """End the worker while another thread waits for it; that thread hears `WorkerLost`, and must `kill` it."""
         self._process.kill()
+        with suppress(AttributeError):  # the other thread may just let go of it
+            if self._compiler is not None:
+                self._compiler.interrupt()
 
     def forget(self) -> None:
         """Let go of a worker that another process owns (after a fork)."""
         self._close()
         self._process.returncode = 0  # or its destructor would look for a child that is none of ours
+        if self._compiler is not None:
+            self._compiler.forget()
 
     def _close_stderr(self) -> None:
         if self._stderr >= 0:
@@ -269,18 +357,29 @@ class Process:
 
 def _memfd(data: bytes) -> int:
     """A file in memory that nobody can change, its position at the start."""
-    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fd = os.memfd_create("input", _MFD)
     try:
         done = 0
         while done < len(data):
             done += os.pwrite(fd, memoryview(data)[done:], done)
-        fcntl.fcntl(
-            fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-        )
+        _seal(fd)
     except BaseException:
         os.close(fd)
         raise
     return fd
+
+
+def _executable() -> int:
+    """An empty file in memory that can be started."""
+    try:
+        return os.memfd_create("main", _MFD | _MFD_EXEC)
+    except OSError:
+        return os.memfd_create("main", _MFD)
+
+
+def _seal(fd: int) -> None:
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
 
 
 def _judge(
@@ -298,7 +397,11 @@ def _judge(
     if exit_code == 0:
         return "OK", ""
     last = stderr.rstrip(b"\n").rpartition(b"\n")[2]
-    if number == signal.SIGKILL or (exit_code == 1 and last.startswith(_OUT_OF_MEMORY)):
+    if (
+        number == signal.SIGKILL
+        or (exit_code == 1 and last.startswith(_OUT_OF_MEMORY))
+        or (number == signal.SIGABRT and b"bad_alloc" in last)
+    ):
         return "MLE", f"out of memory; the limit is {limits.memory >> 20} MiB"
     if number is not None:
         return "RE", f"ended by {_signal_name(number)}"

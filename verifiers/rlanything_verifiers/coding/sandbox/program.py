@@ -38,17 +38,30 @@ def run(
     """
     status = 1
     try:
-        _lock(stdio, cpu, server, filters)
+        lock(stdio, cpu, server, filters)
         _furnish(memory, stand_ins)
         status = _execute(code)
     finally:
         _exit(status)
 
 
-def _lock(stdio: list[int], cpu: float, server: int, filters: ctypes.Structure | None) -> None:
+def lock(stdio: list[int], cpu: float, server: int, filters: ctypes.Structure | None, image: int | None = None) -> None:
+    """Give up all that a test does not need.
+
+    Args:
+        stdio: Descriptors to be standard input, output and error.
+        cpu: Processor time in seconds.
+        server: The process that started it, and with which it ends.
+        filters: System calls it keeps.
+        image: A further descriptor to keep, as number 3 and until something else is started.
+    """
     for number, fd in enumerate(stdio):
         os.dup2(fd, number)
-    os.closerange(3, 1 << 20)
+    if image is not None:
+        if image != 3:
+            os.dup2(image, 3)
+        os.set_inheritable(3, False)
+    os.closerange(3 if image is None else 4, 1 << 20)
     seconds = math.ceil(cpu) + 1  # the server ends it at the exact time; this is for when the server cannot
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     libc.prctl(libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

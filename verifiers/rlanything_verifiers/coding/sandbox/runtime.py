@@ -7,6 +7,7 @@ import marshal
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -105,17 +106,24 @@ def main() -> None:
         fields = [line.rstrip(b"\n").split(None, 5) for line in file]
     mapped = {os.fsdecode(f[5]) for f in fields if len(f) == 6 and f[5].startswith(b"/")}
     shared = sorted(p for p in mapped if ".so" in p and os.path.isfile(p) and not _below(p, library))
-    links = {path: os.readlink(path) for path in _ROOT_LINKS if os.path.islink(path)}
-    for directory in sorted({os.path.dirname(p) for p in shared}):
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if entry.is_symlink() and os.path.realpath(entry.path) in shared:
-                    links[entry.path] = os.readlink(entry.path)
+    links = links_to(shared)
     shared += [p for p in _DATA if os.path.exists(p)]
     inside = [os.path.join(d, name) for d in library if not _below(d, library) for name in sorted(os.listdir(d))]
     hidden = [p for p in inside if os.path.basename(p) in _HIDDEN and os.path.isdir(p)]
     members = [p for p in inside if p not in hidden]
     sys.stdout.buffer.write(marshal.dumps((library, members, hidden, shared, links)))
+
+
+def links_to(paths: Iterable[str], directories: Iterable[str] = ()) -> dict[str, str]:
+    """Symbolic links that lead to files, found in their directories and in further ones: path to target."""
+    wanted = set(paths)
+    links = {path: os.readlink(path) for path in _ROOT_LINKS if os.path.islink(path)}
+    for directory in sorted({os.path.realpath(d) for d in (*map(os.path.dirname, wanted), *directories)}):
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_symlink() and os.path.realpath(entry.path) in wanted:
+                    links[entry.path] = os.readlink(entry.path)
+    return links
 
 
 def _below(path: str, directories: list[str]) -> bool:

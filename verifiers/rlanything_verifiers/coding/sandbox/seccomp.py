@@ -26,11 +26,15 @@ Decision = str | list[Instruction]
 _ENDS = {"allow": _ALLOW, "pretend": _ERRNO, "refuse": _ERRNO | _EPERM, "missing": _ERRNO | _ENOSYS}
 
 
-def program(machine: Machine) -> bytes:
+def program(machine: Machine, more: Mapping[int, Decision] | None = None) -> bytes:
     """Assemble the filter (an array of ``struct sock_filter``).
 
     Everything not named is refused with EPERM, calls newer than the tables with ENOSYS. A foreign architecture
     (32-bit calls on a 64-bit machine) kills the process.
+
+    Args:
+        machine: Whose calls.
+        more: Decisions that count before those of every program: number to decision.
     """
     number = machine.number
     thread = _CLONE_VM | _CLONE_THREAD
@@ -59,11 +63,49 @@ def program(machine: Machine) -> bytes:
         (_LOAD, 0, 0, _NR),
         (_JGE, "missing", 0, NEWEST),
     ]
-    decisions = dict.fromkeys(machine.allowed, "allow") | rules
+    decisions = dict.fromkeys(machine.allowed, "allow") | rules | dict(more or {})
     search = _search(_segments(decisions))
     if isinstance(search, str):
         raise ValueError(f"a filter that knows one answer, {search!r}")
     return _assembled(code + search)
+
+
+def compiler(machine: Machine) -> bytes:
+    """Assemble the filter of a compiler: it starts programs and writes files, but has no network and no signals."""
+    own = {machine.number["clone"]: [_argument(0), (_AND, 0, 0, _CLONE_NEW), (_JEQ, "allow", "refuse", 0)]}
+    return program(machine, {**dict.fromkeys(machine.compiler, "allow"), **own})
+
+
+class Started:
+    """The filter of an executable: that of every program, its own start, and signals to itself (``abort`` is one).
+
+    The start has to be allowed after the filter is in force, and by nobody else than the server. The kernel reads a
+    descriptor and flags as 32-bit numbers while the filter sees the registers whole: their upper halves hold a secret.
+
+    Args:
+        machine: Whose calls.
+        image: Descriptor that is started.
+        flags: Of ``execveat``.
+        secret: 64 bits that nobody can guess.
+    """
+
+    _OWN = 0x7A5A5A5A  # stands for the process id in the template
+
+    def __init__(self, machine: Machine, image: int, flags: int, secret: int) -> None:
+        checks = [(0, False, image), (0, True, secret & 0xFFFFFFFF), (4, False, flags), (4, True, secret >> 32)]
+        *start, last = [
+            step for index, high, value in checks for step in (_argument(index, high=high), (_JEQ, 0, "refuse", value))
+        ]
+        start.append((_JEQ, "allow", "refuse", last[3]))
+        signals: list[Instruction] = [_argument(0), (_JEQ, "allow", "refuse", self._OWN)]
+        template = program(machine, {machine.number["execveat"]: start, machine.number["tgkill"]: signals})
+        self._before, own, self._after = template.partition(struct.pack("I", self._OWN))
+        if not own or struct.pack("I", self._OWN) in self._after:
+            raise ValueError("the secret is the stand-in of the process id")
+
+    def of(self, process: int) -> bytes:
+        """The filter for a process."""
+        return self._before + struct.pack("I", process) + self._after
 
 
 class _Prog(ctypes.Structure):

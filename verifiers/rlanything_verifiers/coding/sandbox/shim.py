@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from .errors import SandboxError, WorkerLost
+from .errors import MissingLanguage, SandboxError, WorkerLost
 from .frames import pack, unpack
 from .limits import Limits
 from .process import Process
@@ -31,7 +31,7 @@ def main() -> NoReturn:
             if head["do"] == "begin":
                 if worker is None:
                     worker = Process(tier)
-                _answer({"broken": worker.begin(body, Limits(**head["limits"]))})
+                _answer({"broken": worker.begin(body, Limits(**head["limits"]), head["language"])})
             elif worker is not None and head["do"] == "test":
                 run = worker.test(body, Limits(**head["limits"]))
                 fields = dataclasses.asdict(run)
@@ -39,6 +39,8 @@ def main() -> NoReturn:
                 _answer({"run": fields, "stdout": len(out)}, out + err)
             elif worker is not None and head["do"] == "end":
                 worker.end()
+        except MissingLanguage as error:
+            _answer({"missing": str(error)})
         except (SandboxError, WorkerLost) as error:
             if worker is not None:
                 worker.kill()

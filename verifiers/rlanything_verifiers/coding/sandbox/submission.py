@@ -16,6 +16,7 @@ from .messages import CPU_LIMIT, WALL_LIMIT, WITHIN, Socket
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Callable
     from types import CodeType
     from typing import NoReturn
 
@@ -43,10 +44,14 @@ def serve(control: Socket, source: int, memory: int, output: int, filters: ctype
             _warm(text)
             stand_ins = b"/dev/std" in text
             del text
-            _bound(memory, output)
+            bound(memory, output)
             gc.freeze()  # a collection in a test would touch, and so copy, every object of the server
             messages.send(control, messages.READY)
-            _run(control, compiled, memory, filters, stand_ins)
+
+            def start(stdio: list[int], cpu: float, server: int) -> NoReturn:
+                program.run(compiled, stdio, cpu, memory, server, filters, stand_ins)
+
+            run(control, start, own_children=filters is not None)
         code = 0
     except OSError:  # the judge is gone
         code = 0
@@ -88,13 +93,21 @@ def _warm(text: bytes) -> None:
             __import__(name)
 
 
-def _bound(memory: int, output: int) -> None:
+def bound(memory: int, output: int) -> None:
+    """Set the limits that all tests of a submission share."""
     # One byte more than the limit, so that a full file can be told from one cut off.
     resource.setrlimit(resource.RLIMIT_FSIZE, (output + 1, output + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def _run(control: Socket, code: CodeType, memory: int, filters: ctypes.Structure | None, stand_ins: bool) -> None:
+def run(control: Socket, start: Callable[[list[int], float, int], NoReturn], *, own_children: bool) -> None:
+    """Run the inputs that come until the submission ends.
+
+    Args:
+        control: Where they come from.
+        start: Becomes the program, in a process forked for it, on its standard streams.
+        own_children: A program can have no processes of its own that outlive it.
+    """
     server = os.getpid()
     while True:
         kind, body, fds = messages.receive(control)
@@ -103,13 +116,13 @@ def _run(control: Socket, code: CodeType, memory: int, filters: ctypes.Structure
         cpu, wall = messages.LIMITS.unpack(body)
         child = os.fork()
         if child == 0:
-            program.run(code, fds, cpu, memory, server, filters, stand_ins)
+            start(fds, cpu, server)
         for fd in fds:
             os.close(fd)
         started = time.monotonic()
         passed = _watch(control, child, cpu, started, wall)
         _, status, usage = os.wait4(child, 0)
-        if filters is None:  # only then may it have left children
+        if not own_children:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
         used = usage.ru_utime + usage.ru_stime

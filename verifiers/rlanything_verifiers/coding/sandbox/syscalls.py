@@ -136,6 +136,8 @@ _NAMED: dict[str, tuple[int, int]] = {
     "ioctl": (16, 29),
     "fcntl": (72, 25),
     "prctl": (157, 167),
+    "execveat": (322, 281),
+    "tgkill": (234, 131),
     "setrlimit": (160, 164),
     "prlimit64": (302, 261),
     "pivot_root": (155, 41),
@@ -144,6 +146,25 @@ _NAMED: dict[str, tuple[int, int]] = {
     "landlock_create_ruleset": (444, 444),
     "landlock_add_rule": (445, 445),
     "landlock_restrict_self": (446, 446),
+}
+
+#: Calls a compiler makes besides: it starts programs, and writes into its scratch directory.
+_COMPILER: dict[str, tuple[int | None, int | None]] = {
+    "execve": (59, 221),
+    "fork": (57, None),
+    "vfork": (58, None),
+    "creat": (85, None),
+    "unlink": (87, None),
+    "unlinkat": (263, 35),
+    "rename": (82, None),
+    "renameat": (264, 38),
+    "renameat2": (316, 276),
+    "truncate": (76, 45),
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fadvise64": (221, 223),
+    "fallocate": (285, 47),
 }
 
 #: First number beyond the tables; glibc tries a newer call first and falls back when it hears ENOSYS.
@@ -156,14 +177,16 @@ class Machine:
     Attributes:
         audit: ``AUDIT_ARCH_*`` of ``linux/audit.h``.
         allowed: Calls a program may make without restriction.
+        compiler: Calls a compiler may make besides.
         number: Calls that are named in this package.
     """
 
-    __slots__ = ("allowed", "audit", "number")
+    __slots__ = ("allowed", "audit", "compiler", "number")
 
-    def __init__(self, audit: int, allowed: tuple[int, ...], number: dict[str, int]) -> None:
+    def __init__(self, audit: int, allowed: tuple[int, ...], compiler: tuple[int, ...], number: dict[str, int]) -> None:
         self.audit = audit
         self.allowed = allowed
+        self.compiler = compiler
         self.number = number
 
 
@@ -173,8 +196,10 @@ def table(architecture: str) -> Machine | None:
     if architecture not in columns:
         return None
     column, audit = columns[architecture]
-    allowed = sorted(n for row in _ALLOWED.values() if (n := row[column]) is not None)
-    return Machine(audit, tuple(allowed), {name: row[column] for name, row in _NAMED.items()})
+    allowed, compiler = (
+        tuple(sorted(n for row in rows.values() if (n := row[column]) is not None)) for rows in (_ALLOWED, _COMPILER)
+    )
+    return Machine(audit, allowed, compiler, {name: row[column] for name, row in _NAMED.items()})
 
 
 @cache

@@ -16,7 +16,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from . import landlock, libc, messages, namespaces, seccomp, submission, syscalls
+from . import compiler, executable, landlock, libc, messages, namespaces, seccomp, submission, syscalls
 from .messages import Socket
 
 TYPE_CHECKING = False
@@ -43,22 +43,27 @@ def main() -> None:
     control = Socket(fileno=int(sys.argv[2]))
     os.set_inheritable(control.fileno(), False)
     _, body, _ = messages.receive(control)
-    tier, library, members, hidden, shared, links = marshal.loads(body)  # nosec B302 # from the judge, before any program
+    start = marshal.loads(body)  # nosec B302 # from the judge, before any program
+    tier, library, members, hidden, shared, links, tools = start
+    scratch, starts, calls, environment = tools or (None, [], [], {})
     sys.path[:] = library
     _thread.stack_size(_THREAD_STACK)
     try:
         if tier == "full":
             namespaces.enter()
             _wait_for_inner(control)
-            namespaces.minimal_root([*library, *shared], links, hidden)
-        facts = _lock(tier, library, [*members, *shared])
+            namespaces.minimal_root([*library, *shared, *starts], links, hidden, scratch)
+        facts = _lock(tier, library, [*members, *shared], starts, scratch)
         if tier == "full":  # to be said last: a change of user makes the kernel forget it
             libc.call("prctl", libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     except OSError as error:
         messages.send(control, messages.FAILED, str(error.strerror or error).encode()[: messages.MAX_TEXT])
         os._exit(1)
     messages.send(control, messages.HELLO, facts.encode())
-    filters = None if tier == "none" else seccomp.prepared(seccomp.program(syscalls.machine()))
+    assemble = seccomp.program if scratch is None else seccomp.compiler
+    filters = None if tier == "none" else seccomp.prepared(assemble(syscalls.machine()))
+    if scratch is not None:
+        compiler.serve(control, scratch, calls, environment, filters)
     _serve(control, filters, own_processes=tier == "full")
 
 
@@ -83,15 +88,21 @@ def _wait_for_inner(control: Socket) -> None:
     os._exit(1 if status else 0)
 
 
-def _lock(tier: str, library: list[str], readable: list[str]) -> str:
-    """Give up all that the tier takes away; a line that says what is in force."""
+def _lock(tier: str, library: list[str], readable: list[str], starts: list[str], scratch: str | None) -> str:
+    """Give up all that the tier takes away; a line that says what is in force.
+
+    A compile worker keeps a scratch directory and the programs it starts.
+    """
     os.chdir("/")
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _FILES, resource.RLIMIT_MEMLOCK: 0}
     alone = tier == "full"
     if tier != "none" and os.getuid() == 0 and (alone or _world_readable(library)):
         with suppress(OSError):
             # Outside of namespaces a number nobody has, so that workers are strangers to each other and to the rest.
-            namespaces.become(namespaces.NOBODY if alone else _STRANGERS + int.from_bytes(os.urandom(3), "little"))
+            user = namespaces.NOBODY if alone else _STRANGERS + int.from_bytes(os.urandom(3), "little")
+            if scratch is not None and not alone:
+                os.chown(scratch, user, user)
+            namespaces.become(user)
             alone = True
     if alone:  # the limit counts all that a user runs
         limits[resource.RLIMIT_NPROC] = _THREADS
@@ -104,7 +115,8 @@ def _lock(tier: str, library: list[str], readable: list[str]) -> str:
     facts = [f"uid {os.getuid()}", "seccomp"]
     if tier in ("full", "landlock"):
         try:
-            version = landlock.restrict(readable, library, ("/dev/null",))
+            scratches = () if scratch is None else (scratch,)
+            version = landlock.restrict(readable, library, ("/dev/null",), starts, scratches)
             facts.append(f"landlock ABI {version}")
         except OSError:
             if tier == "landlock":
@@ -133,11 +145,13 @@ def _serve(control: Socket, filters: ctypes.Structure | None, *, own_processes: 
             kind, body, fds = messages.receive(control)
         except OSError:
             os._exit(0)
-        if kind != messages.SUBMIT:
+        if kind not in (messages.SUBMIT, messages.EXECUTE):
             os._exit(0 if not kind else 1)
         server = os.fork()
         if server == 0:
             memory, output = messages.SUBMISSION.unpack(body)
+            if kind == messages.EXECUTE:
+                executable.serve(control, fds[0], memory, output, protected=filters is not None)
             submission.serve(control, fds[0], memory, output, filters)
         for fd in fds:
             os.close(fd)

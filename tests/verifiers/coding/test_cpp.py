@@ -1,0 +1,240 @@
+"""Programs in C++: compiled and run under the same protection as those in Python."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sandbox_attacks import assert_alive, run
+
+from rlanything_verifiers.coding import Job, LanguageError, MissingLanguage, judge, judge_many, run_program
+from rlanything_verifiers.coding.cache import RUNS
+from rlanything_verifiers.coding.sandbox import Limits, Run, Sandbox, available_tiers, compiled, toolchain
+
+if sys.platform != "linux":
+    pytest.skip("worker processes need Linux", allow_module_level=True)
+
+SUM = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }'
+ATTACKS = (Path(__file__).parent / "attacks" / "attacks.cpp").read_text()
+REFUSED = ("system_calls", "processes", "files", "network", "threads", "mmap", "code")
+SIGNALS = {"recurse": "SIGSEGV", "segfault": "SIGSEGV", "abort": "SIGABRT", "int80": "SIGSYS"}
+STATUSES = {"spin": "TLE", "ignore": "TLE", "sleep": "TLE_WALL", "flood": "OLE", "flood_errors": "OLE", "new": "MLE"}
+LIMITS = {"TLE": Limits(cpu=0.2, wall=60.0), "TLE_WALL": Limits(cpu=0.5, wall=0.7)}
+PATIENT = Limits(cpu=3.0, wall=60.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiler() -> None:
+    try:
+        toolchain.toolchain()
+    except MissingLanguage as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=["full", "landlock"])
+def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    reason = available_tiers()[request.param]
+    if reason is not None:
+        pytest.skip(f"tier {request.param!r} does not work here: {reason}")
+    with Sandbox(1, tier=request.param) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    path = tmp_path / "secret.txt"
+    path.write_text("expected outputs")
+    path.chmod(0o666)
+    tmp_path.chmod(0o777)
+    return path
+
+
+def compile_error(sandbox: Sandbox, text: str) -> str:
+    (found,) = sandbox.run(text, [b""], language="cpp")
+    assert found.status == "CE", found
+    assert_alive(sandbox)
+    return found.detail
+
+
+def attack(sandbox: Sandbox, name: str, limits: Limits = PATIENT, more: str = "") -> Run:
+    (found,) = sandbox.run(ATTACKS, [f"{name}\n{more}".encode()], limits, language="cpp")
+    assert b"ESCAPED" not in found.stdout, found.stdout.decode()
+    assert_alive(sandbox)
+    return found
+
+
+def test_it_runs_and_is_compiled_once(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = box.run(SUM, [b"1 2", b"30 12"], language="cpp")
+    assert [(r.status, r.stdout) for r in runs] == [("OK", b"3\n"), ("OK", b"42\n")], runs
+    monkeypatch.setattr("rlanything_verifiers.coding.sandbox.process.Process._build", None)
+    assert box.run(SUM, [b"2 2"], language="cpp")[0].stdout == b"4\n"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_nothing_is_reached(box: Sandbox, name: str, secret: Path) -> None:
+    found = attack(box, name, more=f"{secret}\n{secret.parent}\n" if name == "files" else "")
+    assert (found.status, found.stdout) == ("OK", b"done\n"), found
+    assert secret.read_text() == "expected outputs"
+    assert [p.name for p in secret.parent.iterdir()] == [secret.name]
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_crash_is_a_runtime_error_with_its_signal(box: Sandbox, name: str) -> None:
+    found = attack(box, name)
+    assert (found.status, found.signal) == ("RE", signal.Signals[SIGNALS[name]].value), found
+    assert found.detail == f"ended by {SIGNALS[name]}"
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_limits_hold(box: Sandbox, name: str) -> None:
+    found = attack(box, name, LIMITS.get(STATUSES[name], PATIENT))
+    assert found.status == STATUSES[name], found
+    assert len(found.stdout) <= 1 << 20
+    assert found.cpu < 4.0
+
+
+def test_an_exit_code_is_a_runtime_error(box: Sandbox) -> None:
+    found = attack(box, "exit")
+    assert (found.status, found.detail) == ("RE", "exit code 7")
+
+
+def test_more_memory_than_allowed_before_main(box: Sandbox) -> None:
+    program = "char room[1 << 30]; int main(int n, char **) { return room[n]; }"
+    assert run_cpp(box, program).status == "MLE"
+    assert run_cpp(box, program, limits=Limits(memory=2 << 30)).status == "OK"
+
+
+def run_cpp(sandbox: Sandbox, text: str, data: bytes = b"", limits: Limits = PATIENT) -> Run:
+    return sandbox.run(text, [data], limits, language="cpp")[0]
+
+
+def test_the_compilers_message_names_the_line_and_no_place_of_the_host(box: Sandbox) -> None:
+    detail = compile_error(box, "#include <cmath>\nint main() { return undeclared; }")
+    assert "main.cpp:2:21: error: 'undeclared' was not declared in this scope" in detail
+    assert "/" not in compile_error(box, "int f(); int main() { return f(); }")
+    assert "undefined reference to `f()'" in compile_error(box, "int f(); int main() { return f(); }")
+    template = compile_error(box, "#include <memory>\nstd::unique_ptr<int> a, b(a); int main() {}")
+    assert "/usr" not in template
+    assert "unique_ptr.h" in template
+
+
+def test_the_compiler_reads_nothing_else(box: Sandbox, secret: Path) -> None:
+    for path in (secret, "/etc/passwd", "/etc/hostname", "/proc/self/maps", "/dev/zero"):
+        for text in (
+            f'#include "{path}"\nint main() {{}}',
+            f'asm(".incbin \\"{path}\\"");\nint main() {{}}',
+            f'asm(".include \\"{path}\\"");\nint main() {{}}',
+        ):
+            detail = compile_error(box, text)
+            assert "expected outputs" not in detail
+            assert "root:" not in detail
+    probe = f'#if __has_include("{secret}")\nint main() {{}}\n#else\n#include "none"\n#endif'
+    assert any(word in compile_error(box, probe) for word in ("No such file", "Permission denied"))
+
+
+def test_a_source_cannot_flood(box: Sandbox) -> None:
+    errors = compile_error(box, "\n".join(f"undeclared{i} x{i};" for i in range(5000)))
+    assert len(errors.encode()) <= 4000
+    assert len(compile_error(box, '#include "main.cpp"\n#include "main.cpp"\nint main() {}').encode()) <= 4000
+    assert len(compile_error(box, "#error " + "x" * 900_000).encode()) <= 4000
+    compile_error(box, "char big[1 << 30] = {1}; int main() {}")
+    compile_error(box, "")
+    compile_error(box, "\0" * 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "template<int N, int M> struct T { static const long v = T<N-1, 2*M>::v + T<N-1, 2*M+1>::v; };"
+        "template<int M> struct T<0, M> { static const long v = M; }; int main() { return T<26, 0>::v; }",
+        "constexpr long f(long n) { return n < 2 ? n : f(n - 1) + f(n - 2) + (n & 1); }"
+        "template<long N> struct S { static const long v = f(25 + N % 2) + S<N - 1>::v; };"
+        "template<> struct S<0> { static const long v = 0; }; int main() { return S<800>::v; }",
+        "#define A x,x,x,x,x,x,x,x\n#define x B,B,B,B,B,B,B,B\n#define B C,C,C,C,C,C,C,C\n#define C D,D,D,D,D,D,D,D\n"
+        "#define D E,E,E,E,E,E,E,E\n#define E F,F,F,F,F,F,F,F\n#define F G,G,G,G,G,G,G,G\n#define G H,H,H,H,H,H,H,H\n"
+        "#define H 1,1,1,1,1,1,1,1\nint a[] = {A}; int main() {}",
+    ],
+    ids=["templates", "constexpr", "macros"],
+)
+def test_a_source_that_never_ends_is_ended(box: Sandbox, text: str) -> None:
+    assert compile_error(box, text)
+
+
+def test_a_source_over_the_limit_is_not_compiled(box: Sandbox) -> None:
+    (found,) = box.run("//" + "x" * 100, [b""], Limits(source=50), language="cpp")
+    assert (found.status, "the limit is 50" in found.detail) == ("CE", True)
+
+
+def test_the_judge_takes_it() -> None:
+    tests = [(f"{i} 1\n", f"{i + 1}\n") for i in range(9)]
+    wrong = SUM.replace("a + b", "a - b")
+    first, second, third = judge_many(
+        [Job(SUM, tests, language="cpp"), Job(wrong, tests, language="cpp"), Job(SUM, tests)]
+    )
+    assert first.passed
+    assert set(second.verdicts) == {"WA"}
+    assert set(third.verdicts) == {"CE"}  # as Python; a cache that did not know the language would say accepted
+    broken = judge("int main() { return x; }", tests, language="cpp")
+    assert set(broken.verdicts) == {"CE"}
+    assert "main.cpp:1:21" in broken.details[0]
+
+
+def test_runs_are_kept_by_language() -> None:
+    RUNS.clear()
+    text = "#if 0\nprint(1)\n#endif\n#define f int main() {}\nf"  # means something in both
+    assert run_program(text, language="cpp").status == "OK"
+    assert run_program(text).status == "RE"
+    assert run_program(text, language="cpp").status == "OK"
+
+
+def test_a_function_is_called_in_python_only() -> None:
+    with pytest.raises(LanguageError, match=r"written in Python, not in C\+\+"):
+        judge("int f(int x) { return x; }", [("[1]", "1")], entry_point="f", language="cpp")
+    with pytest.raises(LanguageError, match="expected one of 'python', 'cpp', got 'java'"):
+        judge("class Main {}", [("", "")], language="java")  # type: ignore[arg-type]
+
+
+def test_two_threads_compile_a_program_once() -> None:
+    executables = compiled.Executables()
+    built: list[str] = []
+
+    def build() -> str:
+        built.append("x")
+        return "message"
+
+    assert {executables.get(("full", b"key"), build) for _ in range(3)} == {"message"}
+    assert built == ["x"]
+    for i in range(200):
+        executables.get(("full", str(i).encode()), build)
+    assert len(executables._entries) <= 64
+
+
+def test_without_a_compiler_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    toolchain.toolchain.cache_clear()
+    try:
+        with Sandbox(1) as sandbox:
+            with pytest.raises(MissingLanguage, match=r"install g\+\+"):
+                sandbox.require("cpp")
+            with pytest.raises(MissingLanguage, match=r"apt install g\+\+"):
+                judge("int main() { return 1; }", [("", "")], language="cpp", sandbox=sandbox)
+            assert_alive(sandbox)
+            sandbox.require("python")
+    finally:
+        toolchain.toolchain.cache_clear()
+
+
+def test_a_machine_with_a_compiler_has_the_language(box: Sandbox) -> None:
+    box.require("cpp")
+    assert run(box, "print(1)").status == "OK"
+
+
+def test_it_talks_with_an_interactor(box: Sandbox) -> None:
+    program = "#include <iostream>\nint main() { int a; while (std::cin >> a) std::cout << a + 1 << std::endl; }"
+    interactor = "input()\nprint(41, flush=True)\nimport sys\nprint('AC' if input() == '42' else 'WA', file=sys.stderr)"
+    checker = {"kind": "interactor", "source": interactor}
+    assert judge(program, [("", "")], checker=checker, language="cpp", sandbox=box).verdicts == ("AC",)
+    mute = program.replace("a + 1", "a + 2")
+    assert judge(mute, [("", "")], checker=checker, language="cpp", sandbox=box).verdicts == ("WA",)
