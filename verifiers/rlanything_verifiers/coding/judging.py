@@ -139,7 +139,7 @@ def run_program(
     """
     box = sandbox if sandbox is not None else shared_sandbox(backend, allow_unsafe)
     source, data = as_source(program), as_bytes(stdin)
-    key = (digest(source), digest(data), limits, box.tier, check_language(language))
+    key = (digest(source), digest(data), limits, box.identity, check_language(language))
     if cache and (known := RUNS.get(key)) is not None:
         return known
     run = box.run(source, [data], limits, language=language)[0]
@@ -148,26 +148,28 @@ def run_program(
     return run
 
 
-def shared_sandbox(backend: Backend = "process", allow_unsafe: bool = False) -> Sandbox:
-    """The sandbox of this process for a choice of backend; an unsafe one only where there is no safe one.
+def shared_sandbox(backend: Backend = "process", allow_unsafe: bool = False, packages: Sequence[str] = ()) -> Sandbox:
+    """The sandbox of this process for a choice of backend and packages; an unsafe one only where there is no safe one.
 
     Raises:
+        PackageError: a package is not installed.
         SandboxError: there is none here.
         UnsafeSandbox: there is no safe one here.
     """
+    wanted = tuple(packages)
     if backend != "process":
-        return _other(backend)
+        return _other(backend, True, wanted)
     try:
-        return default_sandbox()
+        return _other(backend, False, wanted) if wanted else default_sandbox()
     except UnsafeSandbox:
         if not allow_unsafe:
             raise
-        return _other("process")
+        return _other("process", True, wanted)
 
 
 @functools.cache
-def _other(backend: Backend) -> Sandbox:
-    return Sandbox(backend=backend, allow_unsafe=True)
+def _other(backend: Backend, allow_unsafe: bool, packages: tuple[str, ...]) -> Sandbox:
+    return Sandbox(backend=backend, allow_unsafe=allow_unsafe, packages=packages)
 
 
 def _in_turn(trials: list[Trial], parts: list[tuple[Trial, list[int]]], progress: Progress | None) -> list[Judgement]:

@@ -91,7 +91,7 @@ class Trial:
         self.keys: list[Key] = []
         if cache:
             name = digest(self.program)
-            self.keys = [(name, digest(data), self.limits, box.tier, self.language) for data in self.inputs]
+            self.keys = [(name, digest(data), self.limits, box.identity, self.language) for data in self.inputs]
             self.runs = {i: run for i, key in enumerate(self.keys) if (run := RUNS.get(key)) is not None}
         self._note_cut()
 

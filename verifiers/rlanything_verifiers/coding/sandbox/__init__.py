@@ -1,6 +1,6 @@
 """Untrusted programs: run on inputs under limits, in processes that can do nothing else."""
 
-from .errors import InteractionUnsupported, MissingLanguage, SandboxError, UnsafeSandbox
+from .errors import InteractionUnsupported, MissingLanguage, PackageError, SandboxError, UnsafeSandbox
 from .interaction import Interaction
 from .limits import Limits, LimitsError
 from .pool import Sandbox, default_sandbox
@@ -13,6 +13,7 @@ __all__ = [
     "Limits",
     "LimitsError",
     "MissingLanguage",
+    "PackageError",
     "Run",
     "Sandbox",
     "SandboxError",

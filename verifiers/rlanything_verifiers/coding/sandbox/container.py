@@ -12,12 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import MissingLanguage, SandboxError, WorkerLost
+from .errors import MissingLanguage, PackageError, SandboxError, WorkerLost
 from .frames import pack, unpack
 from .limits import MIB, Limits
 from .run import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
 #: Environment variable with another image; it needs Python 3.11 or newer as ``python3``.
@@ -43,8 +44,8 @@ from box.shim import main
 main()
 """
 _MODULES = """
-compiled compiler errors executable frames landlock libc limits messages namespaces process program run runtime seccomp
-shim submission syscalls tier toolchain waiting worker
+compiled compiler errors executable frames landlock libc limits messages namespaces packages process program run
+runtime seccomp shim submission syscalls tier toolchain waiting worker
 """
 
 
@@ -78,11 +79,17 @@ def _sdk() -> ModuleType:
 class Container:
     """A worker in a container of its own: no network, no capabilities, nothing to write but a small ``/tmp``.
 
+    Args:
+        packages: What programs may import besides the standard library, from the image.
+        environment: Where in the image they are; ``None``: with its Python.
+
     Raises:
+        PackageError: A package is not in the image.
         SandboxError: The container does not start; the message says why.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, packages: Sequence[str] = (), environment: str | None = None) -> None:
+        self._packages, self._environment = list(packages), environment
         sdk = _sdk()
         self._client = connect()
         try:
@@ -116,6 +123,9 @@ class Container:
             self._errors = b""  # end of standard error
             self._container.start()
             self._boot()
+        except PackageError:
+            self.kill()
+            raise
         except (sdk.errors.DockerException, OSError, WorkerLost) as error:
             self.kill()
             raise SandboxError(f"the worker in container {image()!r} does not start: {error}") from error
@@ -124,7 +134,10 @@ class Container:
         here = Path(__file__).parent
         files = json.dumps({f"{name}.py": (here / f"{name}.py").read_text() for name in _MODULES.split()}).encode()
         self._write(struct.pack("<I", len(files)) + files)
+        self._write(pack({"packages": self._packages, "environment": self._environment}))
         head, _ = self._receive(_START)
+        if "package" in head:
+            raise PackageError(f"in image {image()!r}: {head['package']}"[:1000])
         if "tier" not in head:
             raise WorkerLost(str(head.get("failed", head))[:1000])
         #: What the worker says is in force inside the container, for a reader.

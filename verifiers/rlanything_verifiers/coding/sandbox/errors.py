@@ -17,5 +17,9 @@ class MissingLanguage(SandboxError):
     """Programs in a language cannot run here; the message names what to install."""
 
 
+class PackageError(SandboxError):
+    """A package that programs are to import is not there, or cannot be shown alone; the message names it."""
+
+
 class WorkerLost(Exception):
     """A worker died or broke the protocol; what it was doing says nothing of the program."""

@@ -15,6 +15,7 @@ from .errors import InteractionUnsupported, SandboxError, UnsafeSandbox
 from .holder import Holder, Worker, talk
 from .interaction import Interaction
 from .limits import Limits
+from .packages import show
 from .run import Run
 from .tier import SAFE, TIERS, Tier, probe
 
@@ -36,12 +37,18 @@ class Sandbox:
         tier: Protection, see `Tier`; ``None``: the best this machine offers.
         backend: ``"process"`` for workers on this machine (Linux), ``"docker"`` for workers in containers.
         allow_unsafe: Accept a tier below ``"landlock"``, which leaves this machine's files open to programs.
+        packages: Third-party packages that Python programs may import besides the standard library, with those that
+            they need; nothing else of the environment can be read. They are imported once a worker.
+        environment: Where they are installed: path of a virtual environment of this Python version, or of a directory
+            of packages. ``None``: the environment of this process, or of the image's Python for containers.
 
     Attributes:
+        identity: All that a run depends on besides program, input and limits: tier, packages and environment.
         tier: The protection in force; ``"docker"`` for containers.
         workers: Number of worker processes.
 
     Raises:
+        PackageError: A package is not installed in the environment.
         SandboxError: The tier or backend does not work here; the message says why.
         UnsafeSandbox: Only tiers below ``"landlock"`` work here, and ``allow_unsafe`` is not given.
         ValueError: An argument is out of range.
@@ -54,12 +61,16 @@ class Sandbox:
         tier: Tier | None = None,
         backend: Literal["process", "docker"] = "process",
         allow_unsafe: bool = False,
+        packages: Sequence[str] = (),
+        environment: str | None = None,
     ) -> None:
         if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
             raise ValueError(f"workers is {workers!r}; expected a positive integer, or None for one a core")
         self.workers = workers or _cores()
         self.tier: str
-        self.tier, self._start = _starter(backend, tier, allow_unsafe)
+        self.packages, self.environment = _names(packages), environment
+        self.tier, self._start = _starter(backend, tier, allow_unsafe, self.packages, environment)
+        self.identity = " ".join((self.tier, *self.packages, *([environment] if environment else [])))
         self._reset()
         _POOLS.add(self)
 
@@ -285,20 +296,29 @@ class Sandbox:
 _CLOSED = "the sandbox is closed; make a new one"
 
 
-def _starter(backend: str, tier: Tier | None, allow_unsafe: bool) -> tuple[str, Callable[[], Worker]]:
+def _names(packages: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(packages, str):
+        raise ValueError(f"packages is the text {packages!r:.60}; expected a list of names")
+    return tuple(packages)
+
+
+def _starter(
+    backend: str, tier: Tier | None, allow_unsafe: bool, packages: tuple[str, ...], environment: str | None
+) -> tuple[str, Callable[[], Worker]]:
     if backend == "docker":
         if tier is not None:
             raise ValueError(f"tier {tier!r} with backend='docker': a container takes the best that works inside")
         from .container import Container, connect
 
         connect().close()
-        return "docker", Container
+        return "docker", lambda: Container(packages, environment)
     if backend != "process":
         raise ValueError(f"backend is {backend!r}; expected 'process' or 'docker'")
     chosen = _choose(tier, allow_unsafe)
     from .process import Process
 
-    return chosen, lambda: Process(chosen)
+    shown = show(packages, environment) if packages else None
+    return chosen, lambda: Process(chosen, packages=shown)
 
 
 def _choose(tier: Tier | None, allow_unsafe: bool) -> Tier:

@@ -16,6 +16,7 @@ from .compiled import EXECUTABLES, Built, Executable
 from .compiler import CPU as COMPILE_CPU
 from .errors import SandboxError, WorkerLost
 from .limits import Limits
+from .packages import Shown
 from .run import Run, Status
 
 #: Seconds a worker may take to start, and to compile, on a machine that is very busy.
@@ -26,8 +27,8 @@ _GRACE = 30.0
 _STEP = 0.5
 #: Bytes kept of standard error: its end.
 _STDERR = 8192
-#: Last lines of a program that got no memory: `mmap` and system calls say it in their own words.
-_OUT_OF_MEMORY = (b"MemoryError", b"OSError: [Errno 12]")
+#: Last line of a program that got no memory, besides a ``MemoryError``: so `mmap` and system calls say it.
+_OUT_OF_MEMORY = b"OSError: [Errno 12]"
 #: Bytes read of a compiler's messages: their beginning, where the first error stands.
 _MESSAGES = 1 << 16
 _MFD_EXEC = 0x10  # linux/memfd.h; kernels before 6.3 refuse it and need none
@@ -40,12 +41,13 @@ class Process:
     Args:
         tier: How much it gives up before it runs anything.
         tools: For a compile worker: the compiler it may start.
+        packages: What programs may import besides the standard library.
 
     Raises:
         SandboxError: It did not start; the message holds its reason.
     """
 
-    def __init__(self, tier: str, tools: toolchain.Toolchain | None = None) -> None:
+    def __init__(self, tier: str, tools: toolchain.Toolchain | None = None, packages: Shown | None = None) -> None:
         found = runtime.runtime()
         self._tier = tier
         self._compiler: Process | None = None
@@ -86,7 +88,10 @@ class Process:
         self._outcome: bytes | None = None
         self._places = [f"{place}/".encode() for place in (runtime.package(), *sorted(found.library, key=len)[::-1])]
         try:
-            body = marshal.dumps((tier, found.library, found.members, found.hidden, found.shared, links, more))
+            third = None if packages is None else (packages.path, packages.modules)
+            shared = found.shared if packages is None else [*found.shared, *packages.readable]
+            links = links if packages is None else links | packages.links
+            body = marshal.dumps((tier, found.library, found.members, found.hidden, shared, links, more, third))
             messages.send(ours, messages.START, body)
             kind, said, _ = self._receive(_START)
             if kind != messages.HELLO:
@@ -399,7 +404,7 @@ def _judge(
     last = stderr.rstrip(b"\n").rpartition(b"\n")[2]
     if (
         number == signal.SIGKILL
-        or (exit_code == 1 and last.startswith(_OUT_OF_MEMORY))
+        or (exit_code == 1 and (last.startswith(_OUT_OF_MEMORY) or last.partition(b":")[0].endswith(b"MemoryError")))
         or (number == signal.SIGABRT and b"bad_alloc" in last)
     ):
         return "MLE", f"out of memory; the limit is {limits.memory >> 20} MiB"

@@ -81,6 +81,8 @@ def _furnish(memory: int, stand_ins: bool) -> None:
     sys.orig_argv[:] = [sys.executable, "main.py"]
     if "random" in sys.modules:
         sys.modules["random"].seed(0)  # the same program does the same on every run
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(0)
     if "threading" in sys.modules:
         most, real = memory // 2, _thread.stack_size
 

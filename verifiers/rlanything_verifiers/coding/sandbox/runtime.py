@@ -18,6 +18,8 @@ FLAGS = ("-s", "-P", "-S", "-B", "-W", "ignore")
 #: All of a worker's environment: nothing of ours reaches a program, and hashes are the same in every worker.
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",  # a program has one core; threads would take memory each
+    "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",  # an arena a thread would take 64 MiB each of the address space
     "PYTHONHASHSEED": "0",
     "PYTHONINTMAXSTRDIGITS": "0",

@@ -6,9 +6,10 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from .errors import MissingLanguage, SandboxError, WorkerLost
+from .errors import MissingLanguage, PackageError, SandboxError, WorkerLost
 from .frames import pack, unpack
 from .limits import Limits
+from .packages import show
 from .process import Process
 from .tier import probe
 
@@ -19,6 +20,12 @@ _TIERS = ("full", "landlock", "seccomp")
 def main() -> NoReturn:
     """Serve until standard input ends."""
     worker: Process | None = None
+    wanted = unpack(sys.stdin.buffer.read)
+    try:
+        packages = show(wanted[0]["packages"], wanted[0]["environment"]) if wanted and wanted[0]["packages"] else None
+    except PackageError as error:
+        _answer({"package": str(error)})
+        os._exit(1)
     reasons = {tier: probe(tier) for tier in _TIERS}
     tier = next((tier for tier, reason in reasons.items() if reason is None), None)
     if tier is None:
@@ -30,7 +37,7 @@ def main() -> NoReturn:
         try:
             if head["do"] == "begin":
                 if worker is None:
-                    worker = Process(tier)
+                    worker = Process(tier, packages=packages)
                 _answer({"broken": worker.begin(body, Limits(**head["limits"]), head["language"])})
             elif worker is not None and head["do"] == "test":
                 run = worker.test(body, Limits(**head["limits"]))

@@ -3,7 +3,7 @@
 It imports little and no `typing`, `re`, `dataclasses` or `pathlib`: every module here is paid for at each fork.
 """
 
-# ruff: noqa: PTH116, PTH120
+# ruff: noqa: PTH112, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ _THREAD_STACK = 8 << 20
 #: Room for the main thread's stack in bytes, as judges of contests give it.
 _MAIN_STACK = 256 << 20
 _ADDR_NO_RANDOMIZE = 0x0040000
+#: Parts of packages that are loaded when they are first used, which would be in each test.
+_PARTS = {"numpy": ("numpy.random", "numpy.linalg", "numpy.fft")}
 #: Processes and threads of one worker in its own user namespace: a thread bomb ends here.
 _THREADS = 72
 _FILES = 64
@@ -44,16 +46,18 @@ def main() -> None:
     os.set_inheritable(control.fileno(), False)
     _, body, _ = messages.receive(control)
     start = marshal.loads(body)  # nosec B302 # from the judge, before any program
-    tier, library, members, hidden, shared, links, tools = start
+    tier, library, members, hidden, shared, links, tools, packages = start
     scratch, starts, calls, environment = tools or (None, [], [], {})
-    sys.path[:] = library
+    third, modules = packages or (None, [])
+    sys.path[:] = library if third is None else [*library, third]
     _thread.stack_size(_THREAD_STACK)
     try:
         if tier == "full":
             namespaces.enter()
             _wait_for_inner(control)
             namespaces.minimal_root([*library, *shared, *starts], links, hidden, scratch)
-        facts = _lock(tier, library, [*members, *shared], starts, scratch)
+        facts = _lock(tier, sys.path, [*members, *shared], starts, scratch)
+        _import(modules)
         if tier == "full":  # to be said last: a change of user makes the kernel forget it
             libc.call("prctl", libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     except OSError as error:
@@ -65,6 +69,20 @@ def main() -> None:
     if scratch is not None:
         compiler.serve(control, scratch, calls, environment, filters)
     _serve(control, filters, own_processes=tier == "full")
+
+
+def _import(modules: list[str]) -> None:
+    """Import packages once for all programs; they find here what a program would find."""
+    for name in modules:
+        try:
+            __import__(name)
+        except Exception as error:
+            raise OSError(
+                f"package {name!r} cannot be imported in the sandbox: {error!r}"[: messages.MAX_TEXT]
+            ) from None
+        for part in _PARTS.get(name, ()):
+            with suppress(ImportError):
+                __import__(part)
 
 
 def _start_again() -> NoReturn:
@@ -127,8 +145,10 @@ def _lock(tier: str, library: list[str], readable: list[str], starts: list[str],
 
 
 def _world_readable(directories: list[str]) -> bool:
-    """Whether a user without rights reaches the standard library."""
-    for directory in directories:
+    """Whether a user without rights reaches the standard library, and packages that are linked into its directories."""
+    links = [entry.path for directory in directories for entry in os.scandir(directory) if entry.is_symlink()]
+    linked = [path for path in map(os.path.realpath, links) if os.path.isdir(path)]
+    for directory in (*directories, *linked):
         path = directory
         while path != "/":
             if not os.stat(path).st_mode & 0o001:
