@@ -1,6 +1,6 @@
 """The coding environment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -28,11 +28,14 @@ from rlanything_verifiers.coding import (
     Job,
     JudgeError,
     Judgement,
+    Language,
+    PackageError,
     Sandbox,
     SandboxError,
     Test,
     UnsafeSandbox,
     check_job,
+    check_language,
     judge_many,
     run_program,
     shared_sandbox,
@@ -66,7 +69,7 @@ class CodingEnv(gym.Env[str, str]):
     ## Description
     The agent is given a problem, some samples, and a number of turns. In each turn it may run a program on
     an input of its own, judge one on the samples, or submit one to the hidden tests, which ends the episode.
-    Programs are Python 3, run in a sandbox without files, network or other processes, and are judged by what
+    Programs are Python 3 or C++, run in a sandbox without files, network or other processes, and are judged by what
     they print.
 
     ## Action Space
@@ -127,6 +130,11 @@ class CodingEnv(gym.Env[str, str]):
       mappings, or a `TaskPool` or the path of one, whose active tasks are played.
     - ``backend``: ``"process"``, or ``"docker"`` where the system has no sandbox of its own.
     - ``allow_unsafe``: accept a sandbox that does not protect files, inside a container for example.
+    - ``languages``: the languages that count, of ``"python"`` and ``"cpp"`` (needs g++); the first is that of blocks
+      without a language. None: those that the task names, for most Python alone. Functions are written in Python
+      always.
+    - ``packages``: third-party packages that Python programs may import besides the standard library, of the
+      environment of this process (of the image with ``backend="docker"``).
     - ``render_mode``: None or ``"ansi"`` (the last exchange as text).
 
     ```python
@@ -157,12 +165,15 @@ class CodingEnv(gym.Env[str, str]):
         tasks: Tasks | None = None,
         backend: Literal["process", "docker"] = "process",
         allow_unsafe: bool = False,
+        languages: Sequence[Language] | None = None,
+        packages: Sequence[str] = (),
         render_mode: str | None = None,
     ) -> None:
         """See the class.
 
         Raises:
             ValueError: an argument is not one of its choices, or `tasks` is empty.
+            LanguageError: a language is unknown.
             KnobError: a knob of the generator is unknown or has a value that cannot be.
         """
         if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
@@ -183,9 +194,15 @@ class CodingEnv(gym.Env[str, str]):
         self.reward = reward
         self.backend = backend
         self.allow_unsafe = allow_unsafe
+        if languages is not None and not languages:
+            raise ValueError("CodingEnv: languages is empty; name some, or give None for those of each task")
+        self.languages = None if languages is None else tuple(check_language(name) for name in _list(languages))
+        self.packages = _list(packages)
         self.source = _generated(split, knobs, allow_unsafe) if tasks is None else source_of(tasks)
         self.task_id = ""
         self._problem: Payload | None = None
+        self._taken: tuple[Language, ...] = ("python",)
+        self._tried: set[Language] = set()
         self._turn = 0
         self._last = ("", "")  # action and answer, for rendering
 
@@ -196,6 +213,8 @@ class CodingEnv(gym.Env[str, str]):
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
             UnsafeSandbox: there is no safe sandbox here.
+            PackageError: a package is not installed.
+            MissingLanguage: there is no compiler here for a language that counts; the message names what to install.
             InteractionUnsupported: the problem is interactive, and the backend cannot connect programs.
             InfrastructureError: the sandbox failed to start.
         """
@@ -205,15 +224,16 @@ class CodingEnv(gym.Env[str, str]):
         try:
             tier = self._sandbox().tier
             task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)
-        except UnsafeSandbox:
+        except (UnsafeSandbox, PackageError):
             raise
         except SandboxError as error:
             raise InfrastructureError(f"the sandbox failed to begin an episode: {error}") from error
         problem = problem_of(task)
         if problem.interactive:
             self._sandbox().check_interaction()
+        self._taken = self._languages(problem)
         self._problem, self.task_id, self._turn = problem, task.id, 0
-        observation = messages.opening(problem, self.max_turns, self.action_format)
+        observation = messages.opening(problem, self.max_turns, self.action_format, self._taken, self.packages)
         self._last = ("", observation)
         return observation, self._info(tier)
 
@@ -264,13 +284,23 @@ class CodingEnv(gym.Env[str, str]):
         self._problem = None
 
     def _sandbox(self) -> Sandbox:
-        return shared_sandbox(self.backend, self.allow_unsafe)
+        return shared_sandbox(self.backend, self.allow_unsafe, self.packages)
+
+    def _languages(self, problem: Payload) -> tuple[Language, ...]:
+        """The languages that count for a problem, each tried once."""
+        taken = problem.languages if self.languages is None or problem.entry_point is not None else self.languages
+        for language in taken:
+            if language not in self._tried:
+                self._sandbox().require(language)
+                self._tried.add(language)
+        return taken
 
     def _answer(self, text: str, problem: Payload, box: Sandbox) -> "_Answer":
         try:
             action = read_action(
                 text,
                 only_submit=self.max_turns == 1,
+                languages=self._taken,
                 entry_point=problem.entry_point,
                 action_format=self.action_format,
             )
@@ -287,13 +317,14 @@ class CodingEnv(gym.Env[str, str]):
         if verb == "GIVE_UP":
             return _Answer(messages.GAVE_UP, verb, outcome=Verdict.FAILURE)
         if verb == "RUN":
-            run = run_program(action.code, action.stdin, problem.judge_limits(), sandbox=box)
+            limits = problem.judge_limits()
+            run = run_program(action.code, action.stdin, limits, sandbox=box, language=action.language)
             if run.status == "IE":
                 return _Answer(messages.FAILED, verb, outcome="error")
             return _Answer(messages.ran(run), verb)
         if verb == "TEST" and not problem.public:
             return _Answer(messages.NO_SAMPLES, verb, command="impossible")
-        judgement = _judge(action.code, problem.public if verb == "TEST" else problem.hidden, problem, box)
+        judgement = _judge(action, problem.public if verb == "TEST" else problem.hidden, problem, box)
         if judgement.outcome is None:
             return _Answer(messages.FAILED, verb, outcome="error")
         if verb == "TEST":
@@ -342,16 +373,23 @@ def _generated(split: str, knobs: Mapping[str, Any] | None, allow_unsafe: bool) 
     return GeneratedTasks(CodingDomain(allow_unsafe=allow_unsafe), split, knobs)
 
 
-def _job(code: str, tests: tuple[Example, ...], problem: Payload) -> Job:
+def _list(values: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise ValueError(f"CodingEnv: expected a list of names, got {values!r:.60}")
+    return tuple(values)
+
+
+def _job(code: str, tests: tuple[Example, ...], problem: Payload, language: Language = "python") -> Job:
     return Job(
         code,
         [Test(test.stdin, test.stdout) for test in tests],
         checker=problem.checker,
         limits=problem.judge_limits(),
         entry_point=problem.entry_point,
+        language=language,
     )
 
 
-def _judge(code: str, tests: tuple[Example, ...], problem: Payload, box: Sandbox) -> Judgement:
-    (judgement,) = judge_many([_job(code, tests, problem)], sandbox=box)
+def _judge(action: Action, tests: tuple[Example, ...], problem: Payload, box: Sandbox) -> Judgement:
+    (judgement,) = judge_many([_job(action.code, tests, problem, action.language)], sandbox=box)
     return judgement

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rlanything_envs.coding.actions import ActionFormat
 from rlanything_task_pools.coding import Payload
-from rlanything_verifiers.coding import Judgement, Run, Verdict
+from rlanything_verifiers.coding import Judgement, Language, Run, Verdict
 from rlanything_verifiers.plain_text import printable_lines
 
 MAX_OBSERVATION_LENGTH = 131_072
@@ -32,11 +32,15 @@ _VERDICTS: dict[Verdict, str] = {
     "MLE": "out of memory",
     "OLE": "printed too much",
     "RE": "runtime error",
-    "CE": "not valid Python",
+    "CE": "does not compile",
     "IE": "the judge failed",
 }
 
-_PROGRAM = "print(sum(map(int, input().split())))"
+_PROGRAMS: dict[Language, str] = {
+    "python": "print(sum(map(int, input().split())))",
+    "cpp": "#include <iostream>\nint main() {\n    int a, b;\n    std::cin >> a >> b;\n    std::cout << a + b;\n}",
+}
+_NAMES: dict[Language, str] = {"python": "Python 3", "cpp": "C++20"}
 
 _MANUAL = """\
 Send one action a message: a line with the action word, then your program in a fenced block.
@@ -46,14 +50,14 @@ Send one action a message: a line with the action word, then your program in a f
 - GIVE_UP: end the task without a program.
 For example:
 TEST
-```python
+```{language}
 {program}
 ```"""
 
 _MANUAL_OF_ONE_TURN = """\
 You have one message: write SUBMIT on a line of its own, then your program in a fenced block.
 SUBMIT
-```python
+```{language}
 {program}
 ```"""
 
@@ -63,7 +67,7 @@ LAST_BLOCK = "The last block of your message is submitted, which ends the task."
 _MANUAL_OF_CODE = (
     f"Write your program in a fenced block. {LAST_BLOCK}\n"
     + """\
-```python
+```{language}
 {program}
 ```"""
 )
@@ -80,7 +84,13 @@ GAVE_UP = "GIVE_UP: the task is over."
 NO_SAMPLES = "TEST: this task has no samples; RUN your program on an input of yours, or SUBMIT it."
 
 
-def opening(problem: Payload, turns: int, action_format: ActionFormat = "verbs") -> str:
+def opening(
+    problem: Payload,
+    turns: int,
+    action_format: ActionFormat = "verbs",
+    languages: Sequence[Language] = ("python",),
+    packages: Sequence[str] = (),
+) -> str:
     """The first message: statement, samples, limits and how to act."""
     parts = [shorten(problem.statement, MAX_OBSERVATION_LENGTH // 2)]
     given, made = ("Known to the judge only", "Conversation") if problem.interactive else ("Input", "Output")
@@ -91,15 +101,22 @@ def opening(problem: Payload, turns: int, action_format: ActionFormat = "verbs")
         )
     if (more := len(problem.public) - _MOST_SAMPLES) > 0:
         parts.append(f"{more} more samples are not shown.")
+    names, several = " or ".join(_NAMES[language] for language in languages), len(languages) > 1
     if problem.interactive:
-        what = f"Write a Python 3 program. {INTERACTIVE}"
+        what = f"Write a program in {names}. {INTERACTIVE}" if several else f"Write a {names} program. {INTERACTIVE}"
     elif problem.entry_point is None:
-        what = "Write a Python 3 program that reads standard input and writes standard output."
+        program = f"program in {names}" if several else f"{names} program"
+        what = f"Write a {program} that reads standard input and writes standard output."
     else:
         what = (
             f"Write the Python 3 function {problem.entry_point}. "
             "Inputs are JSON lists of its arguments, outputs JSON of its result."
         )
+    if several:
+        fences = " or ".join(f"```{language}" for language in languages)
+        what += f" Mark its block with its language: {fences}."
+    if packages:
+        what += f" Python programs may import {', '.join(packages)}."
     limits = problem.limits
     parts.append(
         f"{what} Limits for each test: {limits.cpu:g} s of processor time, {limits.memory >> 20} MiB of memory."
@@ -109,7 +126,8 @@ def opening(problem: Payload, turns: int, action_format: ActionFormat = "verbs")
         manual = _MANUAL_OF_CODE
     else:
         manual = _MANUAL_OF_ONE_TURN if turns == 1 else f"{_MANUAL}\n{turns_left(turns)}"
-    parts.append(manual.format(program=_PROGRAM if name is None else f"def {name}(...):\n    ..."))
+    program = _PROGRAMS[languages[0]] if name is None else f"def {name}(...):\n    ..."
+    parts.append(manual.format(language=languages[0], program=program))
     return "\n\n".join(parts)
 
 

@@ -120,7 +120,7 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from rlanything_verifiers.coding.sandbox import available_tiers
+    from rlanything_verifiers.coding.sandbox import Sandbox, SandboxError, available_tiers
     from rlanything_verifiers.coding.sandbox.tier import SAFE
 
     tiers = available_tiers()
@@ -138,6 +138,14 @@ def _sandbox() -> Iterator[Finding]:
             "no safe sandbox works here",
             'use the docker backend of the coding environment (backend="docker"), or Linux with user namespaces',
         )
+        return
+    try:
+        with Sandbox(1) as sandbox:
+            sandbox.require("cpp")
+    except SandboxError as error:
+        yield Finding("programs in C++", None, str(error))
+    else:
+        yield Finding("programs in C++", True, "g++ compiles in the sandbox")
 
 
 def _games() -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.task import JsonObject, Task, Traits
-from rlanything_verifiers.coding import Limits, Test, parse_checker
+from rlanything_verifiers.coding import LANGUAGES, Language, Limits, Test, parse_checker
 
 __all__ = ["CodingTaskError", "Example", "Payload", "TaskLimits", "make_task", "read_payload"]
 
@@ -68,6 +68,9 @@ class Payload(_Record):
     limits: TaskLimits = TaskLimits()
     entry_point: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,79}$")
     """The function to be written, if tests are calls: stdin is then the JSON of its arguments, stdout of its value."""
+    languages: tuple[Language, ...] = Field(default=("python",), min_length=1, max_length=len(LANGUAGES))
+    """The languages in which it may be solved. Left out of the JSON where it is Python alone, as it was for all tasks
+    before there were others."""
     family: str | None = Field(default=None, max_length=80)
     """The family of a generated problem."""
     knobs: Traits = Field(default={}, validate_default=True)
@@ -78,6 +81,10 @@ class Payload(_Record):
     @model_validator(mode="after")
     def _sound(self) -> Self:
         parse_checker(self.checker)
+        if len(set(self.languages)) < len(self.languages):
+            raise ValueError("a language is named twice")
+        if self.entry_point is not None and self.languages != ("python",):
+            raise ValueError("a function is written in Python: languages must be ['python']")
         if sum(len(test.stdin) + len(test.stdout) for test in self.tests) > MAX_TOTAL:
             raise ValueError(f"the tests hold more than {MAX_TOTAL} characters")
         known: dict[str, str] = {}
@@ -106,7 +113,10 @@ class Payload(_Record):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return self.model_dump()
+        values = self.model_dump()
+        if self.languages == ("python",):
+            del values["languages"]
+        return values
 
 
 def read_payload(value: Mapping[str, Any]) -> Payload:
