@@ -7,7 +7,8 @@ want a quiet machine; processor time, of this process and all its descendants, h
 
 The baselines are written here: a forked process for each test that redirects the streams and calls `exec`, as
 published reinforcement-learning code does, and a fresh interpreter (``python -I -S``) for each test. Neither of
-them protects anything.
+them protects anything. Programs that use numpy are compared with a fresh interpreter that imports it (``python -I``),
+programs in C++ with g++ once and a plain process for each test; a figure holds the time of compiling.
 """
 
 import argparse
@@ -16,16 +17,19 @@ import io
 import multiprocessing
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from rlanything_verifiers.coding import Job, Sandbox, judge_many
+from rlanything_verifiers.coding import Job, Language, Sandbox, judge_many
 from rlanything_verifiers.coding.sandbox import available_tiers
+from rlanything_verifiers.coding.sandbox.compiled import EXECUTABLES
 
 PROGRAM = """\
 from collections import defaultdict
@@ -37,6 +41,26 @@ print(*(count[i] for i in range(3)))
 # {}
 """
 
+NUMPY_PROGRAM = """\
+import numpy as np
+n, *numbers = map(int, open(0).read().split())
+numbers = np.array(numbers[:n])
+print(*(numbers[numbers % 3 == i].sum() for i in range(3)))
+# {}
+"""
+
+CPP_PROGRAM = """\
+#include <bits/stdc++.h>
+int main() {{
+    int n;
+    std::cin >> n;
+    std::map<int, long long> count;
+    for (long long number; n-- && std::cin >> number;) count[number % 3] += number;
+    std::cout << count[0] << ' ' << count[1] << ' ' << count[2] << '\\n';
+}}
+// {}
+"""
+
 #: Ratios of tests a second, printed beside what was measured: first name over second name.
 TARGETS = (
     ("judge, 1 worker", "forked exec, 1 at a time", 3.0),
@@ -45,6 +69,10 @@ TARGETS = (
     ("judge, 2 workers", "python -I -S, 2 at a time", 5.0),
     ("judge, 2 workers", "judge, 1 worker", 1.8),
     ("judge, 1 worker", "judge, 1 worker, tier none", 0.85),  # all layers together cost 15 % at most
+    ("numpy, judge, 1 worker", "numpy, python -I, 1 at a time", 5.0),
+    ("numpy, judge, 2 workers", "numpy, python -I, 2 at a time", 5.0),
+    ("C++, judge, 1 worker", "C++, g++ and processes, 1 at a time", 0.85),
+    ("C++, judge, 2 workers", "C++, g++ and processes, 2 at a time", 0.85),
 )
 
 Tests = list[tuple[str, str]]
@@ -61,9 +89,10 @@ def make_tests(count: int) -> Tests:
     return tests
 
 
-def ours(sandbox: Sandbox) -> Side:
+def ours(sandbox: Sandbox, language: Language = "python") -> Side:
     def side(programs: Sequence[str], tests: Tests) -> int:
-        jobs = [Job(program, tests) for program in programs]
+        EXECUTABLES.forget()
+        jobs = [Job(program, tests, language=language) for program in programs]
         return sum(judgement.passed for judgement in judge_many(jobs, sandbox=sandbox, cache=False))
 
     return side
@@ -105,19 +134,46 @@ def forked_exec(at_once: int) -> Side:
     return side
 
 
-def fresh_interpreter(at_once: int) -> Side:
-    """A ``python -I -S`` for each test, `at_once` of them side by side."""
+def _right(command: Sequence[str], test: tuple[str, str]) -> bool:
+    done = subprocess.run(command, input=test[0], capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout.split() == test[1].split()
+
+
+def compiled(at_once: int) -> Side:
+    """A call of g++ for each program and a process for each test, `at_once` programs side by side."""
+
+    def one(program: str, tests: Tests) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "main")
+            command = [
+                "g++",
+                "-O2",
+                "-std=gnu++20",
+                "-w",
+                "-pipe",
+                "-static",
+                "-pthread",
+                "-x",
+                "c++",
+                "-",
+                "-o",
+                str(path),
+            ]
+            subprocess.run(command, input=program, text=True, check=True)
+            return all(_right([str(path)], test) for test in tests)
+
+    def side(programs: Sequence[str], tests: Tests) -> int:
+        with ThreadPoolExecutor(at_once) as threads:
+            return sum(threads.map(lambda program: one(program, tests), programs))
+
+    return side
+
+
+def fresh_interpreter(at_once: int, *flags: str) -> Side:
+    """A new interpreter for each test, `at_once` of them side by side."""
 
     def one(program: str, test: tuple[str, str]) -> bool:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", program],
-            input=test[0],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-        return done.stdout.split() == test[1].split()
+        return _right([sys.executable, *flags, "-c", program], test)
 
     def side(programs: Sequence[str], tests: Tests) -> int:
         with ThreadPoolExecutor(at_once) as threads:
@@ -141,7 +197,9 @@ def processor_seconds() -> float:
     return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(sides: dict[str, Side], programs: int, tests: Tests, rounds: int) -> dict[str, list[tuple[float, float]]]:
+def measure(
+    sides: dict[str, Side], text: str, programs: int, tests: Tests, rounds: int
+) -> dict[str, list[tuple[float, float]]]:
     """Seconds on the clock and of processor time for a test, of each side in each round.
 
     Raises:
@@ -151,7 +209,7 @@ def measure(sides: dict[str, Side], programs: int, tests: Tests, rounds: int) ->
     names = list(sides)
     for turn in range(rounds + 1):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            batch = [PROGRAM.format(f"{turn} {i}") for i in range(programs if turn else 2)]
+            batch = [text.format(f"{turn} {i}") for i in range(programs if turn else 2)]
             used, begin = processor_seconds(), perf_counter()
             passed = sides[name](batch, tests)
             seconds, used = perf_counter() - begin, processor_seconds() - used
@@ -163,18 +221,18 @@ def measure(sides: dict[str, Side], programs: int, tests: Tests, rounds: int) ->
 
 
 def report(costs: dict[str, list[tuple[float, float]]]) -> None:
-    print(f"{'':32}{'tests/s':>10}{'lowest':>10}{'highest':>10}{'CPU ms a test':>16}")
+    print(f"{'':38}{'tests/s':>10}{'lowest':>10}{'highest':>10}{'CPU ms a test':>16}")
     for name, values in costs.items():
         speeds = [1 / seconds for seconds, _ in values]
         used = 1e3 * median(cpu for _, cpu in values)
-        print(f"{name:32}{median(speeds):10,.0f}{min(speeds):10,.0f}{max(speeds):10,.0f}{used:16.2f}")
-    print(f"\n{'ratio of tests/s':58}{'median':>8}{'lowest':>8}{'by CPU':>8}   target")
+        print(f"{name:38}{median(speeds):10,.0f}{min(speeds):10,.0f}{max(speeds):10,.0f}{used:16.2f}")
+    print(f"\n{'ratio of tests/s':74}{'median':>8}{'lowest':>8}{'by CPU':>8}   target")
     for name, other, target in TARGETS:
         if name in costs and other in costs:
             pairs = list(zip(costs[name], costs[other], strict=True))
             ratios = [theirs / ours for (ours, _), (theirs, _) in pairs]
             by_cpu = median(theirs / ours for (_, ours), (_, theirs) in pairs if ours)
-            print(f"{f'{name} / {other}':58}{median(ratios):8.2f}{min(ratios):8.2f}{by_cpu:8.2f}   at least {target}")
+            print(f"{f'{name} / {other}':74}{median(ratios):8.2f}{min(ratios):8.2f}{by_cpu:8.2f}   at least {target}")
 
 
 def main() -> None:
@@ -190,15 +248,27 @@ def main() -> None:
     sides = {name: ours(pool) for name, pool in pools.items()}
     for at_once in (1, 2):
         sides[f"forked exec, {at_once} at a time"] = forked_exec(at_once)
-        sides[f"python -I -S, {at_once} at a time"] = fresh_interpreter(at_once)
+        sides[f"python -I -S, {at_once} at a time"] = fresh_interpreter(at_once, "-I", "-S")
+    with_numpy = {f"numpy, judge, {n} worker{'s' * (n > 1)}": Sandbox(n, packages=["numpy"]) for n in (1, 2)}
+    numpy = {name: ours(pool) for name, pool in with_numpy.items()}
+    numpy |= {f"numpy, python -I, {n} at a time": fresh_interpreter(n, "-I") for n in (1, 2)}
+    cpp = {f"C++, {name}": ours(pools[name], "cpp") for name in ("judge, 1 worker", "judge, 2 workers")}
+    cpp |= {f"C++, g++ and processes, {n} at a time": compiled(n) for n in (1, 2)}
+    tests = make_tests(args.tests)
+    batches = [(sides, PROGRAM, args.programs), (numpy, NUMPY_PROGRAM, max(2, args.programs // 4))]
+    if shutil.which("g++"):
+        batches.append((cpp, CPP_PROGRAM, max(2, args.programs // 4)))
+    costs: dict[str, list[tuple[float, float]]] = {}
     print(
         f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores, tier {best} "
         f"unless said otherwise; {args.rounds} rounds of {args.programs} programs with {args.tests} tests\n"
     )
     try:
-        report(measure(sides, args.programs, make_tests(args.tests), args.rounds))
+        for batch, text, number in batches:
+            costs |= measure(batch, text, number, tests, args.rounds)
+        report(costs)
     finally:
-        for pool in pools.values():
+        for pool in (*pools.values(), *with_numpy.values()):
             pool.close()
 
 
