@@ -21,6 +21,7 @@ CODE_ALLOWED = {
     "rlanything_verifiers.coding.sandbox.program": "runs the program, inside the sandbox",
     "rlanything_verifiers.coding.sandbox.runtime": "imports the standard library's modules, in a process of its own",
     "rlanything_verifiers.coding.sandbox.submission": "compiles the program, inside the sandbox",
+    "rlanything_verifiers.coding.sandbox.worker": "imports the packages that its user named, inside the sandbox",
     "rlanything_envs.osworld.desktop.guest.zygote": "runs an agent's code, inside the guest",
 }
 

@@ -1,16 +1,19 @@
 """Programs in C++: compiled and run under the same protection as those in Python."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sandbox_attacks import assert_alive, run
 
 from rlanything_verifiers.coding import Job, LanguageError, MissingLanguage, judge, judge_many, run_program
 from rlanything_verifiers.coding.cache import RUNS
-from rlanything_verifiers.coding.sandbox import Limits, Run, Sandbox, available_tiers, compiled, toolchain
+from rlanything_verifiers.coding.sandbox import Limits, Run, Sandbox, available_tiers, compiled, executable, toolchain
 
 if sys.platform != "linux":
     pytest.skip("worker processes need Linux", allow_module_level=True)
@@ -209,6 +212,17 @@ def test_two_threads_compile_a_program_once() -> None:
     for i in range(200):
         executables.get(("full", str(i).encode()), build)
     assert len(executables._entries) <= 64
+
+
+@given(st.binary(max_size=200))
+def test_any_file_has_a_size_as_an_executable(content: bytes) -> None:
+    for head in (content, b"\x7fELF" + bytes(28) + content):
+        fd = os.memfd_create("image")
+        try:
+            os.write(fd, head)
+            assert executable._size(fd) >= 0
+        finally:
+            os.close(fd)
 
 
 def test_without_a_compiler_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

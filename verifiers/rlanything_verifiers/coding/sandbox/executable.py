@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _AT_EMPTY_PATH = 0x1000
 _PT_LOAD = 1  # elf.h
+_TABLE = 1 << 16  # bytes read of a table of segments; a linker makes some ten, of 56 bytes each
 _IMAGE = 3  # its descriptor in the child, closed by the start
 
 
@@ -50,9 +51,9 @@ def _size(image: int) -> int:
     head = os.pread(image, 64, 0)
     try:
         place, size, number = struct.unpack_from("<Q14xHH", head, 32)
-        table = os.pread(image, size * number, place)
+        table = os.pread(image, min(size * number, _TABLE), place)
         segments = [struct.unpack_from("<I36xQ", table, i * size) for i in range(number)]
-    except struct.error:
+    except (struct.error, OSError, OverflowError):
         return 0  # the kernel will refuse it
     return sum(memory for kind, memory in segments if kind == _PT_LOAD)
 
