@@ -1,17 +1,24 @@
 """Workers in containers: the same results, the same containment."""
 
+import contextlib
 import dataclasses
+import json
 import os
+import shutil
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 from sandbox_attacks import ATTACKS, assert_alive, assert_contained, run
 
 from rlanything_verifiers.coding.sandbox import Limits, Sandbox, SandboxError, container
+from rlanything_verifiers.coding.sandbox.frames import pack, unpack
 
 docker = pytest.importorskip("docker", reason="needs the Docker SDK (extra: docker)")
 
@@ -126,3 +133,49 @@ time.sleep(100)
         time.sleep(0.1)
     else:
         pytest.fail("the container is still there")
+
+
+@contextlib.contextmanager
+def shim(folder: Path, **packages: Any) -> Iterator[tuple[dict[str, Any], Callable[..., tuple[dict[str, Any], bytes]]]]:
+    """What runs in a container, run here; its first answer, and how to ask it."""
+    sandbox = Path(container.__file__).parent
+    files = {f"{name}.py": (sandbox / f"{name}.py").read_text() for name in container._MODULES.split()}
+    command = [sys.executable, "-s", "-P", "-S", "-B", "-c", container._BOOT.replace("/tmp/box", str(folder / "box"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def ask(head: dict[str, Any], body: bytes = b"") -> tuple[dict[str, Any], bytes]:
+            stdin.write(pack(head, body))
+            stdin.flush()
+            answer = unpack(stdout.read)
+            assert answer is not None
+            return answer
+
+        text = json.dumps(files).encode()
+        stdin.write(struct.pack("<I", len(text)) + text)
+        yield ask({"packages": [], "environment": None, **packages})[0], ask
+        stdin.close()
+
+
+def test_the_program_in_a_container_knows_languages_and_packages(tmp_path: Path) -> None:
+    limits = dataclasses.asdict(Limits())
+    site = str(Path(numpy.__file__).parent.parent)
+    with shim(tmp_path, packages=["numpy"], environment=site) as (hello, ask):
+        assert hello.keys() == {"tier", "python"}, hello
+        program = b"import numpy\nprint(numpy.arange(int(input())).sum())"
+        assert ask({"do": "begin", "limits": limits, "language": "python"}, program)[0] == {"broken": None}
+        head, body = ask({"do": "test", "limits": limits}, b"4")
+        assert (head["run"]["status"], body) == ("OK", b"6\n"), head
+    shutil.rmtree(tmp_path / "box")
+    with shim(tmp_path) as (hello, ask):
+        begun, _ = ask({"do": "begin", "limits": limits, "language": "cpp"}, b"int main() { return 7; }")
+        if shutil.which("g++") is None:
+            assert "install g++" in begun["missing"]
+        else:
+            assert begun == {"broken": None}
+            assert ask({"do": "test", "limits": limits})[0]["run"]["exit_code"] == 7
+    shutil.rmtree(tmp_path / "box")
+    with shim(tmp_path, packages=["no-such-package"]) as (hello, _):
+        assert "'no-such-package' is not installed" in hello["package"]
