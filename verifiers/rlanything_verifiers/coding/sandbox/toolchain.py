@@ -19,6 +19,8 @@ COMPILE = ("-c", "-O2", "-std=gnu++20", "-pipe", "-w", "-fmax-errors=10", "-fdia
 LINK = ("-static", "-s", "-pthread", "-o", "main", "main.o")
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin", "TMPDIR": "."}
 
+#: The directories of a path; each name ends at its slash, so that the search is linear.
+_FOLDERS = re.compile(r"/(?:[\w.+-]+/)+")
 _PROGRAMS = ("cc1plus", "as", "ld", "collect2", "lto-wrapper")
 _LIBRARY_FILES = ("crt1.o", "libc.a", "libm.a", "libpthread.a", "libstdc++.a", "liblto_plugin.so")
 _MISSING = "no C++ compiler: {0}; install g++ (Debian and Ubuntu: apt install g++)"
@@ -46,9 +48,8 @@ class Toolchain:
             message = message.replace(tool + ":", os.path.basename(tool) + ":")
         for place in sorted(self.includes, key=len, reverse=True):
             message = message.replace(place + "/", "")
-        tops = sorted({"/" + path.split("/")[1] for path in self.readable})
-        # Each segment ends at its slash, so that the search is linear.
-        return re.sub(rf"(?:{'|'.join(map(re.escape, tops))})/(?:[\w.+-]+/)*", "", message)
+        tops = tuple({"/" + path.split("/")[1] + "/" for path in self.readable})
+        return _FOLDERS.sub(lambda found: "" if found[0].startswith(tops) else found[0], message)
 
 
 @cache
