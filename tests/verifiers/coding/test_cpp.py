@@ -152,9 +152,8 @@ def test_a_source_cannot_flood(box: Sandbox) -> None:
     [
         "template<int N, int M> struct T { static const long v = T<N-1, 2*M>::v + T<N-1, 2*M+1>::v; };"
         "template<int M> struct T<0, M> { static const long v = M; }; int main() { return T<26, 0>::v; }",
-        "constexpr long f(long n) { return n < 2 ? n : f(n - 1) + f(n - 2) + (n & 1); }"
-        "template<long N> struct S { static const long v = f(25 + N % 2) + S<N - 1>::v; };"
-        "template<> struct S<0> { static const long v = 0; }; int main() { return S<800>::v; }",
+        "constexpr long f() { long x = 0; for (int i = 0; i < 200000; i++) for (int j = 0; j < 200000; j++) x += i ^ j;"
+        "return x; } constexpr long v = f(); int main() {}",
         "#define A x,x,x,x,x,x,x,x\n#define x B,B,B,B,B,B,B,B\n#define B C,C,C,C,C,C,C,C\n#define C D,D,D,D,D,D,D,D\n"
         "#define D E,E,E,E,E,E,E,E\n#define E F,F,F,F,F,F,F,F\n#define F G,G,G,G,G,G,G,G\n#define G H,H,H,H,H,H,H,H\n"
         "#define H 1,1,1,1,1,1,1,1\nint a[] = {A}; int main() {}",
