@@ -39,6 +39,12 @@ print(int((a @ a).trace()), np.linalg.matrix_rank(a), abs(np.fft.fft([1, 2, 3]))
     assert runs[0].stdout == b"180 2 9.464\n"
 
 
+def test_a_function_may_use_it(box: Sandbox) -> None:
+    program = "import numpy as np\n\ndef middle(values):\n    return float(np.median(np.array(values)))\n"
+    tests = [("[[3, 1, 2]]", "2.0"), ("[[4, 1, 2, 3]]", "2.5")]
+    assert judge(program, tests, entry_point="middle", sandbox=box).passed
+
+
 def test_nothing_else_of_the_environment_is_there(box: Sandbox) -> None:
     program = """
 import os, sys
