@@ -3,8 +3,8 @@
 The judge says in `START` what to show and what to give up. It sends a program as `SUBMIT`, then its inputs one by one
 as `TEST`, then `END`. The worker answers `HELLO` or `FAILED` once, `READY` or `BROKEN` to a program and `DONE` to an
 input; `DEAD` says that the program's server died. Before it ends a test by the clock it asks with `LATE`, and the judge
-answers with `WAIT`. An executable comes as `EXECUTE` in place of `SUBMIT`. A compile worker gets sources as `COMPILE` and
-answers each with `BUILT`.
+answers with `WAIT`. An executable comes as `EXECUTE` in place of `SUBMIT`. A compile worker gets sources as `COMPILE`
+and answers each with `BUILT`.
 """
 
 import array
