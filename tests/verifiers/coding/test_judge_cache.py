@@ -11,12 +11,12 @@ from rlanything_verifiers.coding.cache import RUNS, RunCache, digest
 class Counting:
     """A sandbox that counts, and ends every run the same way."""
 
-    workers, tier = 1, "counting"
+    workers, tier, identity = 1, "counting", "counting"
 
     def __init__(self, status="OK"):
         self.status, self.runs = status, 0
 
-    def run(self, program, inputs, limits, stop=None):
+    def run(self, program, inputs, limits, stop=None, language="python"):
         self.runs += len(inputs)
         return [Run(self.status, data) for data in inputs]
 
@@ -41,9 +41,11 @@ def test_the_same_program_on_the_same_input_runs_once():
         before = box.runs
         judge(**{"program": "p", "tests": tests, "sandbox": box} | changed)
         assert box.runs == before + 2
-    box.tier = "another"
+    box.identity = "another"
     judge("p", tests, sandbox=box)
     assert box.runs == 11
+    judge("p", tests, sandbox=box, language="cpp")
+    assert box.runs == 13
 
 
 @pytest.mark.parametrize(("status", "runs"), [("RE", 1), ("TLE", 1), ("CE", 1), ("TLE_WALL", 2), ("IE", 2)])
