@@ -227,12 +227,12 @@ def test_a_later_program_finds_nothing_of_an_earlier_submission():
 class Failing:
     """A sandbox that fails as it is told."""
 
-    tier, workers = "full", 1
+    tier, identity, workers = "full", "full", 1
 
     def __init__(self, failure):
         self.failure = failure
 
-    def run(self, program, inputs, limits, stop=None):
+    def run(self, program, inputs, limits, stop=None, language="python"):
         if isinstance(self.failure, Exception):
             raise self.failure
         return [self.failure] * len(inputs)

@@ -50,12 +50,12 @@ def fresh_cache():
 class Scripted:
     """A sandbox whose runs are given by input: what a real one cannot be made to do on command."""
 
-    tier = "scripted"
+    tier = identity = "scripted"
 
     def __init__(self, runs, workers=1):
         self.runs, self.workers, self.seen, self.lock = runs, workers, [], threading.Lock()
 
-    def run(self, program, inputs, limits, stop=None):
+    def run(self, program, inputs, limits, stop=None, language="python"):
         done = []
         for i, data in enumerate(inputs):
             with self.lock:
@@ -185,7 +185,7 @@ def test_a_failing_sandbox_is_no_verdict():
 
 def test_a_sandbox_that_leaves_tests_out_fails_and_does_not_pass():
     class Lazy(Scripted):
-        def run(self, program, inputs, limits, stop=None):
+        def run(self, program, inputs, limits, stop=None, language="python"):
             return super().run(program, inputs[:1], limits, stop)
 
     judgement = judge("p", [("1", "1"), ("2", "2")], sandbox=Lazy({b"1": Run("OK", b"1")}))
