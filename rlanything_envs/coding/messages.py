@@ -1,8 +1,6 @@
 """What the environment tells the agent. Nothing here is given a hidden test."""
 
 import re
-import sys
-import sysconfig
 from collections.abc import Sequence
 
 from rlanything_envs.coding.actions import ActionFormat
@@ -21,8 +19,6 @@ _TABLE_LENGTH = 8_000
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,16}\b")
 _WITH_REASON = ("WA", "RE", "CE")
-_HOST = sysconfig.get_path("stdlib")
-_PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 _VERDICTS: dict[Verdict, str] = {
     "AC": "accepted",
@@ -145,9 +141,9 @@ def ran(run: Run) -> str:
     """What a program did on the agent's own input."""
     lines = [f"RUN: {'finished' if run.status == 'OK' else _VERDICTS[run.status]}."]
     if run.status == "CE":
-        return "\n".join([*lines, _shown(_without_paths(run.detail), _ERROR_LENGTH)])
+        return "\n".join([*lines, _shown(run.detail, _ERROR_LENGTH)])
     lines += ["Output:", _shown(run.stdout.decode(errors="replace"), _OUTPUT_LENGTH) or "(nothing)"]
-    if error := _shown(_without_paths(run.stderr.decode(errors="replace")), _ERROR_LENGTH):
+    if error := _shown(run.stderr.decode(errors="replace"), _ERROR_LENGTH):
         lines += ["Errors:", error]
     return "\n".join(lines)
 
@@ -156,7 +152,7 @@ def tested(judgement: Judgement) -> str:
     """The verdicts on the samples, with reasons as far as these are the same each time."""
     lines = [f"TEST: {judgement.verdicts.count('AC')} of {len(judgement.verdicts)} samples accepted."]
     for number, (verdict, reason) in enumerate(zip(judgement.verdicts, judgement.details, strict=True), 1):
-        why = f" ({printable_lines(_masked(_without_paths(reason)))})" if reason and verdict in _WITH_REASON else ""
+        why = f" ({printable_lines(_masked(reason))})" if reason and verdict in _WITH_REASON else ""
         lines.append(f"Sample {number}: {_VERDICTS[verdict]}{why}")
     return shorten("\n".join(lines), _TABLE_LENGTH)
 
@@ -183,22 +179,3 @@ def _shown(output: str, length: int) -> str:
 def _masked(text: str) -> str:
     """A text without the addresses Python writes into ``<object at 0x7f...>``: they differ from run to run."""
     return _ADDRESS.sub("at 0x...", text)
-
-
-def _without_paths(text: str) -> str:
-    """The text of an error without the folders of this machine: ``File "json/decoder.py", line 337``."""
-    if _HOST in text:
-        text = text.replace(_HOST, "<python>")
-    return "\n".join(map(_without_path, text.split("\n"))) if '", line ' in text else text
-
-
-def _without_path(line: str) -> str:
-    place, found, rest = line.partition('", line ')
-    if not found or "/" not in place:
-        return line
-    before, opened, path = place.rpartition('File "')
-    for folder in ("site-packages/", f"/lib/{_PYTHON}/", "<python>/"):
-        path = path.rpartition(folder)[2]
-    if path.startswith("/"):
-        path = path.rpartition("/")[2]
-    return f"{before}{opened}{path}{found}{rest}"
