@@ -49,7 +49,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/bandit -q -c pyproject.toml -r verifiers/rlanything_verifiers task_pools/rlanything_task_pools rlanything_envs agents/rlanything_agents
+	$(BIN)/bandit -q -c pyproject.toml -r verifiers/rlanything_verifiers task_pools/rlanything_task_pools rlanything_envs agents/rlanything_agents studies
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

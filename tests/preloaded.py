@@ -30,8 +30,8 @@ from typing import IO, Any
 PRELOADED = (
     "rlanything_agents.train",
     "rlanything_agents.cli",
-    "rlanything_agents.study.evaluate",
-    "rlanything_agents.study.study",
+    "studies.evaluate",
+    "studies.study",
     "rlanything_agents.report",
     "trl.trainer.grpo_trainer",
     "matplotlib.backends.backend_svg",

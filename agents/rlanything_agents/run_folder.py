@@ -50,6 +50,14 @@ class RunFolder:
         self.checkpoints = Checkpoints(path / "checkpoints", self.metrics)
         self._stages = path / "stages"
 
+    def final_weights(self) -> Path | None:
+        """The last checkpoint of a run that has come to its end; None before.
+
+        Raises:
+            RunFolderError: It is damaged.
+        """
+        return self.checkpoints.final() if self.summary.exists() else None
+
     def prepare(self, config: Mapping[str, Any]) -> bool:
         """Create the folder, or check that it belongs to ``config``; return whether it existed before.
 

@@ -74,7 +74,7 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_agents.dialect",
             "rlanything_agents.report",
             "rlanything_agents.metrics",
-            "rlanything_agents.study.statistics",
+            "studies.statistics",
             "rlanything_agents.alfworld",
             "rlanything_agents.coding",
             "rlanything_agents.osworld",

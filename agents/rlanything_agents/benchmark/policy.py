@@ -19,7 +19,6 @@ from rlanything_agents.learners import Learners
 from rlanything_agents.models import dialect_of
 from rlanything_agents.rollout import rollout
 from rlanything_agents.run_folder import RunFolder, RunFolderError
-from rlanything_agents.study.evaluate import weights_of
 from rlanything_agents.trajectory import Trajectory
 from rlanything_envs.llm.budget import Usage
 from rlanything_task_pools import get_domain
@@ -46,7 +45,6 @@ class RunAgent:
 
     Raises:
         AgentError: It is no such folder.
-        StudyError: The run has no final weights.
     """
 
     lanes = 1
@@ -59,7 +57,10 @@ class RunAgent:
             self.config = RunConfig.model_validate(folder.config())
             self.dialect = dialect_of(self.config)
             self.learners = Learners(self.config, self.dialect)
-            self.learners.load(weights_of(folder))
+            weights = folder.final_weights()
+            if weights is None:
+                raise AgentError(f"{self.name} has no final weights: let the run come to its end")
+            self.learners.load(weights)
         except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
             raise AgentError(f"{self.name} holds no run that can be played: {error}") from error
         self._episodes: list[Episode] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from rlanything_agents.cli import curriculum, desktop, pool, study
+from rlanything_agents.cli import curriculum, desktop, pool
 from rlanything_agents.cli.benchmark import benchmark
 from rlanything_agents.cli.compare import compare
 from rlanything_agents.cli.doctor import doctor
@@ -35,7 +35,6 @@ GROUPS: dict[str, typer.Typer] = {
     "curriculum": curriculum.app,
     "desktop": desktop.app,
     "pool": pool.app,
-    "study": study.app,
 }
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)

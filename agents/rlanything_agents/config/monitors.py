@@ -1,7 +1,7 @@
 """The keys of the monitors: from where on something counts as going wrong.
 
-The defaults stand well outside what healthy runs of the hard regime showed (``rlanything study table1 --regime hard``);
-`docs/howto/failures.md` has the figures.
+The defaults stand well outside what healthy runs of the hard regime showed (``python -m studies table1 --regime
+hard``); `docs/howto/failures.md` has the figures.
 """
 
 from __future__ import annotations

@@ -39,11 +39,11 @@ def write_report(
     write_atomically(path, html)
 
 
-def page_templates() -> Environment:
-    """The templates of all pages."""
+def page_templates(package: str = "rlanything_agents.report") -> Environment:
+    """The templates of pages, in the folder ``templates`` of a package."""
     # Goals, actions and judgements come from task files and models: autoescape is not optional here.
     pages = Environment(
-        loader=PackageLoader("rlanything_agents.report", "templates"),
+        loader=PackageLoader(package, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

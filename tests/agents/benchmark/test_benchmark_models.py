@@ -21,7 +21,6 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.dialect import get_dialect
 from rlanything_agents.learners import Learners
 from rlanything_agents.run_folder import RunFolder
-from rlanything_agents.study.plan import StudyError
 from rlanything_task_pools.panel import Panel, load_panel
 
 SHORT = {"max_episode_steps": 3}
@@ -150,7 +149,7 @@ def test_a_run_plays_its_own_domain_alone(run: Path, tmp_path: Path) -> None:
         RunAgent(str(tmp_path))
     assert list(agent.play(World("alfworld", {}), [], 1)) == []
     (run / "summary.json").rename(run / "aside.json")
-    with pytest.raises(StudyError, match="no final weights"):
+    with pytest.raises(AgentError, match="no final weights"):
         RunAgent(str(run))
     (run / "aside.json").rename(run / "summary.json")
     (run / "checkpoints" / "0001" / "policy" / "model.safetensors").write_bytes(b"broken")

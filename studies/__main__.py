@@ -1,0 +1,257 @@
+"""``python -m studies``: many runs on paired seeds, and what they show together."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlanything_agents.cli.errors import plain_errors
+from rlanything_agents.cli.options import Changes
+from rlanything_agents.cli.output import AsJson, print_json
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Run studies: arms, regimes and seeds side by side, with intervals.")
+
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a study.")]
+Workers = Annotated[int, typer.Option(min=1, help="Runs side by side, one thread each.")]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")]
+Where = Annotated[Path, typer.Option(help="Where everything goes.")]
+File = Annotated[Path, typer.Option(help="The study file.")]
+_NAMES = "Names, repeated or with commas; else what the file says."
+Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
+Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES)]
+
+
+@app.callback()
+def study() -> None:
+    """Run studies: arms, regimes and seeds side by side, with intervals."""
+
+
+@app.command()
+def table1(
+    regime: Regimes = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")] = None,
+    arms: Arms = None,
+    quick: Annotated[bool, typer.Option(help="The small version: fewer seeds, arms, iterations and games.")] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where everything goes; runs/study, with --quick runs/study-quick.")
+    ] = None,
+    workers: Workers = 2,
+    override: Changes = None,
+    file: Annotated[Path, typer.Option(help="The study file: regimes, arms and their settings.")] = Path(
+        "configs/study/table1.yaml"
+    ),
+) -> None:
+    """The ablation of the paper's Table 1: what does each part of the loop add, on paired tasks and seeds?
+
+    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
+    """
+    from studies.plan import load_study, make_plan
+
+    with plain_errors("studies"):
+        plan = make_plan(
+            load_study(file),
+            regimes=_names(regime),
+            arms=_names(arms),
+            seeds=seeds,
+            quick=quick,
+            overrides=override or (),
+        )
+        from studies.study import run_study  # pandas and matplotlib: not before the plan holds
+
+        where = folder or Path("runs/study-quick" if quick else "runs/study")
+        try:
+            failed = run_study(plan, where, workers=workers, command=_command())
+        except KeyboardInterrupt:
+            typer.echo(f"\ninterrupted ({where}): the same command goes on", err=True)
+            raise typer.Exit(130) from None
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def report(folder: Folder, as_json: AsJson = False) -> None:
+    """Write the tables, figures and page of a study again, also while it goes on."""
+    with plain_errors("studies"):
+        from studies.drift import write_drift
+        from studies.report import write_study_report
+        from studies.robustness import write_robustness
+        from studies.transfer import write_transfer
+
+        writers = {"robustness.json": write_robustness, "transfer.json": write_transfer, "drift.json": write_drift}
+        more = [write for name, write in writers.items() if (folder / name).exists()]
+        pages = [write(folder) for write in (more if write_drift in more else [write_study_report, *more])]
+    if as_json:
+        print_json(_reported(folder, pages))
+        return
+    for page in pages:
+        typer.echo(f"Report: {page}")
+
+
+@app.command()
+def evaluate(
+    folder: Folder,
+    panel: Annotated[
+        list[str],
+        typer.Option(help="valid_seen, valid_unseen, train, official_seen, official_unseen, train_official."),
+    ],
+    arms: Arms = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Only so many seeds, from 0.")] = None,
+    episodes: Annotated[int | None, typer.Option(min=1, help="Games per panel; all official ones.")] = None,
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Of an episode; else as in the study.")] = None,
+    panel_seed: Annotated[
+        int | None, typer.Option(min=0, help="First seed of generated games; else those of the study.")
+    ] = None,
+    workers: Workers = 2,
+) -> None:
+    """Play the final policies of a study on other panels, such as the official games ($ALFWORLD_DATA).
+
+    The same command continues an interrupted evaluation; nothing is played twice.
+    """
+    with plain_errors("studies"):
+        from studies.study import evaluate_study
+
+        try:
+            failed = evaluate_study(
+                folder,
+                _names(panel),
+                arms=_names(arms),
+                seeds=seeds,
+                episodes=episodes,
+                max_steps=max_steps,
+                panel_seed=panel_seed,
+                workers=workers,
+            )
+        except KeyboardInterrupt:
+            typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
+            raise typer.Exit(130) from None
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def robustness(
+    seeds: Seeds = None,
+    folder: Where = Path("runs/robustness"),
+    workers: Workers = 2,
+    override: Changes = None,
+    file: File = Path("configs/study/robustness.yaml"),
+) -> None:
+    """What do judges notice of corrupted trajectories, and what does corrupted feedback cost a learner?
+
+    Judges: warm-started, trained, the rule of thumb, the planner. Learners: outcomes alone and integrated feedback,
+    with shares of outcomes or votes turned round. The same command continues an interrupted study.
+    """
+    with plain_errors("studies"):
+        from studies.robustness import load_robustness, run_robustness
+
+        content = load_robustness(file)
+        failed = _interruptible(
+            folder,
+            lambda: run_robustness(
+                content, folder, seeds=seeds, workers=workers, command=_command(), overrides=override or ()
+            ),
+        )
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def drift(
+    arms: Arms = None,
+    seeds: Seeds = None,
+    folder: Where = Path("runs/drift"),
+    run: Annotated[
+        Path | None, typer.Option(help="A run folder whose policy plays roots and active tasks too.")
+    ] = None,
+    llm_url: Annotated[str | None, typer.Option(help="An OpenAI-compatible service that rewrites tasks.")] = None,
+    llm_model: Annotated[str | None, typer.Option(help="The model to ask there.")] = None,
+    llm_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
+    workers: Workers = 2,
+    file: File = Path("configs/study/drift.yaml"),
+) -> None:
+    """Where do tasks go over many cycles of adaptation, for a player that stays the same?
+
+    The same command continues an interrupted study.
+    """
+    with plain_errors("studies"):
+        from rlanything_agents.config import LLMConfig
+        from studies.drift import load_drift, run_drift, with_service
+        from studies.plan import StudyError
+
+        content = load_drift(file)
+        if (llm_url is None) != (llm_model is None):
+            raise StudyError("--llm-url and --llm-model go together: the service, and the model to ask there")
+        if llm_url is not None and llm_model is not None:
+            content = with_service(content, LLMConfig(base_url=llm_url, model=llm_model, api_key_env=llm_key_env))
+        failed = _interruptible(
+            folder,
+            lambda: run_drift(
+                content, folder, arms=_names(arms), seeds=seeds, workers=workers, command=_command(), policy=run
+            ),
+        )
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def transfer(
+    arms: Arms = None,
+    seeds: Seeds = None,
+    folder: Where = Path("runs/transfer"),
+    workers: Workers = 2,
+    override: Changes = None,
+    file: File = Path("configs/study/transfer.yaml"),
+) -> None:
+    """What does learning on one kind of tasks do to the others?
+
+    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
+    """
+    with plain_errors("studies"):
+        from studies.transfer import load_transfer, run_transfer
+
+        content = load_transfer(file)
+        failed = _interruptible(
+            folder,
+            lambda: run_transfer(
+                content,
+                folder,
+                arms=_names(arms),
+                seeds=seeds,
+                workers=workers,
+                command=_command(),
+                overrides=override or (),
+            ),
+        )
+    raise typer.Exit(1 if failed else 0)
+
+
+def _interruptible(folder: Path, study: Callable[[], int]) -> int:
+    try:
+        return study()
+    except KeyboardInterrupt:
+        typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
+        raise typer.Exit(130) from None
+
+
+def _reported(folder: Path, pages: list[Path]) -> dict[str, Any]:
+    """The pages, and the results of the runs that ended, a row for each measure of each."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    results = folder / "results.parquet"
+    rows = pd.read_parquet(results).to_dict("records") if results.exists() else []
+    return {"pages": [str(page) for page in pages], "results": rows}
+
+
+def _names(given: list[str] | None) -> list[str]:
+    return [name for words in given or () for name in words.split(",") if name]
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "studies", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,138 @@
+"""Shows corrupted trajectories to judges: to a study's reward models, to the rule of thumb and to the planner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import torch
+from numpy.typing import NDArray
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.dialect import StepDialect, step_dialect
+from rlanything_agents.evaluate import panel_tasks
+from rlanything_agents.judging import stored_trajectory
+from rlanything_agents.played import score_matrix
+from rlanything_agents.progress import Reporter
+from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.run_parts import RunParts
+from rlanything_agents.seeds import rng_of, seed_of
+from rlanything_agents.trajectory import Trajectory
+from studies.corruption import CORRUPTIONS, Corrupted, corrupt
+from studies.detection import COLUMNS
+from studies.evaluate import weights_of
+from studies.plan import StudyError
+
+__all__ = ["ORACLE", "RULE", "detect"]
+
+Votes = list[NDArray[np.float64]]
+Judge = Callable[[Sequence[Trajectory], int], Votes]
+"""Votes of shape (steps, votes) on each trajectory; the second argument seeds the sampling."""
+
+RULE, ORACLE = "rule of thumb", "planner"
+"""Judges without weights: `Dialect.opinions`, and `Dialect.true_labels`, which replays the commands in the world and
+reads no answers."""
+
+
+def detect(
+    config: RunConfig, warm: RunFolder, judges: Mapping[str, str], settings: Mapping[str, Any], result: Path
+) -> None:
+    """Judge the trajectories of a warm start, in order and corrupted, and write a frame of places.
+
+    Args:
+        config: Of the run the trajectories are from.
+        warm: Its folder.
+        judges: Run folders whose reward models judge, by what they are called.
+        settings: ``steps`` to corrupt in each trajectory and ``votes`` on each step.
+        result: The Parquet file to write.
+
+    Raises:
+        StudyError: The run has not been evaluated with a judge.
+        UnknownDialect: Its reward model does not judge steps.
+    """
+    torch.set_num_threads(config.threads)
+    parts = RunParts.assemble(config, warm, Reporter())
+    dialect = step_dialect(parts.dialect)
+    trajectories, payloads = _played(parts)
+    labels = [dialect.true_labels(payloads[t.task_id], t.steps) for t in trajectories]
+    right = [[i for i, label in enumerate(row) if label == 1] for row in labels]
+    corrupted: dict[str, list[Corrupted]] = {
+        kind: corrupt(kind, trajectories, right, rng_of(config.seed, "corruption", kind), steps=settings["steps"])
+        for kind in CORRUPTIONS
+    }
+    rows: list[tuple[Any, ...]] = []
+    for name in (*judges, RULE, ORACLE):
+        judge = _judge(name, parts, dialect, judges, payloads, int(settings["votes"]))
+        with parts.reporter.stage(f"Judge {name}", len(CORRUPTIONS) + 1) as stage:
+            clean = judge(trajectories, seed_of(config.seed, "in order"))
+            stage.add(1)
+            for kind, cases in corrupted.items():
+                votes = judge([case.trajectory for case in cases], seed_of(config.seed, "corrupted", kind))
+                rows += [(config.seed, name, kind, *row) for row in _places(cases, clean, votes, trajectories)]
+                stage.add(1)
+    result.parent.mkdir(parents=True, exist_ok=True)
+    scratch = result.with_suffix(".part")
+    pd.DataFrame(rows, columns=list(COLUMNS)).to_parquet(scratch, index=False)
+    scratch.replace(result)
+
+
+def _played(parts: RunParts) -> tuple[list[Trajectory], dict[str, Mapping[str, Any]]]:
+    """The episodes of the warm start that the study's judges are measured on, and the worlds of their tasks."""
+    file = parts.folder.folder("before") / "judge_panel.json"
+    if not file.exists():
+        raise StudyError(f"{parts.folder.path} has no judged episodes: its configuration must ask a reward model")
+    trajectories = [stored_trajectory(record) for record in json.loads(file.read_text(encoding="utf-8"))]
+    settings = parts.config.evaluation
+    tasks = panel_tasks(parts.domain, settings.panels[0], settings, settings.judge_episodes)
+    return trajectories, {task.id: task.payload for task in tasks}
+
+
+def _judge(
+    name: str,
+    parts: RunParts,
+    dialect: StepDialect,
+    judges: Mapping[str, str],
+    payloads: Mapping[str, Mapping[str, Any]],
+    votes: int,
+) -> Judge:
+    if name == RULE:
+        return lambda shown, _: [
+            np.array([[o.score] for o in dialect.opinions(t.opening, t.steps)], dtype=np.float64) for t in shown
+        ]
+    if name == ORACLE:
+        return lambda shown, _: [
+            np.array([[label] for label in dialect.true_labels(payloads[t.task_id], t.steps)], dtype=np.float64)
+            for t in shown
+        ]
+    parts.learners.load(weights_of(RunFolder(Path(judges[name]))))
+
+    def asked(shown: Sequence[Trajectory], seed: int) -> Votes:
+        with parts.learners.averaged():
+            found = parts.learners.reward_model.judge(
+                shown, votes=votes, seed=seed, temperature=parts.config.judge.temperature
+            )
+        return [score_matrix(steps) for steps in found]
+
+    return asked
+
+
+def _places(
+    cases: Sequence[Corrupted], clean: Votes, votes: Votes, trajectories: Sequence[Trajectory]
+) -> list[tuple[int, float, float, float, float]]:
+    """Trajectory, scores in order and corrupted, and shares of negative votes, of each corrupted place."""
+    rows = []
+    for case, shown in zip(cases, votes, strict=True):
+        if not case.steps:  # the outcome
+            true, said = trajectories[case.source].outcome or 0, case.trajectory.outcome or 0
+            before, after = true * clean[case.source].mean(), said * shown.mean()
+            rows.append((case.source, float(before), float(after), float(before < 0), float(after < 0)))
+            continue
+        for step, origin in zip(case.steps, case.origins, strict=True):
+            before, after = clean[origin.trajectory][origin.step], shown[step]
+            scores = float(before.mean()), float(after.mean())
+            rows.append((case.source, *scores, float((before < 0).mean()), float((after < 0).mean())))
+    return rows

@@ -1,0 +1,189 @@
+"""A study from its plan to its page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+import rlanything_agents
+import rlanything_envs
+import rlanything_task_pools
+import rlanything_verifiers
+from rlanything_agents.run_folder import write_atomically
+from rlanything_agents.summary import installed_versions
+from studies.evaluations import evaluation_jobs, evaluation_note, evaluation_progress
+from studies.jobs import Job, Progress, training_jobs, training_progress
+from studies.plan import BEFORE, Plan, StudyError
+from studies.report import read_study, write_evaluations, write_study_report
+from studies.runner import Board, State, run_jobs, tail
+from studies.screen import Screen
+
+__all__ = ["evaluate_study", "run_board", "run_study"]
+
+
+def run_study(plan: Plan, folder: Path, *, workers: int, command: str) -> int:
+    """Run, or continue, every run of a plan, and write the report.
+
+    Args:
+        plan: What to run.
+        folder: Of the study; may hold a part of it already.
+        workers: Runs side by side.
+        command: What the user typed.
+
+    Returns:
+        The number of jobs that failed or could not be begun.
+
+    Raises:
+        StudyError: The folder holds runs of the same name with other settings.
+        KeyboardInterrupt: The report of what there is has been written.
+    """
+    console = Console(highlight=False, markup=False)
+    _prepare(plan, folder, command, console)
+    jobs = training_jobs(plan, folder, command)
+    title = f"{plan.study.name}: {', '.join(plan.regimes)}, {len(plan.seeds)} seeds, {workers} workers"
+    try:
+        return run_board(title, jobs, training_progress, _outcome, workers, console)
+    finally:
+        page = write_study_report(folder)
+        console.print(f"Report: {page}", soft_wrap=True)
+
+
+def evaluate_study(
+    folder: Path,
+    panels: Sequence[str],
+    *,
+    arms: Sequence[str] = (),
+    seeds: int | None = None,
+    episodes: int | None = None,
+    max_steps: int | None = None,
+    panel_seed: int | None = None,
+    workers: int = 2,
+) -> int:
+    """Play the final policies of a study on panels, and write ``evaluations/`` in its folder.
+
+    Args:
+        folder: Of the study.
+        panels: Names, see `studies.panels`.
+        arms: Only these, ``before`` among them if wanted; all when empty.
+        seeds: Only so many seeds, from 0.
+        episodes: Games per panel; as in the study, and all official ones, if None.
+        max_steps: Of an episode; as in the study if None.
+        panel_seed: First generator seed of the games; as in the study if None.
+        workers: Processes side by side.
+
+    Returns:
+        The number of jobs that failed.
+
+    Raises:
+        StudyError: Not a study, no such panel or arm, or no run has ended.
+        KeyboardInterrupt: The table of what there is has been written.
+    """
+    read_study(folder)
+    jobs = evaluation_jobs(folder, panels, arms, seeds, episodes, max_steps, panel_seed)
+    console = Console(highlight=False, markup=False)
+    try:
+        title = f"{folder}: {', '.join(panels)}"
+        return run_board(title, jobs, evaluation_progress, evaluation_note, workers, console)
+    finally:
+        console.print(f"Table: {write_evaluations(folder)}", soft_wrap=True)
+        write_study_report(folder)
+
+
+def run_board(
+    title: str,
+    jobs: Sequence[Job],
+    progress: Callable[[Job], Progress],
+    outcome: Callable[[Job], str],
+    workers: int,
+    console: Console,
+) -> int:
+    """Run jobs, show them, and say which failed.
+
+    Args:
+        title: Of the table.
+        jobs: In the order of their importance.
+        progress: How far a running job is.
+        outcome: What a finished job came to, in a few characters.
+        workers: Processes side by side.
+        console: Where to show them.
+
+    Returns:
+        The number of jobs that failed or could not be begun.
+    """
+    with Screen(title, progress, outcome, console) as screen:
+        board = run_jobs(jobs, workers, screen.show)
+    return _show_failures(board, console)
+
+
+def _show_failures(board: Board, console: Console) -> int:
+    """Print the ends of the logs of failed jobs, each once; return how many jobs are not done."""
+    by_end: dict[str, list[Job]] = {}
+    for job in board.failures():
+        by_end.setdefault(tail(job), []).append(job)
+    for end, jobs in by_end.items():
+        names = ", ".join(str(job.key) for job in jobs)
+        console.print(f"Failed: {names}; the end of {jobs[0].log}:", style="red", soft_wrap=True)
+        console.print(end, soft_wrap=True)
+    if blocked := board.count(State.blocked):
+        console.print(f"{blocked} more could not begin: what they need has failed")
+    return board.count(State.failed) + board.count(State.blocked)
+
+
+def _prepare(plan: Plan, folder: Path, command: str, console: Console) -> None:
+    """Store what the report needs; refuse a folder whose runs have other settings."""
+    settings = folder / "configs"
+    for regime, by_arm in plan.configs.items():
+        (settings / regime).mkdir(parents=True, exist_ok=True)
+        for arm, config in by_arm.items():
+            path, new = settings / regime / f"{arm}.yaml", config.model_dump(mode="json")
+            if path.exists() and (changed := sorted(_differences(yaml.safe_load(path.read_text()), new))):
+                raise StudyError(
+                    f"{folder} holds a study with other settings ({regime}, {arm}: {', '.join(changed)}); "
+                    f"give this one another --folder, or delete {folder}"
+                )
+            write_atomically(path, yaml.safe_dump(new, sort_keys=False))
+    write_atomically(folder / "study.json", plan.study.model_dump_json(indent=1) + "\n")
+    _note_versions(folder, console)
+    commands = folder / "command.txt"
+    typed = commands.read_text().splitlines() if commands.exists() else []
+    if command not in typed:
+        write_atomically(commands, "\n".join([*typed, command]) + "\n")
+
+
+def _note_versions(folder: Path, console: Console) -> None:
+    """Store what the runs are made with; say when that is not what the earlier ones were made with."""
+    path, new = folder / "versions.json", {**installed_versions(), "source": _source()}
+    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else new
+    if changed := sorted(name for name in new if old.get(name) != new[name]):
+        console.print(f"{folder} was begun with other versions ({', '.join(changed)}): its runs are not all alike")
+    write_atomically(path, json.dumps(new, indent=2) + "\n")
+
+
+def _source() -> str:
+    """Hash of the code of the four packages: a checkout changes without its version changing."""
+    digest = hashlib.sha256()
+    for package in (rlanything_verifiers, rlanything_task_pools, rlanything_envs, rlanything_agents):
+        root = Path(package.__path__[0])
+        for path in sorted(root.rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = old.keys() | new.keys()
+        return set().union(*(_differences(old.get(k), new.get(k), f"{prefix}.{k}" if prefix else k) for k in keys))
+    return set() if old == new else {prefix}
+
+
+def _outcome(job: Job) -> str:
+    """Success on the panels of a finished run."""
+    name = "before.json" if job.key.arm == BEFORE else "after.json"
+    result = json.loads((Path(job.work["folder"]) / "stages" / name).read_text())
+    return " ".join(f"{100 * panel['rate']:.1f}" for panel in result["panels"].values())

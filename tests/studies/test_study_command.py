@@ -1,0 +1,131 @@
+"""``python -m studies``: the real thing with models of a few thousand weights, killed and continued."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from preloaded import Preloaded
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from studies.__main__ import app
+
+ARMS = ("before", "outcome", "full")
+
+
+@pytest.fixture(scope="module")
+def python(preloaded: Preloaded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter that has PyTorch imported, for a study and its workers."""
+    return preloaded.command(tmp_path_factory.mktemp("bin") / "python")
+
+
+def command(python: Path, *words: str) -> list[str]:
+    code = f"import sys; sys.executable = {str(python)!r}; from studies.__main__ import app; app()"
+    return [str(python), "-c", code, *words]
+
+
+def study(python: Path, file: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = command(python, "table1", "--file", str(file), "--folder", str(folder), "--workers", "1", *more)
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def check_numbers(folder: Path, seeds: int) -> None:
+    """The tables say what the run folders hold."""
+    results = pd.read_parquet(folder / "results.parquet")
+    for arm in ARMS:
+        for seed in range(seeds):
+            run = folder / "runs" / "small" / f"seed-{seed}" / arm
+            stage = json.loads((run / "stages" / f"{'before' if arm == 'before' else 'after'}.json").read_text())
+            mine = results[(results.arm == arm) & (results.seed == seed)].set_index(["panel", "metric"]).value
+            for split in ("valid_seen", "valid_unseen"):
+                assert mine[split, "success"] == stage["panels"][split]["rate"]
+            if arm == "full":
+                assert mine["judge", "process_balanced"] == stage["judge"]["process_balanced"]
+                rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+                assert mine["loop", "env_steps"] == sum(row["env_steps"] for row in rows)
+                assert mine["loop", "accepted"] == rows[-1]["tasks"]["accepted"]
+    table = (folder / "table.md").read_text()
+    for arm in ARMS:
+        chosen = results[(results.arm == arm) & (results.panel == "valid_seen")]
+        assert f"| {arm} | {seeds} | {100 * chosen.value.mean():.1f} |" in table
+
+
+def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    done = study(python, micro_file, folder, "--seeds", "1", "--set", "iterations=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_numbers(folder, 1)
+    warm = load_file(folder / "runs/small/seed-0/before/stages/warm_start/policy/model.safetensors")
+    for arm in ("outcome", "full"):
+        start = load_file(folder / "runs/small/seed-0" / arm / "stages/warm_start/policy/model.safetensors")
+        assert all(torch.equal(warm[key], start[key]) for key in warm)
+    assert (folder / "command.txt").read_text().startswith("python -m studies table1 --file")
+    assert "torch" in json.loads((folder / "versions.json").read_text())
+    assert (folder / "index.html").exists()
+
+    words = ["table1", "--file", str(micro_file), "--folder", str(folder), "--seeds", "1"]
+    again = CliRunner().invoke(app, [*words, "--set", "iterations=1"])
+    assert again.exit_code == 0
+    assert "3 of 3 jobs were done before" in again.output
+    other = CliRunner().invoke(app, words)
+    assert other.exit_code == 2
+    assert "holds a study with other settings (small, before: iterations)" in other.output
+
+
+@pytest.mark.slow
+def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(micro_file: Path, tmp_path: Path) -> None:
+    folder, python = tmp_path / "study", Path(sys.executable)
+    words = command(python, "table1", "--file", str(micro_file), "--folder", str(folder))
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 1200
+        while not list(folder.glob("runs/small/seed-0/*/metrics.jsonl")):
+            assert process.poll() is None, process.communicate()[1].decode()
+            assert time.monotonic() < deadline, "no run came to its first iteration"
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    assert not (folder / "results.parquet").exists()
+    partial = subprocess.run(command(python, "report", str(folder)), capture_output=True, text=True, check=False)
+    assert partial.returncode == 0, partial.stderr
+    assert (folder / "index.html").exists()
+
+    done = study(python, micro_file, folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_numbers(folder, 2)
+
+    evaluate = command(python, "evaluate", str(folder), "--panel", "valid_seen,valid_unseen", "--seeds", "1")
+    played = subprocess.run(evaluate, capture_output=True, text=True, check=False)
+    assert played.returncode == 0, played.stdout + played.stderr
+    results = pd.read_parquet(folder / "results.parquet")
+    later = pd.read_parquet(folder / "evaluations" / "results.parquet")
+    assert len(later) == 3 * 2
+    for row in later.itertuples():  # the same policy on the same games with the same luck
+        split = row.panel.split("-")[0]
+        same = results[(results.arm == row.arm) & (results.seed == row.seed) & (results.panel == split)]
+        assert same.value.tolist() == [row.value]
+    assert "evaluations/table.md" in (folder / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["table1", "--file", "absent.yaml"], "no study file absent.yaml"),
+        (["table1", "--file", "FILE", "--regime", "odd"], "there is no odd"),
+        (["table1", "--file", "FILE", "--set", "rollout.taks=3"], "unknown key `rollout.taks`"),
+        (["report", "."], "is not the folder of a study"),
+        (["evaluate", ".", "--panel", "valid_seen"], "is not the folder of a study"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(words: list[str], said: str, micro_file: Path) -> None:
+    words = [str(micro_file) if word == "FILE" else word for word in words]
+    result = CliRunner().invoke(app, [*words])
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "Traceback" not in result.output

@@ -1,0 +1,167 @@
+"""What a study shows, from run folders of known content."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from studies.figures import common_curve, draw_curves
+from studies.plan import StudyError, StudyFile
+from studies.report import write_study_report
+from studies.results import read_curves, read_results
+from studies.tables import Table, arm_table, compared, difference_table, measures_of
+
+Write = Callable[..., Path]
+VALUES: dict[str, Sequence[float]] = {"before": (0.1, 0.2, 0.3), "outcome": (0.3, 0.4, 0.5), "full": (0.5, 0.7, 0.9)}
+PANELS = ["valid_seen", "valid_unseen"]
+
+
+def test_results_are_the_numbers_of_the_run_folders(written: Write) -> None:
+    results = read_results(written(VALUES))
+    success = results[(results.metric == "success") & (results.panel == "valid_unseen")]
+    assert {(row.arm, row.seed): row.value for row in success.itertuples()} == {
+        (arm, seed): value for arm, values in VALUES.items() for seed, value in enumerate(values)
+    }
+    loop = results[(results.arm == "full") & (results.seed == 1) & (results.panel == "loop")]
+    assert dict(zip(loop.metric, loop.value, strict=True)) == {
+        "accepted": 4,
+        "proposed": 6,
+        "env_steps": 203,
+        "iterations": 2,
+        "seconds": 3,
+    }
+    judge = results[results.panel == "judge"]
+    assert set(judge.arm) == {"before", "full"}
+
+
+def test_a_run_counts_when_it_has_ended_but_its_curve_is_drawn_before(written: Write) -> None:
+    study = written(VALUES, unfinished=[("full", 2)])
+    results, curves = read_results(study), read_curves(study)
+    assert set(results[results.arm == "full"].seed) == {0, 1}
+    active = curves[(curves.arm == "full") & (curves.metric == "success.active")]
+    assert set(active.seed) == {0, 1, 2}
+    assert active[active.seed == 2][["iteration", "env_steps", "value"]].to_numpy().tolist() == [
+        [1, 101, 0.1],
+        [2, 203, 0.2],
+    ]
+
+
+def test_panel_curves_are_on_the_games_all_points_have(written: Write) -> None:
+    curves = read_curves(written(VALUES))
+    panel = curves[(curves.arm == "outcome") & (curves.seed == 0) & (curves.metric == "panel.valid_seen")]
+    # The first eight games: one of them won before, three after.
+    assert panel[["env_steps", "value"]].to_numpy().tolist() == [[0, 1 / 8], [203, 3 / 8]]
+
+
+def test_the_table_says_the_mean_and_its_interval(written: Write, micro: StudyFile) -> None:
+    table = arm_table(read_results(written(VALUES)), micro, "small", measures_of(PANELS))
+    assert table.header[:4] == ("arm", "seeds", "success, in-domain", "success, out-of-domain")
+    assert [row[0] for row in table.rows] == ["before", "outcome", "full"]
+    # Mean 0.4, standard deviation 0.1: Student's interval of three seeds is 0.4 -+ 0.2484.
+    assert table.rows[1][1:4] == ("3", "40.0 [15.2, 64.8]", "40.0 [15.2, 64.8]")
+    column = {name: table.rows[2][k] for k, name in enumerate(table.header)}
+    assert column["process acc., balanced"] == "60.0 [60.0, 60.0]"
+    assert column["accepted tasks"] == "4.0 [4.0, 4.0]"
+    assert column["env steps"] == "203"
+    assert dict(zip(table.header, table.rows[1], strict=True))["process acc."] == "–"
+    assert "Student" in table.note
+
+
+def test_the_differences_are_paired(written: Write, micro: StudyFile) -> None:
+    table = difference_table(read_results(written(VALUES)), micro, "small", measures_of(PANELS))
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert list(rows) == ["outcome − before", "full − outcome", "full − before"]
+    assert rows["outcome − before"][:2] == ("3", "+20.0 [+20.0, +20.0]* p=0.250")
+    # 0.2, 0.3, 0.4: mean 0.3 -+ 0.2484.
+    assert rows["full − outcome"][1] == "+30.0 [+5.2, +54.8]* p=0.250"
+    assert rows["full − outcome"][3] == "–"  # outcome has no judge
+
+
+def test_two_seeds_give_no_interval_and_the_table_says_so(written: Write, micro: StudyFile) -> None:
+    results = read_results(written({arm: values[:2] for arm, values in VALUES.items()}))
+    table = difference_table(results, micro, "small", measures_of(PANELS))
+    assert table.rows[0][:3] == ("outcome − before", "2", "+20.0")
+    assert "too few for an interval" in table.note
+
+
+def test_steps_of_the_ladder_come_first_and_pairs_once(micro: StudyFile) -> None:
+    assert compared(micro, ["before", "full", "strong", "outcome"]) == [
+        ("outcome", "before"),
+        ("full", "outcome"),
+        ("strong", "outcome"),
+        ("full", "before"),
+        ("strong", "before"),
+    ]
+    assert compared(micro, ["before", "full"]) == [("full", "before")]
+
+
+def test_tables_are_safe_in_markdown_and_latex() -> None:
+    table = Table("50 % of a_b", "x & y", ("arm", "n|m"), (("a_b − c", "1 | 2"),))
+    assert "| a_b − c | 1 \\| 2 |" in table.markdown()
+    assert r"\caption{50 \% of a\_b. x \& y}" in table.latex()
+    assert r"a\_b $-$ c & 1 | 2 \\" in table.latex()
+
+
+def test_curves_meet_where_all_whole_runs_were_measured() -> None:
+    common = common_curve({0: ([0, 10, 20], [0.0, 1.0, 2.0]), 1: ([2, 12, 19], [2.0, 12.0, 19.0]), 2: ([0, 5], [9, 9])})
+    assert common is not None
+    xs, ys = common
+    assert xs.tolist() == [2, 10.5, 19]
+    assert ys[0] == pytest.approx([0.2, 1.05, 1.9])
+    assert ys[1] == pytest.approx([2, 10.5, 19])
+    assert len(ys) == 2  # the third run has just begun
+    assert common_curve({0: ([], [])}) is None
+
+
+def test_everything_is_written(written: Write) -> None:
+    study = written(VALUES, unfinished=[("full", 2)])
+    page = write_study_report(study)
+    html = page.read_text()
+    assert html.count("<svg") == 3
+    assert "5 of 6 runs that were begun have ended" in html
+    assert "40.0 [15.2, 64.8]" in html
+    assert "python -m studies table1" in html
+    assert "40.0 [15.2, 64.8]" in (study / "table.md").read_text()
+    assert r"\begin{tabular}" in (study / "table.tex").read_text()
+    assert len(pd.read_parquet(study / "results.parquet")) == len(read_results(study))
+    assert len(pd.read_parquet(study / "curves.parquet")) == len(read_curves(study))
+    names = {path.name for path in (study / "figures").iterdir()}
+    assert names == {f"small-{name}.{kind}" for name in ("curves", "accepted", "forest") for kind in ("png", "svg")}
+
+
+def test_a_study_that_has_just_begun_has_a_page_too(written: Write) -> None:
+    study = written({"before": (0.1,)})
+    (study / "runs/small/seed-0/before/stages/before.json").unlink()
+    assert "No run has got anywhere yet" in write_study_report(study).read_text()
+    assert "No run has ended yet" in (study / "table.md").read_text()
+
+
+def test_text_of_a_study_file_cannot_become_markup(written: Write) -> None:
+    study = written(VALUES)
+    described = json.loads((study / "study.json").read_text())
+    described["meaning"] = described["regimes"]["small"]["meaning"] = "<script>alert(1)</script>"
+    (study / "study.json").write_text(json.dumps(described))
+    assert "<script" not in write_study_report(study).read_text()
+
+
+def test_another_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="is not the folder of a study"):
+        write_study_report(tmp_path)
+
+
+def test_points_far_between_are_not_averaged() -> None:
+    dense = [(i, float(i % 2)) for i in range(1, 21)]
+    rows = [("success", i, value) for i, value in dense] + [("panel", i, i / 100) for i in (0, 10, 20)]
+    curves = pd.DataFrame(
+        [
+            {"metric": metric, "arm": "full", "seed": 0, "iteration": i, "env_steps": 10 * i, "value": value}
+            for metric, i, value in rows
+        ]
+    )
+    figure = draw_curves(curves, ["full"], [("success", "a"), ("panel", "b")], smooth=5)
+    assert figure is not None
+    drawn = [list(axes.lines[0].get_ydata()) for axes in figure.axes[:2]]
+    assert max(drawn[0]) < 1
+    assert (drawn[1][0], drawn[1][-1]) == (0.0, 0.2)

@@ -1,0 +1,145 @@
+"""Jobs in processes of their own: order, failures, and what becomes of workers whose study is gone."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from studies.jobs import Job, Key, Progress
+from studies.runner import Board, Entry, State, run_jobs, tail
+from studies.screen import Screen, duration, remaining
+
+
+def job(tmp_path: Path, arm: str, needs: tuple[str, ...] = (), *, done: bool = False) -> Job:
+    """A job that is done, or fails at once: its configuration has no such key."""
+    folder = tmp_path / arm
+    folder.mkdir()
+    result = folder / "result"
+    if done:
+        result.touch()
+    work = {"kind": "train", "config": {"threads": 1, "odd": 1}, "folder": str(folder), "command": ""}
+    return Job(Key("r", arm, 0), work, folder / "log.txt", (result,), tuple(Key("r", name, 0) for name in needs))
+
+
+def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, "a"), job(tmp_path, "b", ("a",)), job(tmp_path, "c", ("b",)), job(tmp_path, "d", done=True)]
+    jobs.append(job(tmp_path, "e", ("d",)))
+    seen: list[int] = []
+    board = run_jobs(jobs, 1, lambda board: seen.append(board.count(State.running)))
+    states = {entry.job.key.arm: entry.state for entry in board.entries.values()}
+    assert states == {
+        "a": State.failed,
+        "b": State.blocked,
+        "c": State.blocked,
+        "d": State.done,
+        "e": State.failed,
+    }
+    assert max(seen) == 1
+    assert [failed.key.arm for failed in board.failures()] == ["a", "e"]
+    assert "odd" in tail(jobs[0])
+    assert not jobs[1].log.exists()
+
+
+def test_nothing_is_run_when_everything_is_done(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, name, done=True) for name in "ab"]
+    board = run_jobs(jobs, 2, lambda board: None)
+    assert board.count(State.done) == 2
+    assert not any(entry.job.log.exists() for entry in board.entries.values())
+
+
+def test_a_worker_ends_when_its_study_is_killed(tmp_path: Path) -> None:
+    # The study is a process that starts a worker which waits for a lock that this test holds.
+    script = """
+import json, sys
+from pathlib import Path
+from studies.jobs import Job, Key
+from studies.runner import run_jobs
+folder = Path(sys.argv[1])
+work = {"kind": "train", "config": {"threads": 1}, "folder": str(folder), "command": ""}
+def watch(board):
+    entry = next(iter(board.entries.values()))
+    print(entry.process.pid, flush=True)
+run_jobs([Job(Key("r", "a", 0), work, folder / "log.txt", (folder / "result",))], 1, watch)
+"""
+    with (tmp_path / "worker.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        study = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        assert study.stdout is not None
+        worker = int(study.stdout.readline())
+        time.sleep(0.5)
+        os.kill(worker, 0)  # it is there, and waits
+        study.send_signal(signal.SIGKILL)
+        study.wait()
+        deadline = time.monotonic() + 30
+        while _alive(worker):
+            assert time.monotonic() < deadline, "the worker outlived its study"
+            time.sleep(0.05)
+
+
+def _alive(pid: int) -> bool:
+    """Running, not only a name that nobody has asked after yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def board_of(tmp_path: Path) -> Board:
+    entries = {}
+    for arm, state, seconds in (
+        ("a", State.done, 100.0),
+        ("b", State.running, None),
+        ("c", State.waiting, None),
+        ("d", State.failed, 3.0),
+    ):
+        made = job(tmp_path, arm)
+        started = time.monotonic() - 50 if state == State.running else None
+        entries[made.key] = Entry(made, state, started=started, seconds=seconds)
+    return Board(entries, workers=2)
+
+
+def test_what_is_left_is_told_from_what_was_needed(tmp_path: Path) -> None:
+    board = board_of(tmp_path)
+    # b: half done after 50 s, so 50 s to go; c has no like, so the mean of a and b: 100 s; two workers.
+    assert remaining(board, lambda job: Progress(0.5, "")) == pytest.approx((50 + 100) / 2, abs=1)
+    assert remaining(Board({}, 2), lambda job: Progress(0.0, "")) is None
+
+
+def test_the_table_has_a_row_for_each_arm(tmp_path: Path) -> None:
+    screen = Screen("study", lambda job: Progress(0.5, "it 3 25%"), lambda job: "31.0 28.0")
+    console = Console(width=100, record=True, file=(tmp_path / "out").open("w"))
+    console.print(screen.table(board_of(tmp_path)))
+    text = console.export_text()
+    assert "seed 0" in text
+    assert "31.0 28.0" in text
+    assert "it 3 25%" in text
+    assert "failed" in text
+    assert "1 of 4 done" in text
+
+
+def test_without_a_terminal_each_event_is_a_line(tmp_path: Path) -> None:
+    console = Console(width=40, record=True, file=(tmp_path / "out").open("w"))
+    board = board_of(tmp_path)
+    with Screen("study", lambda job: Progress(0.5, ""), lambda job: "31.0", console) as screen:
+        screen.show(board)
+        entry = board.entries[Key("r", "b", 0)]
+        entry.state, entry.seconds = State.done, 200.0
+        screen.show(board)
+        screen.show(board)
+    assert console.export_text().splitlines() == [
+        "r/seed-0/b: running",
+        "r/seed-0/d: failed",
+        "1 of 4 jobs were done before",
+        "r/seed-0/b: done in 3 min, 31.0",
+    ]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (89, "89 s"), (95, "2 min"), (7500, "2 h 05 min")])
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
