@@ -69,7 +69,7 @@ class Process:
                 stdin=log,
                 stdout=log,
                 stderr=log,
-                env=runtime.ENVIRONMENT,
+                env=runtime.ENVIRONMENT | (runtime.ONE_THREAD if packages is not None else {}),
                 cwd="/",
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,

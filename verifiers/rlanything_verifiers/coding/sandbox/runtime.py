@@ -18,14 +18,14 @@ FLAGS = ("-s", "-P", "-S", "-B", "-W", "ignore")
 #: All of a worker's environment: nothing of ours reaches a program, and hashes are the same in every worker.
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
-    "OMP_NUM_THREADS": "1",  # a program has one core; threads would take memory each
-    "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",  # an arena a thread would take 64 MiB each of the address space
     "PYTHONHASHSEED": "0",
     "PYTHONINTMAXSTRDIGITS": "0",
     "PYTHONUTF8": "1",
     "TZ": "UTC",
 }
+#: The same of numerical packages: a program has one core, and each thread would take memory.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 #: Runs a function of this package in an interpreter without site-packages: the package under another name, so that
 #: relative imports work and no ``__init__`` above is executed.
 BOOT = (
