@@ -91,6 +91,9 @@ def opening(
     parts = [shorten(problem.statement, MAX_OBSERVATION_LENGTH // 2)]
     given, made = ("Known to the judge only", "Conversation") if problem.interactive else ("Input", "Output")
     for number, test in enumerate(problem.public[:_MOST_SAMPLES], 1):
+        if problem.checker.get("kind") == "asserts" and not test.stdout.strip():
+            parts.append(f"Sample {number}\n{shorten(test.stdin, _SAMPLE_LENGTH).rstrip()}")
+            continue
         parts.append(
             f"Sample {number}\n{given}:\n{shorten(test.stdin, _SAMPLE_LENGTH).rstrip()}\n"
             f"{made}:\n{shorten(test.stdout, _SAMPLE_LENGTH).rstrip()}"
@@ -104,10 +107,11 @@ def opening(
         program = f"program in {names}" if several else f"{names} program"
         what = f"Write a {program} that reads standard input and writes standard output."
     else:
-        what = (
-            f"Write the Python 3 function {problem.entry_point}. "
-            "Inputs are JSON lists of its arguments, outputs JSON of its result."
-        )
+        what = f"Write the Python 3 function {problem.entry_point}. "
+        if problem.checker.get("kind") == "asserts":
+            what += "Tests are Python asserts about it."
+        else:
+            what += "Inputs are JSON lists of its arguments, outputs JSON of its result."
     if several:
         fences = " or ".join(f"```{language}" for language in languages)
         what += f" Mark its block with its language: {fences}."

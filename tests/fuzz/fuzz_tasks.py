@@ -251,6 +251,12 @@ def _override(text: str) -> None:
 CONFIGURATION = Path(__file__).parents[2] / "configs" / "quickstart.yaml"
 
 
+CHECKERS = (
+    {"kind": "tokens", "ignore_case": True},
+    {"kind": "float", "abs": 1e-6, "rel": 0.0},
+    {"kind": "asserts", "setup": "import math\nx = [1, 2]"},
+)
+
 TARGETS = (
     Target("alfworld game file", of_file("game.tw-pddl", _game), (GameFormatError,), _games),
     Target(
@@ -271,7 +277,7 @@ TARGETS = (
         "coding checker",
         of_json(_checker),
         (JudgeError,),
-        lambda: [_bytes(row) for row in ({"kind": "tokens"}, {"kind": "float", "abs": 1e-6, "rel": 0.0})],
+        lambda: [_bytes(row) for row in CHECKERS],
     ),
     Target(
         "osworld task file",

@@ -26,6 +26,7 @@ PRIMITIVE_ENDINGS = frozenset({"raw_decode", "model_validate_json", "load_workbo
 
 READERS: dict[str, tuple[str, ...]] = {
     "rlanything_verifiers.alfworld.gamefile": ("alfworld game file",),
+    "rlanything_verifiers.coding.checkers.asserts": ("coding problem", "coding checker"),
     "rlanything_verifiers.coding.function": ("result of a function",),
     "rlanything_verifiers.coding.sandbox.frames": ("frame of a container",),
     "rlanything_verifiers.osworld.archives": ("file of a desktop",),
@@ -39,7 +40,8 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_verifiers.osworld.structured": ("file of a desktop",),
     "rlanything_task_pools.coding.import_contests": ("coding problem",),
     "rlanything_task_pools.coding.import_functional": ("coding problem",),
-    "rlanything_task_pools.coding.import_problemtools": ("coding problem folder",),
+    "rlanything_task_pools.coding.problem_validator": ("coding problem folder",),
+    "rlanything_task_pools.coding.problem_files": ("coding problem folder",),
     "rlanything_task_pools.coding.importing": ("coding problem", "coding problems, packed"),
     "rlanything_task_pools.export": ("exported pool",),
     "rlanything_task_pools.file": ("pool file",),

@@ -24,10 +24,10 @@ def describe(task: Task) -> str:
         parts.append(f"Root problem, which every rewrite should stay near:\n{root.strip()}")
     parts.append(f"{'Current problem' if parts else 'Problem'}:\n{payload.statement.strip()}")
     if payload.entry_point is not None:
-        parts.append(
-            f"The solver writes the function {payload.entry_point}. In a test, stdin is the JSON list of its arguments "
-            "and stdout the JSON of its result."
-        )
+        tests = "stdin is the JSON list of its arguments and stdout the JSON of its result"
+        if payload.checker.get("kind") == "asserts":
+            tests = f"stdin holds Python asserts about it and stdout is empty; or {tests}"
+        parts.append(f"The solver writes the function {payload.entry_point}. In a test, {tests}.")
     for number, test in enumerate(payload.public[:3], 1):
         parts.append(f"Example {number}\ninput:\n{_cut(test.stdin)}\noutput:\n{_cut(test.stdout)}")
     parts.append(_tests(payload))

@@ -1,25 +1,18 @@
-"""Function tasks: a prompt with the name of a function, and asserts about it that become calls as JSON."""
+"""Function tasks: a prompt with the name of a function, and asserts about it, which become the tests as they are."""
 
 import ast
-import json
-import operator
-from collections.abc import Callable, Iterator, Mapping
+import builtins
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlanything_task_pools.coding.draft import Draft, ImportFormatError, Pair, field_of, texts
 
 __all__ = ["matches", "read"]
 
+CPU = 5.0
+"""Seconds a test: the usual runners of such sets give three, on a machine of their own."""
 MAX_SOURCE = 200_000
-MAX_TOLERANCE = 0.01
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
-_BUILTINS = frozenset({"abs", "set", "sorted", "len", "list", "tuple", "str"})
+"""Most characters of a piece of Python."""
 
 
 def matches(row: Mapping[str, Any]) -> bool:
@@ -30,25 +23,24 @@ def matches(row: Mapping[str, Any]) -> bool:
 def read(row: Mapping[str, Any]) -> Draft:
     """A row ``{"prompt", "test", "entry_point", "canonical_solution"}``, or one with ``text`` and ``test_list``.
 
-    An assert about one call is taken when arguments and result are JSON: ``assert f(1) == 2``, ``assert f(1)``,
-    ``assert not f(1)``, ``assert f(1) is None`` and ``assert abs(f(1) - 2.0) < 1e-6``.
+    A function ``check`` of nothing but asserts becomes a test an assert; any other becomes one test. Helpers that the
+    prompt defines are there for the tests. Of a list of tests the first is shown.
 
     Raises:
-        ImportFormatError: A field is missing or of the wrong kind, or an assert says something else; the reason
-            quotes it.
+        ImportFormatError: A field is missing or of the wrong kind, or a test is not Python.
     """
     if "test_list" in row:
         return _with_list(row)
     name, prompt = field_of(row, "entry_point", str, "a text"), field_of(row, "prompt", str, "a text")
-    calls = _Calls({"candidate", name})
-    calls.read(field_of(row, "test", str, "a text"), "test")
+    tests = _tests_of(field_of(row, "test", str, "a text"), "test")
     body = row.get("canonical_solution")
     return Draft(
         statement=f"Complete the function {name}.\n\n{prompt.strip()}\n",
         public=(),
-        hidden=calls.pairs,
-        checker=calls.checker,
+        hidden=tests,
+        checker=_asserts(prompt if _is_python(prompt) else ""),
         entry_point=name,
+        cpu=CPU,
         good=(prompt + body,) if isinstance(body, str) else (),
         traits={"name": row["task_id"]} if isinstance(row.get("task_id"), str) else {},
     )
@@ -56,25 +48,35 @@ def read(row: Mapping[str, Any]) -> Draft:
 
 def _with_list(row: Mapping[str, Any]) -> Draft:
     statement = field_of(row, "text" if "text" in row else "prompt", str, "a text")
-    asserts = texts(row, "test_list")
-    if row.get("test_setup_code"):
-        raise ImportFormatError("test_setup_code", "tests that need code of their own cannot be expressed")
-    if not asserts:
+    tests = [(source.strip(), "") for source in texts(row, "test_list")]
+    if not tests:
         raise ImportFormatError("test_list", "there are no tests")
-    name = _called(asserts[0])
-    calls = _Calls({name})
-    for i, source in enumerate(asserts):
-        calls.read(source, f"test_list[{i}]")
+    if row.get("challenge_test_list"):
+        tests += [(source.strip(), "") for source in texts(row, "challenge_test_list")]
+    for i, (source, _) in enumerate(tests):
+        _parsed(source, f"test_list[{i}]")
+    setup = row.get("test_setup_code") or ""
+    if not isinstance(setup, str):
+        raise ImportFormatError("test_setup_code", f"expected a text, got {type(setup).__name__}")
+    if row.get("test_imports"):
+        setup = "\n".join([*texts(row, "test_imports"), setup])
+    _parsed(setup, "test_setup_code")
     code = row.get("code")
+    name = _called(tests[0][0], code if isinstance(code, str) else "")
     return Draft(
-        statement=f"Write the function {name}.\n\n{statement.strip()}\n\nFor example:\n{asserts[0].strip()}\n",
-        public=calls.pairs[:1],
-        hidden=calls.pairs[1:],
-        checker=calls.checker,
+        statement=f"Write the function {name}.\n\n{statement.strip()}\n\nFor example:\n{tests[0][0]}\n",
+        public=tests[:1],
+        hidden=tests[1:],
+        checker=_asserts(setup),
         entry_point=name,
+        cpu=CPU,
         good=(code,) if isinstance(code, str) else (),
         traits={"name": f"task {row['task_id']}"} if isinstance(row.get("task_id"), int | str) else {},
     )
+
+
+def _asserts(setup: str) -> dict[str, Any]:
+    return {"kind": "asserts", "setup": setup} if setup.strip() else {"kind": "asserts"}
 
 
 def _parsed(source: str, place: str) -> ast.Module:
@@ -86,162 +88,67 @@ def _parsed(source: str, place: str) -> ast.Module:
         raise ImportFormatError(place, f"not Python: {error}") from None
 
 
-def _called(source: str) -> str:
-    """The function an assert is about: the first call in it that is not of a builtin."""
-    for node in ast.walk(_parsed(source, "test_list[0]")):
-        match node:
-            case ast.Call(func=ast.Name(id=name)) if name not in {
-                "abs",
-                "set",
-                "sorted",
-                "len",
-                "list",
-                "tuple",
-                "str",
-            }:
-                return name
+def _is_python(source: str) -> bool:
+    try:
+        _parsed(source, "")
+    except ImportFormatError:
+        return False
+    return True
+
+
+def _called(source: str, code: str) -> str:
+    """The function an assert is about: a call in it of what the solution defines, or else of what is no builtin."""
+    module = _parsed(code, "code") if _is_python(code) else ast.Module([], [])
+    defined = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
+    called = [
+        node.func.id
+        for node in ast.walk(_parsed(source, "test_list[0]"))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+    for name in [*(name for name in called if name in defined), *called]:
+        if name in defined or not hasattr(builtins, name):
+            return name
     raise ImportFormatError("test_list[0]", "it calls no function")
 
 
-class _Calls:
-    """Tests gathered from asserts about one function, which goes by some names."""
-
-    def __init__(self, names: set[str]) -> None:
-        self.names = names
-        self.pairs: list[Pair] = []
-        self.checker: dict[str, Any] = {"kind": "tokens"}
-        self.place = ""
-
-    def read(self, source: str, place: str) -> None:
-        """Take all asserts of a source."""
-        self.place = place
-        for node in _asserts(_parsed(source, place), place):
-            arguments, result = self._claim(node.test)
-            self.pairs.append((self._json(arguments, node), self._json(result, node)))
-
-    def _claim(self, test: ast.expr) -> tuple[list[Any], Any]:
-        """The arguments and the result an assert tells of."""
-        match test:
-            case ast.Compare(
-                left=ast.Call(func=ast.Name(id="tuple" | "list" as kind), args=[left]),
-                ops=[ast.Eq() as equal],
-                comparators=[ast.Call(func=ast.Name(id=other), args=[right])],
-            ) if kind == other:
-                # The kind of sequence is no matter in JSON.
-                return self._claim(ast.Compare(left=left, ops=[equal], comparators=[right]))
-            case ast.UnaryOp(op=ast.Not(), operand=call) if self._is_call(call):
-                return self._arguments(call), False
-            case ast.Compare(left=call, ops=[ast.Eq() | ast.Is()], comparators=[value]) if self._is_call(call):
-                return self._arguments(call), self._value(value)
-            case ast.Compare(left=value, ops=[ast.Eq()], comparators=[call]) if self._is_call(call):
-                return self._arguments(call), self._value(value)
-            case ast.Compare(
-                left=ast.Call(
-                    func=ast.Name(id="abs") | ast.Attribute(attr="fabs"),
-                    args=[ast.BinOp(left=call, op=ast.Sub(), right=value)],
-                ),
-                ops=[ast.Lt() | ast.LtE()],
-                comparators=[tolerance],
-            ) if self._is_call(call):
-                return self._near(call, value, tolerance)
-            case call if self._is_call(call):
-                return self._arguments(call), True
-        raise self._unable(test)
-
-    def _near(self, call: ast.expr, value: ast.expr, tolerance: ast.expr) -> tuple[list[Any], Any]:
-        limit, wanted = self._value(tolerance), self._value(value)
-        if not isinstance(limit, int | float) or not 0 <= limit <= MAX_TOLERANCE or isinstance(wanted, bool):
-            raise self._unable(tolerance)
-        before = self.checker.get("abs", limit)
-        self.checker = {"kind": "float", "abs": min(before, float(limit)), "rel": 0.0}
-        return self._arguments(call), float(wanted) if isinstance(wanted, int) else wanted
-
-    def _is_call(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.names
-
-    def _arguments(self, call: ast.expr) -> list[Any]:
-        if not isinstance(call, ast.Call) or call.keywords:
-            raise self._unable(call)
-        return [self._value(argument) for argument in call.args]
-
-    def _value(self, node: ast.expr) -> Any:
-        try:
-            return _constant(node)
-        except (ValueError, ArithmeticError, TypeError, RecursionError, MemoryError):
-            raise self._unable(node) from None
-
-    def _json(self, value: Any, node: ast.AST) -> str:
-        if not _is_json(value):
-            raise self._unable(node)
-        try:
-            return json.dumps(value, allow_nan=False)
-        except (ValueError, RecursionError):
-            raise self._unable(node) from None
-
-    def _unable(self, node: ast.AST) -> ImportFormatError:
-        line = getattr(node, "lineno", 0)
-        return ImportFormatError(
-            f"{self.place} line {line}", f"cannot be expressed as a call in JSON: {_shown(node):.200}"
-        )
+def _tests_of(source: str, place: str) -> list[Pair]:
+    """The tests of a module with a function ``check``, or of asserts alone."""
+    module = _parsed(source, place)
+    checks = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    body = checks[0].body if len(checks) == 1 else module.body
+    others = [node for node in module.body if node not in checks]
+    if len(checks) == 1 and all(map(_is_idle, others)) and _only_asserts(body):
+        return _separate(source, body)
+    if not checks and _only_asserts(body):
+        return _separate(source, body)
+    if not any(isinstance(node, ast.Assert | ast.Raise) for node in ast.walk(module)):
+        raise ImportFormatError(place, "there are no asserts in it")
+    return [(source.rstrip() + "\n\ncheck(candidate)\n" if len(checks) == 1 else source, "")]
 
 
-def _shown(node: ast.AST) -> str:
-    """The code of a node, for a message."""
-    try:
-        return ast.unparse(node)
-    except (RecursionError, ValueError):  # ValueError: a number of thousands of digits
-        return "code that is nested deeply, or has very long numbers"
+def _only_asserts(body: Sequence[ast.stmt]) -> bool:
+    return all(isinstance(node, ast.Assert) or _is_idle(node) for node in body)
 
 
-def _constant(node: ast.expr) -> Any:
-    """The value of a literal, with some arithmetic in it.
-
-    Raises:
-        ValueError: It is none, or would be too large.
-    """
+def _is_idle(node: ast.stmt) -> bool:
+    """Whether a statement does nothing for the tests: a label, a text, a message."""
     match node:
-        case ast.List(elts=items):
-            return [_constant(item) for item in items]
-        case ast.Tuple(elts=items):
-            return tuple(_constant(item) for item in items)
-        case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _ARITHMETIC:
-            one, other = _constant(left), _constant(right)
-            texts_alike = isinstance(one, str | list) and type(one) is type(other) and isinstance(operation, ast.Add)
-            if not texts_alike and not all(type(x) in (int, float) and abs(x) < 1e6 for x in (one, other)):
-                raise ValueError("not small numbers")
-            if isinstance(operation, ast.Pow) and not 0 <= other <= 64:
-                raise ValueError("not a small power")
-            return _ARITHMETIC[type(operation)](one, other)
-    return ast.literal_eval(node)
-
-
-def _is_json(value: Any, depth: int = 20) -> bool:
-    """Whether JSON gives the same value back; tuples count as lists."""
-    if value is None or isinstance(value, str | bool | int | float):
-        return True
-    if depth and isinstance(value, list | tuple):
-        return all(_is_json(item, depth - 1) for item in value)
-    if depth and isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(item, depth - 1) for key, item in value.items())
+        case ast.Pass() | ast.Expr(value=ast.Constant() | ast.Name()):
+            return True
+        case (
+            ast.Assign(targets=[ast.Name(id="METADATA")])
+            | ast.Expr(value=ast.Call(func=ast.Name(id="check" | "print")))
+        ):
+            return True
     return False
 
 
-def _asserts(module: ast.Module, place: str) -> Iterator[ast.Assert]:
-    """The asserts of a module and of the function ``check`` in it; anything else that runs is an error."""
-    for node in module.body:
-        inner = node.body if isinstance(node, ast.FunctionDef) and node.name == "check" else [node]
-        for statement in inner:
-            match statement:
-                case ast.Assert():
-                    if not (isinstance(statement.test, ast.Constant) and statement.test.value):
-                        yield statement
-                case ast.Expr(value=ast.Constant() | ast.Name()) | ast.Import() | ast.Pass():
-                    pass
-                case ast.Assign(targets=[ast.Name(id="METADATA")]):
-                    pass
-                case ast.Expr(value=ast.Call(func=ast.Name(id="check" | "print"))):
-                    pass
-                case _:
-                    shown = _shown(statement).partition("\n")[0]
-                    line = statement.lineno
-                    raise ImportFormatError(f"{place} line {line}", f"cannot be expressed as calls: {shown:.200}")
+def _separate(source: str, body: Sequence[ast.stmt]) -> list[Pair]:
+    """Each assert as a test, those that assert a constant left out."""
+    found = []
+    for node in body:
+        if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant):
+            text = ast.get_source_segment(source, node) or ""
+            # Lines that go on within brackets may be indented in any way.
+            found.append((text.strip() + "\n", ""))
+    return found

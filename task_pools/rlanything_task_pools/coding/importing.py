@@ -18,7 +18,7 @@ from rlanything_task_pools.coding import (
 )
 from rlanything_task_pools.coding.draft import Draft, ImportFormatError
 from rlanything_task_pools.coding.payload import MAX_PROGRAM, CodingTaskError, make_task, read_payload
-from rlanything_task_pools.coding.screen import screen
+from rlanything_task_pools.coding.screen import checker_flaw, screen
 from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.coding import JudgeError
 
@@ -55,9 +55,9 @@ def import_tasks(source: str | os.PathLike[str], *, prove: bool = True, allow_un
 
     Args:
         source: The file or folder; ``#3`` after the name of a file takes its third row alone.
-        prove: Run the Python programs a problem comes with: the first correct one becomes the proof, wrong ones that
-            fail are kept, and a problem none of whose correct programs passes is rejected. A problem that comes
-            without any, or is not run, becomes a task without proof.
+        prove: Run the Python programs a problem comes with: the first correct one becomes the proof, and wrong ones
+            that fail are kept. A problem that comes without any, or is not run, becomes a task without proof, and so
+            does one none of whose correct programs passes; its trait ``unproved`` says why.
         allow_unsafe: Run programs even where this machine has no safe sandbox.
 
     Raises:
@@ -129,17 +129,20 @@ def _own(row: Mapping[str, Any]) -> Task:
 def _finished(draft: Draft, format_name: str, prove: bool, allow_unsafe: bool) -> Task:
     """A draft as a task, its programs tried."""
     proof: tuple[str, ...] = ()
+    traits = {**draft.traits, "source": format_name, "split": "train"}
     try:
         payload = draft.payload()
+        if prove and (broken := checker_flaw(payload, allow_unsafe=allow_unsafe)) is not None:
+            raise ImportFormatError("", broken)
         if prove and draft.good:
             good = [program for program in draft.good if 0 < len(program) <= MAX_PROGRAM]
             wrong = [program for program in draft.wrong if 0 < len(program) <= MAX_PROGRAM]
             found = screen(payload, good, wrong, allow_unsafe=allow_unsafe)
             if not found.good:
-                raise ImportFormatError("", f"no correct program passes: {found.complaint or 'all are too long'}")
+                traits["unproved"] = f"no correct program passes: {found.complaint or 'all are too long'}"[:400]
             proof = found.good[:1]
             payload = read_payload({**payload.to_dict(), "wrong": found.wrong[:MAX_KEPT_WRONG]})
-        return make_task(payload, proof, {**draft.traits, "source": format_name, "split": "train"})
+        return make_task(payload, proof, traits)
     except (CodingTaskError, JudgeError, TaskFormatError) as error:
         raise ImportFormatError("", str(error)) from None
 

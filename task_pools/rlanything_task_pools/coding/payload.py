@@ -1,9 +1,18 @@
 """What a coding task carries: statement, tests, checker and limits, read from untrusted data and bounded in size."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.task import JsonObject, Task, Traits
@@ -54,6 +63,15 @@ class TaskLimits(_Record):
     """Seconds of CPU time."""
     memory: int = Field(default=512 * 2**20, ge=32 * 2**20, le=4 * 2**30)
     """Bytes of address space."""
+    output: int | None = Field(default=None, ge=1, le=2**26)
+    """Bytes of output; None for the judge's own limit."""
+
+    @model_serializer(mode="wrap")
+    def _stated(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = serialize(self)
+        if self.output is None:  # tasks without it keep their ids
+            del values["output"]
+        return values
 
 
 class Payload(_Record):
@@ -109,7 +127,8 @@ class Payload(_Record):
 
     def judge_limits(self) -> Limits:
         """The limits as the judge reads them."""
-        return Limits(cpu=self.limits.cpu, memory=self.limits.memory)
+        limits = Limits(cpu=self.limits.cpu, memory=self.limits.memory)
+        return limits if self.limits.output is None else replace(limits, output=self.limits.output)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

@@ -1,15 +1,15 @@
 """Programs that are said to be right or wrong are run on a task's tests: what is kept is what proved to be so."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlanything_task_pools.coding.generate import input_of
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import CodingTaskError, Payload, read_payload
 from rlanything_task_pools.task import Task
-from rlanything_verifiers.coding import Job, JudgeError, Judgement, SandboxError, judge_many
+from rlanything_verifiers.coding import Job, JudgeError, Judgement, SandboxError, Test, judge_many
 
-__all__ = ["Screened", "flaw", "screen"]
+__all__ = ["Screened", "checker_flaw", "flaw", "screen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,21 @@ def screen(
         wrong=tuple(program for program, judgement in zip(bad, second, strict=True) if not judgement.passed),
         complaint="" if not first or first[0].passed else first_failure(payload, first[0]),
     )
+
+
+def checker_flaw(payload: Payload, *, allow_unsafe: bool = False) -> str | None:
+    """What is wrong with a checker that is a program: it must decide on the expected output of the first test.
+
+    Raises:
+        SandboxError: The programs could not be run.
+    """
+    if payload.checker.get("kind") != "python":
+        return None
+    test = payload.tests[0]
+    echo = f"import sys\nsys.stdout.write({test.stdout!r})\n"
+    job = Job(echo, [Test(test.stdin, test.stdout)], payload.checker, replace(payload.judge_limits(), source=1 << 24))
+    judgement = judge_many([job], allow_unsafe=allow_unsafe)[0]
+    return judgement.error
 
 
 def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:

@@ -57,16 +57,20 @@ ARCHIVE = {
 }
 HUMAN = {
     "task_id": "T/1",
-    "prompt": "def add(a, b):\n    '''Add.'''\n",
+    "prompt": "def double(a):\n    return a + a\n\n\ndef add(a, b):\n    '''Add.'''\n",
     "entry_point": "add",
     "canonical_solution": "    return a + b\n",
     "test": (
         "METADATA = {'author': 'x'}\n\n\ndef check(candidate):\n"
         "    assert candidate(1, 2) == 3\n    assert candidate('a', 'b') == 'a' + 'b', 'told'\n"
-        "    assert 2.5 == candidate(2, 0.5)\n    assert abs(candidate(0.1, 0.2) - 0.3) < 1e-6\n"
-        "    assert not candidate(0, False) is None\n"
-    ).replace("    assert not candidate(0, False) is None\n", "    assert candidate([1], [(2, 3)]) == [1, (2, 3)]\n"),
+        "    assert abs(candidate(0.1, 0.2) - 0.3) < 1e-6\n    assert True\n"
+        "    assert candidate([1], [(2, 3)]) == [1, (2, 3)]\n    assert double(candidate(1, 1)) == 4\n"
+    ),
 }
+LOOP = (
+    "import random\n\ndef check(candidate):\n    for i in range(30):\n        x = random.random()\n"
+    "        assert candidate(i, x) == i + x\n"
+)
 LISTED = {
     "task_id": 7,
     "text": "Write a function that adds.",
@@ -118,7 +122,9 @@ def test_contests_with_programs(tmp_path: Path) -> None:
     assert DOMAIN.verify(task) is None
     assert only(tmp_path, {**CONTEST, "solutions": {}}).proof == ()
     bad = CONTEST | {"solutions": {"language": [3], "solution": [WRONG]}}
-    assert reason(tmp_path, bad).startswith(": no correct program passes: public test 1: WA")
+    unproved = only(tmp_path, bad)
+    assert (unproved.proof, read_payload(unproved.payload).wrong) == ((), (WRONG,))
+    assert str(unproved.traits["unproved"]).startswith("no correct program passes: public test 1: WA")
     assert import_tasks(rows_of(tmp_path, bad), prove=False).tasks[0].proof == ()
 
 
@@ -140,46 +146,61 @@ def test_functions(tmp_path: Path) -> None:
     task = only(tmp_path, HUMAN)
     payload = read_payload(task.payload)
     assert told_by(task) == [
-        ("[1, 2]", "3"),
-        ('["a", "b"]', '"ab"'),
-        ("[2, 0.5]", "2.5"),
-        ("[0.1, 0.2]", "0.3"),
-        ("[[1], [[2, 3]]]", "[1, [2, 3]]"),
+        ("assert candidate(1, 2) == 3\n", ""),
+        ("assert candidate('a', 'b') == 'a' + 'b', 'told'\n", ""),
+        ("assert abs(candidate(0.1, 0.2) - 0.3) < 1e-6\n", ""),
+        ("assert candidate([1], [(2, 3)]) == [1, (2, 3)]\n", ""),
+        ("assert double(candidate(1, 1)) == 4\n", ""),
     ]
     assert payload.entry_point == "add"
-    assert payload.checker == {"kind": "float", "abs": 1e-6, "rel": 0.0}
+    assert payload.checker == {"kind": "asserts", "setup": HUMAN["prompt"]}
     assert task.proof == (str(HUMAN["prompt"]) + str(HUMAN["canonical_solution"]),)
     listed = only(tmp_path, LISTED)
-    assert told_by(listed) == [("[1, 2]", "3"), ("[2, -2]", "0"), ("[1024, 1]", "1025")]
+    assert [stdin for stdin, _ in told_by(listed)] == LISTED["test_list"]
+    assert len(read_payload(listed.payload).public) == 1
     assert "assert add(1, 2) == 3" in listed.goal
     assert DOMAIN.verify(listed) is None
 
 
 @pytest.mark.parametrize(
-    ("claim", "quoted"),
+    ("test", "tests", "proved"),
     [
-        ("assert candidate({1, 2}) == 3", "candidate({1, 2})"),
-        ("assert candidate(b'x') == 3", "candidate(b'x')"),
-        ("assert candidate({1: 2}) == 3", "{1: 2}"),
-        ("assert candidate(1) == other(1)", "other(1)"),
-        ("assert candidate(1) < 3", "candidate(1) < 3"),
-        ("assert candidate(a=1) == 3", "candidate(a=1)"),
-        ("assert candidate(1) == 10**100", "10 ** 100"),
-        ("assert candidate(1) == 1 / 0", "1 / 0"),
-        ("assert candidate('x' * 10**6) == 1", "'x' * 10 ** 6"),
-        ("assert abs(candidate(1) - 2) < 5", "5"),
-        ("assert candidate(1j) == 1", "1j"),
-        ("for i in range(3):\n    assert candidate(i) == i", "for i in range(3):"),
-        ("x = open('/etc/passwd')", "x = open("),
-        ("assert candidate(" + "[" * 250 + "]" * 250 + ") == 1", "not Python"),
-        ("assert (", "not Python"),
-        ("assert candidate(1) == 1\x00", "not Python"),
+        (LOOP, 1, True),
+        (LOOP.replace("i + x", "i - x"), 1, False),
+        ("assert add(1, 1) == 2\nassert add({1: 2}.get(1), 0) == 2\n", 2, True),
+        ("def check(candidate):\n    assert candidate((1,), (2,)) == (1, 2)\n", 1, True),
+        ("def check(candidate):\n    assert candidate((1,), (2,)) == [1, 2]\n", 1, False),
+        (
+            "def check(candidate):\n    x = candidate(b'1', b'2')\n    if x != b'12': raise ValueError\n",
+            1,
+            True,
+        ),
     ],
 )
-def test_asserts_that_cannot_be_expressed(tmp_path: Path, claim: str, quoted: str) -> None:
-    said = reason(tmp_path, HUMAN | {"test": claim})
-    assert quoted in said
-    assert said.startswith("test")
+def test_asserts_of_any_kind_are_the_tests(tmp_path: Path, test: str, tests: int, proved: bool) -> None:
+    task = only(tmp_path, HUMAN | {"test": test})
+    assert (len(told_by(task)), bool(task.proof)) == (tests, proved)
+    assert ("unproved" in task.traits) == (not proved)
+
+
+PAIR = "class Pair:\n    pass\ndef add(x, y):\n    return 3"
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "proved"),
+    [
+        (LISTED | {"test_setup_code": "two = 2", "test_list": ["assert add(1, two) == 3"]}, "add", True),
+        (LISTED | {"test_list": ["assert set(add([1], [2])) == {1, 2}"]}, "add", True),
+        (LISTED | {"challenge_test_list": ["assert add((1,), (2,)) == (1, 2)"]}, "add", True),
+        (LISTED | {"test_list": ["assert math.isclose(add(0.1, 0.2), 0.3)"]}, "add", True),
+        (LISTED | {"code": PAIR, "test_list": ["assert add(Pair(), 1) == 3"]}, "add", True),
+        (LISTED | {"code": "def add(a, b):\n    return b", "test_list": ["assert add(1, int) == int"]}, "add", True),
+        (LISTED | {"test_list": ["assert add(1, open) == 1"]}, "add", False),
+    ],
+)
+def test_lists_of_asserts(tmp_path: Path, row: dict[str, Any], name: str, proved: bool) -> None:
+    task = only(tmp_path, row)
+    assert (read_payload(task.payload).entry_point, bool(task.proof)) == (name, proved), task.traits
 
 
 @pytest.mark.parametrize(
@@ -208,10 +229,13 @@ def test_asserts_that_cannot_be_expressed(tmp_path: Path, claim: str, quoted: st
         (ARCHIVE | {"float_tolerance": "tiny"}, "float_tolerance: expected a tolerance from 0 to 1, got 'tiny'"),
         (HUMAN | {"entry_point": "a b"}, ": entry_point: String should match"),
         (HUMAN | {"test": ""}, ": there are no tests"),
+        (HUMAN | {"test": "x = open('/etc/passwd')"}, "test: there are no asserts in it"),
+        (HUMAN | {"test": "assert ("}, "test: not Python"),
+        (HUMAN | {"test": "assert add(1, 1)\x00"}, "test: not Python"),
+        (HUMAN | {"test": "assert add(" + "[" * 250 + "]" * 250 + ") == 1"}, "test: not Python"),
         (LISTED | {"test_list": []}, "test_list: there are no tests"),
         (LISTED | {"test_list": ["assert 1"]}, "test_list[0]: it calls no function"),
-        (LISTED | {"test_setup_code": "import os"}, "test_setup_code: tests that need code"),
-        (LISTED | {"code": "def add(a, b):\n    return a\n"}, ": no correct program passes"),
+        (LISTED | {"test_setup_code": "import"}, "test_setup_code: not Python"),
         ({"a": 1, "b": 2}, ": the fields (a, b) are those of no format that can be imported"),
         ([1], ": expected a JSON object, got list"),
         ({"domain": "coding", "payload": {}, "goal": ""}, ": task field goal"),
@@ -282,7 +306,10 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
     def make(**replaced: str | None) -> Path:
         files: dict[str, str | None] = {
             "problem.yaml": "name: Sums\nlimits:\n  time_limit: 3\n  memory: 1024\n",
-            "problem_statement/problem.en.html": "<h1>Sum</h1><script>x</script><p>Print a<sup>1</sup> &lt; b.</p>",
+            "problem_statement/problem.en.html": (
+                "<h1>Sum</h1><script>x</script><p>Print a<sup>1</sup> &lt; $$$b$$$. Time limit: 7 seconds.</p>"
+                "<i class='material-icons'>save_alt</i><div class='copy-popup'>Copied!</div>"
+            ),
             "data/sample/1.in": "1 2\n",
             "data/sample/1.ans": "3\n",
             "data/secret/big/2.in": "5 5\n",
@@ -306,25 +333,112 @@ def test_folder(folder: Callable[..., Path]) -> None:
     path = folder()
     task = DOMAIN.load(path)
     payload = read_payload(task.payload)
-    assert payload.statement == "Sums\n\nSum\n\nPrint a^1 < b.\n"
+    assert payload.statement == "Sums\n\nSum\n\nPrint a^1 < $b$. Time limit: 7 seconds.\n"
     assert told_by(task) == [("1 2\n", "3\n"), ("4 5\n", "9\n"), ("5 5\n", "10\n")]
     assert (len(payload.public), payload.limits.cpu, payload.limits.memory) == (1, 3.0, 2**30)
     assert (task.proof, payload.wrong) == ((RIGHT,), (WRONG,))
     assert import_tasks(path.parent).tasks == (task,)
 
 
+NO_CASE = {"ignore_case": True}
+
+
 @pytest.mark.parametrize(
     ("flags", "checker"),
     [
-        ("float_tolerance 1e-4", {"kind": "float", "abs": 1e-4, "rel": 1e-4}),
+        ("", {"kind": "tokens"} | NO_CASE),
+        ("case_sensitive", {"kind": "tokens"}),
+        ("float_tolerance 1e-4", {"kind": "float", "abs": 1e-4, "rel": 1e-4} | NO_CASE),
         ("float_absolute_tolerance 1e-4 case_sensitive", {"kind": "float", "abs": 1e-4, "rel": 0.0}),
-        ("float_relative_tolerance 1e-4", {"kind": "float", "abs": 0.0, "rel": 1e-4}),
+        ("float_relative_tolerance 1e-4", {"kind": "float", "abs": 0.0, "rel": 1e-4} | NO_CASE),
         ("space_change_sensitive case_sensitive", {"kind": "lines"}),
     ],
 )
-def test_folder_flags(folder: Callable[..., Path], flags: str, checker: dict[str, Any]) -> None:
-    path = folder(**{"problem.yaml": f"name:\n  sv: Summa\n  en: Sums\nvalidator_flags: {flags}\n"})
-    assert read_payload(load(path).payload).checker == checker
+@pytest.mark.parametrize(
+    "place",
+    [
+        "problem.yaml validator_flags",
+        "problem.yaml output_validator_flags",
+        "data/testdata.yaml output_validator_flags",
+    ],
+)
+def test_folder_flags(folder: Callable[..., Path], place: str, flags: str, checker: dict[str, Any]) -> None:
+    name, _, field = place.partition(" ")
+    files = {"problem.yaml": "name:\n  sv: Summa\n  en: Sums\n"}
+    files[name] = files.get(name, "") + f"{field}: {flags}\n"
+    assert read_payload(load(folder(**files)).payload).checker == checker
+
+
+VALIDATOR = """\
+import os, sys
+from pathlib import Path
+
+a, b = map(int, open(sys.argv[1]).read().split())
+with open(sys.argv[2], "rb") as file:
+    answer = int(file.read())
+assert Path(sys.argv[2]).open().read()
+_, _, _, feedback, slack = sys.argv
+value = int(sys.stdin.read())
+if abs(value - answer) > int(slack):
+    with open(os.path.join(feedback, "judgemessage.txt"), "w") as file:
+        file.write("too far")
+    sys.exit(43)
+print("AC")
+os._exit(42)
+"""
+
+
+def test_folder_with_a_validator(folder: Callable[..., Path]) -> None:
+    settings = {"problem.yaml": "name: x\nvalidation: custom\nvalidator_flags: 1"}
+    task = load(folder(**{"output_validators/check/v.py": VALIDATOR, **settings}))
+    assert task.proof == (RIGHT,)
+    payload, sum_of = read_payload(task.payload), "print(sum(map(int, input().split())) + "
+    judged = {extra: judge(f"{sum_of}{extra})", told_by(task), checker=payload.checker) for extra in ("1", "-1", "2")}
+    assert [judged[extra].passed for extra in ("1", "-1", "2")] == [True, True, False]
+    assert judged["2"].details[0] == "too far"
+    garbage = judge("print('AC')", told_by(task), checker=payload.checker)
+    assert (set(garbage.verdicts), garbage.error) == ({"WA"}, None)
+    assert garbage.details[0].startswith("the validator fails on this output: ValueError")
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, (3.0, 2**30, None)),
+        ({"problem.yaml": "limits: {time_limit: 90, memory: 99999, output: 8}"}, (60.0, 2**32, 2**23)),
+        ({"problem.yaml": "limits: {time_multiplier: 5}"}, (7.0, 2**29, None)),
+        ({"problem.yaml": "name: x", ".timelimit": "4\n"}, (4.0, 2**29, None)),
+        ({"problem.yaml": "name: x", "problem_statement/problem.en.html": "Memory limit: 1GB."}, (5.0, 2**30, None)),
+    ],
+)
+def test_folder_limits(folder: Callable[..., Path], files: dict[str, str], expected: tuple[float, int, Any]) -> None:
+    limits = read_payload(load(folder(**files)).payload).limits
+    assert (limits.cpu, limits.memory, limits.output) == expected
+
+
+def test_folder_in_another_language(folder: Callable[..., Path]) -> None:
+    files = {"problem_statement/problem.en.html": None, "statement/problem.sv.md": "Summera.\n\n{{nextsample}}\n"}
+    task = load(folder(**files, **{"problem.yaml": "name: {sv: Summa}"}))
+    assert (task.payload["statement"], task.traits["language"]) == ("Summa\n\nSummera.\n", "sv")
+
+
+def test_folder_with_samples_in_the_statement(folder: Callable[..., Path]) -> None:
+    files = {"x_sample_ts1_input.txt": "1 1\n", "x_sample_ts1_output.txt": "2\n", "x_sample_ts2_input.txt": "1 2\n"}
+    files |= {"x_sample_ts2_output.txt": "3\n"}
+    task = load(folder(**{f"problem_statement/{name}": text for name, text in files.items()}))
+    assert [test.stdin for test in read_payload(task.payload).public] == ["1 2\n", "1 1\n"]
+
+
+def test_folder_tests_that_cannot_be_kept(folder: Callable[..., Path]) -> None:
+    task = load(folder(**{"data/secret/1.ans": None, "data/secret/0.in": "1" * 1_000_001, "data/secret/0.ans": "1"}))
+    assert told_by(task) == [("1 2\n", "3\n"), ("5 5\n", "10\n")]
+    assert task.traits["left_out"] == "2 secret tests, such as data/secret/0.in (1000002 bytes are too many)"
+
+
+def test_folder_whose_program_fails(folder: Callable[..., Path]) -> None:
+    task = load(folder(**{"submissions/accepted/good.py": WRONG, "problem.yaml": "name: New: Part 1"}))
+    assert (task.proof, task.goal.startswith("New: Part 1")) == ((), True)
+    assert str(task.traits["unproved"]).startswith("no correct program passes: public test 1: WA")
 
 
 @pytest.mark.parametrize(
@@ -334,15 +448,21 @@ def test_folder_flags(folder: Callable[..., Path], flags: str, checker: dict[str
         ({"problem.yaml": "- 1"}, "problem.yaml: expected fields, got list"),
         ({"problem.yaml": "!!python/object/apply:os.system ['true']"}, "problem.yaml: not YAML"),
         ({"problem.yaml": "x: " + "y" * 100_001}, "problem.yaml: .* bytes; at most"),
-        ({"problem.yaml": "validation: custom"}, "validation: a validator of its own"),
-        ({"output_validators/v.py": ""}, "output_validators: a validator of its own"),
-        ({"problem.yaml": "type: interactive"}, "'interactive' cannot be expressed"),
-        ({"problem.yaml": "validator_flags: float_tolerance"}, "validator_flags: expected a tolerance"),
-        ({"problem.yaml": "validator_flags: magic"}, "validator_flags: 'magic' is unknown"),
+        ({"problem.yaml": "validation: custom"}, "validation: there is no folder of output validators"),
+        ({"output_validators/v.cc": ""}, "output_validators: a validator in cc; only .* Python 3 can be run"),
+        ({"output_validators/v.py": "", "output_validators/w.py": ""}, "output_validators: there is 2 programs"),
+        ({"output_validators/v.py": "print 'no'"}, "output_validators/v.py: the validator is not Python 3"),
+        ({"output_validators/v.py": "1 / 0"}, "the validator fails on the judge's answer: ZeroDivisionError"),
+        ({"output_validators/v.py": "exit(1)"}, "the validator fails on the judge's answer: exit code 1"),
+        ({"problem.yaml": "type: interactive"}, "interactive problems cannot be expressed"),
+        ({"problem.yaml": "validation: custom interactive"}, "interactive problems cannot be expressed"),
+        ({"problem.yaml": "type: [pass-fail, multi-pass]"}, "multi-pass problems cannot be expressed"),
+        ({"problem.yaml": "validator_flags: float_tolerance"}, "flags: expected a tolerance"),
+        ({"problem.yaml": "validator_flags: magic"}, "flags: 'magic' is unknown"),
+        ({"problem.yaml": "name: x", ".timelimit": "soon"}, ".timelimit: expected a number of seconds"),
         ({"problem.yaml": "limits: {time_limit: fast}"}, "limits.time_limit: expected a number above 0"),
-        ({"problem_statement/problem.en.html": None}, "no problem.en.md, .html or .tex"),
-        ({"data/secret/1.ans": None}, "data/secret/1.ans: cannot be read"),
-        ({"submissions/accepted/good.py": WRONG}, "no correct program passes"),
+        ({"problem_statement/problem.en.html": None}, "no problem.LANGUAGE.md, .html or .tex"),
+        ({"data/secret/1.ans": None, "data/secret/big/2.in": None}, r"no test can be kept: data/secret/1 \(no .ans\)"),
     ],
 )
 def test_bad_folders(folder: Callable[..., Path], files: dict[str, str | None], message: str) -> None:

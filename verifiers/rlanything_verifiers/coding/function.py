@@ -13,7 +13,7 @@ from .checkers import Checker, Interactor, TextChecker
 from .errors import CheckerError, ProgramFormatError, TestFormatError
 from .test import Test
 
-_MARK = b"\x1d result "  # a control character, so that no output of the submission looks like it by accident
+MARK = b"\x1d result "  # a control character, so that no output of the submission looks like it by accident
 _LONGEST_INT = 4000  # digits; Python refuses to read longer ones by default, and they would take long
 
 # The module is not called __main__: what a program does when it is started is not wanted of a function.
@@ -66,12 +66,27 @@ def driver(program: bytes, entry_point: str) -> bytes:
     Raises:
         ProgramFormatError: the entry point is no name of a function.
     """
+    check_name(entry_point)
+    return _DRIVER.format(imports=imports_of(program), mark=MARK, source=program, entry=entry_point).encode()
+
+
+def check_name(entry_point: str) -> None:
+    """Refuse what is no name of a function.
+
+    Raises:
+        ProgramFormatError: It is none.
+    """
     if not (isinstance(entry_point, str) and entry_point.isidentifier() and not keyword.iskeyword(entry_point)):
         raise ProgramFormatError(f"entry_point {entry_point!r:.80} is not the name of a function")
-    # Named where the sandbox looks for modules to load once for all tests; wrong names do no harm.
+
+
+def imports_of(program: bytes) -> str:
+    """Lines that import what a program imports, where the sandbox looks for modules to load once for all tests.
+
+    Wrong names do no harm.
+    """
     names = sorted({name.decode() for name in _IMPORT.findall(program)} - set(keyword.kwlist))[:_MOST_IMPORTS]
-    imports = "".join(f"try:\n    import {name}\nexcept Exception:\n    pass\n" for name in names)
-    return _DRIVER.format(imports=imports, mark=_MARK, source=program, entry=entry_point).encode()
+    return "".join(f"try:\n    import {name}\nexcept Exception:\n    pass\n" for name in names)
 
 
 def check_tests(tests: tuple[Test, ...], checker: Checker) -> None:
@@ -87,11 +102,23 @@ def check_tests(tests: tuple[Test, ...], checker: Checker) -> None:
         checker.same_value(0, 0)
     for number, test in enumerate(tests):
         try:
-            arguments, _ = _decode(test.stdin), _decode(test.stdout)
-        except (ValueError, RecursionError) as error:
-            raise TestFormatError(f"test {number}: arguments and result of a function must be JSON: {error}") from None
-        if not isinstance(arguments, list | dict):
-            raise TestFormatError(f"test {number}: arguments must be a JSON list, or an object of keywords")
+            check_call(test)
+        except TestFormatError as error:
+            raise TestFormatError(f"test {number}: {error}") from None
+
+
+def check_call(test: Test) -> None:
+    """Refuse what is not a call with its result.
+
+    Raises:
+        TestFormatError: Arguments or result are not JSON.
+    """
+    try:
+        arguments, _ = _decode(test.stdin), _decode(test.stdout)
+    except (ValueError, RecursionError) as error:
+        raise TestFormatError(f"arguments and result of a function must be JSON: {error}") from None
+    if not isinstance(arguments, list | dict):
+        raise TestFormatError("arguments must be a JSON list, or an object of keywords")
 
 
 def result(stdout: bytes) -> bytes:
@@ -101,7 +128,7 @@ def result(stdout: bytes) -> bytes:
         DidNotCompile: the submission is no Python; the message says where.
         NoResult: there is none: the program ended before the function returned.
     """
-    _, found, rest = stdout.rpartition(b"\n" + _MARK)
+    _, found, rest = stdout.rpartition(b"\n" + MARK)
     kind, _, value = rest.partition(b"\n")[0].partition(b" ")
     if not found or kind not in (b"OK", b"CE"):
         raise NoResult("the program ended before the function returned")

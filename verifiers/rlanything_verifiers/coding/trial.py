@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import function
+from . import asserts, function
 from .cache import RUNS, Key, digest
-from .checkers import Checker, Interactor, Python, TextChecker, parse_checker
+from .checkers import Asserts, Checker, Interactor, Python, TextChecker, parse_checker
 from .checkers.interactor import ruling
 from .checkers.python import CHECKER_LIMITS
-from .errors import JudgeError, LanguageError, ProgramFormatError
+from .errors import CheckerError, JudgeError, LanguageError, ProgramFormatError
 from .language import TITLES, Language, check_language
 from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, Status, UnsafeSandbox
 from .test import Test, as_tests
@@ -57,14 +57,23 @@ class Trial:
             raise LanguageError(f"a function to be called is written in Python, not in {TITLES[self.language]}")
         self.program = as_source(job.program)
         self.calls = job.entry_point is not None
+        self.entry_point = job.entry_point
+        if job.entry_point is None and isinstance(self.checker, Asserts):
+            raise CheckerError("checker 'asserts' is about a function: give its name as entry_point")
         if job.entry_point is not None:
-            function.check_tests(self.tests, self.checker)
-            wrapped = function.driver(self.program, job.entry_point)
+            if isinstance(self.checker, Asserts):
+                asserts.check_tests(self.tests)
+                wrapped = asserts.answering(self.program, job.entry_point)
+            else:
+                function.check_tests(self.tests, self.checker)
+                wrapped = function.driver(self.program, job.entry_point)
             if len(self.program) <= self.limits.source:  # else it is refused as it is
                 self.program, self.limits = wrapped, replace(self.limits, source=max(len(wrapped), self.limits.source))
         self.runs: dict[int, Run] = {}
         self.rulings: dict[int, tuple[Verdict, str]] = {}  # of an interactor
         self.failure: str | None = None
+        self.broken: dict[int, str] = {}  # tests that fail by themselves
+        self.exchange: asserts.Exchange | None = None
         self.judgement: Judgement | None = None
         self._cut = len(self.tests)  # from this test on nothing needs to be run
         self._pending = 0
@@ -88,6 +97,14 @@ class Trial:
             cache = False  # a run is half of a conversation
         self.cache = cache
         self.inputs = [test.stdin.encode() for test in self.tests]
+        if isinstance(self.checker, Asserts) and self.entry_point is not None:
+            self.exchange = asserts.Exchange(box, self.checker, self.entry_point, self.tests, self.limits)
+            try:
+                self.inputs, self.broken = self.exchange.first_calls(cache)
+            except UnsafeSandbox:
+                raise
+            except SandboxError as error:
+                self._fail(str(error))
         self.keys: list[Key] = []
         if cache:
             name = digest(self.program)
@@ -180,6 +197,9 @@ class Trial:
             verdict, detail = self._verdict(i, test, outputs)
             verdicts.append(verdict)
             details.append(detail)
+        if self.exchange is not None and outputs:
+            for i, (verdict, detail) in self._settle(self.exchange, outputs).items():
+                verdicts[i], details[i] = verdict, detail
         if isinstance(self.checker, Python) and outputs:
             for i, (verdict, detail) in self._ask(self.checker, outputs).items():
                 verdicts[i], details[i] = verdict, detail
@@ -195,10 +215,18 @@ class Trial:
         run = self.runs.get(i)
         if run is None:
             return "IE", f"not run: {self.failure or 'the sandbox left it out'}"
+        if i in self.broken:
+            return "WA", self.broken[i]
         if i in self.rulings:
             return self.rulings[i]
         if run.status != "OK":
             return run.status, why(run)
+        if self.exchange is not None:
+            answered = asserts.answer_of(run)
+            if not isinstance(answered, bytes):
+                return answered
+            outputs[i] = answered
+            return "AC", ""
         output = run.stdout
         if self.calls:
             try:
@@ -215,6 +243,16 @@ class Trial:
         else:
             reason = self.checker.complaint(test.stdout.encode(), output)
         return ("AC", "") if reason is None else ("WA", reason)
+
+    def _settle(self, exchange: asserts.Exchange, answers: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
+        """What the asserts say of the answers."""
+        asked = {i: self.inputs[i] for i in answers}
+        try:
+            return exchange.decide(self.program, self.limits, asked, answers)
+        except UnsafeSandbox:
+            raise
+        except SandboxError as error:
+            return dict.fromkeys(answers, ("IE", f"the asserts were not run: {error}"))
 
     def _ask(self, checker: Python, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
         """What a Python checker says of the outputs."""

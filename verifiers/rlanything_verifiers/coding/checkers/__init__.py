@@ -5,6 +5,7 @@ from typing import Any
 
 from rlanything_verifiers.coding.errors import CheckerError
 
+from .asserts import Asserts
 from .base import Checker, TextChecker
 from .interactor import Interactor
 from .lines import Lines, Unordered
@@ -13,6 +14,7 @@ from .python import Python
 from .tokens import Tokens, YesNo
 
 __all__ = [
+    "Asserts",
     "Checker",
     "Float",
     "Interactor",
@@ -26,11 +28,12 @@ __all__ = [
 ]
 
 _KINDS: dict[str, tuple[type[Checker], frozenset[str]]] = {
-    "tokens": (Tokens, frozenset()),
+    "tokens": (Tokens, frozenset({"ignore_case"})),
     "lines": (Lines, frozenset()),
-    "float": (Float, frozenset({"abs", "rel"})),
+    "float": (Float, frozenset({"abs", "rel", "ignore_case"})),
     "yesno": (YesNo, frozenset()),
     "unordered": (Unordered, frozenset()),
+    "asserts": (Asserts, frozenset({"setup"})),
     "python": (Python, frozenset({"source"})),
     "interactor": (Interactor, frozenset({"source"})),
 }

@@ -34,6 +34,16 @@ class TextChecker(Checker):
         raise CheckerError(f"checker {self.kind!r} compares texts; for a function choose tokens, float or unordered")
 
 
+def check_flag(kind: str, name: str, value: object) -> None:
+    """Refuse what is no boolean.
+
+    Raises:
+        CheckerError: It is none.
+    """
+    if not isinstance(value, bool):
+        raise CheckerError(f"checker {kind}: {name} must be true or false, got {value!r:.80}")
+
+
 def quote(text: bytes) -> str:
     """A piece of output for a complaint: decoded, shortened, in quotation marks."""
     shown = text[: _QUOTED * 4].decode(errors="replace")

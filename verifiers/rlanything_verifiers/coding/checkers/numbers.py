@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from rlanything_verifiers.coding.errors import CheckerError
 
-from .base import TextChecker
+from .base import TextChecker, check_flag
 from .tokens import compare_tokens, is_integer, same_token
 
 DEFAULT_TOLERANCE = 1e-6  # what most published problems with real answers ask for
@@ -26,15 +26,18 @@ class Float(TextChecker):
     accepted nowhere, except as the very same text.
 
     Raises:
-        CheckerError: a tolerance is not a finite number of at least 0.
+        CheckerError: a tolerance is not a finite number of at least 0, or `ignore_case` is not a boolean.
     """
 
     kind: ClassVar[str] = "float"
 
     abs: float = DEFAULT_TOLERANCE
     rel: float = DEFAULT_TOLERANCE
+    ignore_case: bool = False
+    """Whether upper and lower case of ASCII letters are the same."""
 
     def __post_init__(self) -> None:
+        check_flag(self.kind, "ignore_case", self.ignore_case)
         for name in ("abs", "rel"):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -43,10 +46,13 @@ class Float(TextChecker):
 
     def to_dict(self) -> dict[str, Any]:
         """The checker as a JSON object."""
-        return {"kind": self.kind, "abs": self.abs, "rel": self.rel}
+        case = {"ignore_case": True} if self.ignore_case else {}
+        return {"kind": self.kind, "abs": self.abs, "rel": self.rel, **case}
 
     def complaint(self, expected: bytes, actual: bytes) -> str | None:
         """The first token that differs."""
+        if self.ignore_case:
+            expected, actual = expected.lower(), actual.lower()
         return compare_tokens(expected, actual, self._same_token)
 
     def same_value(self, expected: Any, actual: Any) -> bool:

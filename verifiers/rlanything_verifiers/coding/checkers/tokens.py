@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .base import TextChecker, differ, miscounted
+from .base import TextChecker, check_flag, differ, miscounted
 
 _INTEGER = re.compile(rb"(?:0|-?[1-9][0-9]*)\Z")  # as one writes it: no zeros in front, no plus
 
@@ -51,12 +51,27 @@ class Tokens(TextChecker):
 
     Tokens are compared as texts, integers as integers (see `same_token`). ``1.0`` is not ``1`` and
     ``0.50`` is not ``0.5``: whoever expects decimals says ``float``.
+
+    Raises:
+        CheckerError: `ignore_case` is not a boolean.
     """
 
     kind: ClassVar[str] = "tokens"
 
+    ignore_case: bool = False
+    """Whether upper and lower case of ASCII letters are the same."""
+
+    def __post_init__(self) -> None:
+        check_flag(self.kind, "ignore_case", self.ignore_case)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The checker as a JSON object."""
+        return {"kind": self.kind, "ignore_case": True} if self.ignore_case else {"kind": self.kind}
+
     def complaint(self, expected: bytes, actual: bytes) -> str | None:
         """The first token that differs."""
+        if self.ignore_case:
+            expected, actual = expected.lower(), actual.lower()
         return compare_tokens(expected, actual, same_token)
 
     def same_value(self, expected: Any, actual: Any) -> bool:
