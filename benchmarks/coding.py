@@ -8,10 +8,14 @@ want a quiet machine; processor time, of this process and all its descendants, h
 The baselines are written here: a forked process for each test that redirects the streams and calls `exec`, as
 published reinforcement-learning code does, and a fresh interpreter (``python -I -S``) for each test. Neither of
 them protects anything. Programs that use numpy are compared with a fresh interpreter that imports it (``python -I``),
-programs in C++ with g++ once and a plain process for each test; a figure holds the time of compiling.
+programs in C++ with g++ once and a plain process for each test; a figure holds the time of compiling. Large programs
+(some 470 lines with classes and many imports) are compared with a test runner as benchmarks of code have it: a process
+for each program, which is made a function and called for one test after the other, so that nothing keeps a test from
+the next.
 """
 
 import argparse
+import ast
 import contextlib
 import io
 import multiprocessing
@@ -21,11 +25,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from rlanything_verifiers.coding import Job, Language, Sandbox, judge_many
 from rlanything_verifiers.coding.sandbox import available_tiers
@@ -61,6 +67,122 @@ int main() {{
 // {}
 """
 
+_IMPORTS = """\
+import sys, os, re, math, random, string, bisect, heapq, itertools, functools, operator, collections, copy
+from collections import Counter, OrderedDict, defaultdict, deque
+from dataclasses import dataclass, field
+from functools import cmp_to_key, lru_cache, reduce
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, combinations, permutations, product
+from typing import Any, Dict, List, Optional, Tuple
+
+sys.setrecursionlimit(10**6)
+MOD = 10**9 + 7
+"""
+_CLASSES = (
+    '''
+class SumsN_:
+    """Prefix sums that change."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.sums = [0] * (size + 1)
+
+    def add(self, place: int, value: int) -> None:
+        while place <= self.size:
+            self.sums[place] += value
+            place += place & -place
+
+    def upto(self, place: int) -> int:
+        found = 0
+        while place:
+            found += self.sums[place]
+            place &= place - 1
+        return found
+''',
+    '''
+class GroupsN_:
+    """Groups that are joined."""
+
+    def __init__(self, size: int) -> None:
+        self.above = list(range(size))
+        self.sizes = [1] * size
+
+    def find(self, x: int) -> int:
+        while self.above[x] != x:
+            self.above[x] = self.above[self.above[x]]
+            x = self.above[x]
+        return x
+
+    def join(self, x: int, y: int) -> bool:
+        x, y = self.find(x), self.find(y)
+        if x == y:
+            return False
+        if self.sizes[x] < self.sizes[y]:
+            x, y = y, x
+        self.above[y] = x
+        self.sizes[x] += self.sizes[y]
+        return True
+''',
+    '''
+@dataclass(order=True)
+class ItemN_:
+    """What lies in a queue."""
+
+    cost: int
+    name: str = field(compare=False, default="")
+
+
+class GraphN_:
+    """Distances over edges with lengths."""
+
+    def __init__(self, size: int) -> None:
+        self.edges: List[List[Tuple[int, int]]] = [[] for _ in range(size)]
+
+    def connect(self, a: int, b: int, length: int) -> None:
+        self.edges[a].append((b, length))
+        self.edges[b].append((a, length))
+
+    def distances(self, start: int) -> List[float]:
+        best = [math.inf] * len(self.edges)
+        best[start] = 0
+        queue = [(0, start)]
+        while queue:
+            far, node = heappop(queue)
+            if far > best[node]:
+                continue
+            for other, length in self.edges[node]:
+                if far + length < best[other]:
+                    best[other] = far + length
+                    heappush(queue, (far + length, other))
+        return best
+''',
+)
+_MAIN = """
+
+@lru_cache(maxsize=None)
+def rest(number: int) -> int:
+    return number % 3
+
+
+def main() -> None:
+    n, *numbers = map(int, sys.stdin.read().split())
+    sums, groups = Sums0(8), Groups1(3)
+    count = defaultdict(int)
+    for place, number in enumerate(numbers[:n], 1):
+        sums.add(place, number)
+        groups.join(0, rest(number))
+        count[rest(number)] += number
+    assert sums.upto(n) == sum(count.values())
+    print(*(count[i] for i in range(3)))
+
+
+if __name__ == "__main__":
+    main()
+"""
+_PARTS = 18  # classes of a large program, of three kinds
+LARGE = _IMPORTS + "".join(_CLASSES[i % 3].replace("N_", str(i)) for i in range(_PARTS)) + _MAIN + "# {}\n"
+
 #: Ratios of tests a second, printed beside what was measured: first name over second name.
 TARGETS = (
     ("judge, 1 worker", "forked exec, 1 at a time", 3.0),
@@ -68,6 +190,8 @@ TARGETS = (
     ("judge, 1 worker", "python -I -S, 1 at a time", 5.0),
     ("judge, 2 workers", "python -I -S, 2 at a time", 5.0),
     ("judge, 2 workers", "judge, 1 worker", 1.8),
+    ("large, judge, 1 worker", "large, test runner, 1 at a time", 0.5),
+    ("large, judge, 2 workers", "large, test runner, 2 at a time", 0.5),
     ("judge, 1 worker", "judge, 1 worker, tier none", 0.85),  # all layers together cost 15 % at most
     ("numpy, judge, 1 worker", "numpy, python -I, 1 at a time", 5.0),
     ("numpy, judge, 2 workers", "numpy, python -I, 2 at a time", 5.0),
@@ -169,6 +293,48 @@ def compiled(at_once: int) -> Side:
     return side
 
 
+def _as_function(program: str) -> str:
+    """A program as a function, its imports before it: common test runners call it once for each test."""
+    nodes = ast.parse(program).body
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    rest = [node for node in nodes if node not in imports]
+    body = textwrap.indent("\n".join(map(ast.unparse, rest)), "    ")
+    return "\n".join(map(ast.unparse, imports)) + f"\n\ndef whole_program():\n{body}\n"
+
+
+def _call_for_each(program: str, tests: Tests, results: "list[bool]") -> None:
+    names: dict[str, Any] = {"__name__": "__main__", "open": lambda _: sys.stdin}
+    exec(compile(_as_function(program), "main.py", "exec"), names)
+    for stdin, expected in tests:
+        sys.stdin = io.StringIO(stdin)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            try:
+                names["whole_program"]()
+            except BaseException as error:
+                print(f"error: {error}")
+        results.append(out.getvalue().split() == expected.split())
+
+
+def test_runner(at_once: int) -> Side:
+    """A process for each program, which calls it for one test after the other; `at_once` programs side by side."""
+    fork = multiprocessing.get_context("fork")
+
+    def one(program: str, tests: Tests) -> bool:
+        with fork.Manager() as manager:
+            results: Any = manager.list()
+            process = fork.Process(target=_call_for_each, args=(program, tests, results))
+            process.start()
+            process.join(60)
+            return list(results) == [True] * len(tests)
+
+    def side(programs: Sequence[str], tests: Tests) -> int:
+        with ThreadPoolExecutor(at_once) as threads:
+            return sum(threads.map(lambda program: one(program, tests), programs))
+
+    return side
+
+
 def fresh_interpreter(at_once: int, *flags: str) -> Side:
     """A new interpreter for each test, `at_once` of them side by side."""
 
@@ -254,8 +420,11 @@ def main() -> None:
     numpy |= {f"numpy, python -I, {n} at a time": fresh_interpreter(n, "-I") for n in (1, 2)}
     cpp = {f"C++, {name}": ours(pools[name], "cpp") for name in ("judge, 1 worker", "judge, 2 workers")}
     cpp |= {f"C++, g++ and processes, {n} at a time": compiled(n) for n in (1, 2)}
+    large = {f"large, {name}": ours(pools[name]) for name in ("judge, 1 worker", "judge, 2 workers")}
+    large |= {f"large, test runner, {n} at a time": test_runner(n) for n in (1, 2)}
     tests = make_tests(args.tests)
     batches = [(sides, PROGRAM, args.programs), (numpy, NUMPY_PROGRAM, max(2, args.programs // 4))]
+    batches.append((large, LARGE, max(2, args.programs // 4)))
     if shutil.which("g++"):
         batches.append((cpp, CPP_PROGRAM, max(2, args.programs // 4)))
     costs: dict[str, list[tuple[float, float]]] = {}

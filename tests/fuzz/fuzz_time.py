@@ -167,7 +167,7 @@ def pumped(size: int) -> Iterator[bytes]:
 
 def seconds(size: int) -> float:
     """Processor time that a reading of so many bytes may take: generous, and linear."""
-    return 0.05 + size * 2e-6
+    return 0.05 + size * 1e-5
 
 
 def slowest(read: Callable[[int], Callable[[], object]], sizes: tuple[int, ...]) -> str | None:

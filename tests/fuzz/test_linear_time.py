@@ -37,8 +37,6 @@ SHORT = {"rlanything_envs.coding.actions _VERB": 120, "rlanything_envs.coding.ac
 """Expressions that are applied to the beginning of a line alone, with its length."""
 OWN = ("rlanything_task_pools.coding.parts", "rlanything_task_pools.coding.families")
 """Modules whose expressions are made for, and applied to, texts of this package."""
-NOT_YET = ("rlanything_envs.coding.actions _FENCE",)
-"""Expressions known to take more: they are about to go."""
 
 
 def every_use() -> Iterator[Use]:
@@ -70,8 +68,6 @@ def too_slow(use: Use, longest: int) -> str | None:
 def test_expressions_take_linear_time(use: Use) -> None:
     words = {*use.place.split()}
     longest = next((n for name, n in SHORT.items() if {*name.split()} <= words), LONG)
-    if any({*name.split()} <= words for name in NOT_YET):
-        pytest.xfail("it takes more than linear time")
     assert too_slow(use, longest) is None
 
 

@@ -108,6 +108,33 @@ print(any("secret-" + "of-another" in text for text in texts))
     assert runs[1].stdout == b"False\n", runs[1]
 
 
+LOOK = """
+import os, sys
+allowed = []
+tries = {
+    "chdir": lambda: os.chdir("/usr"),
+    "fchdir": lambda: os.fchdir(os.open(os.path.dirname(os.__file__), os.O_PATH)),
+    "statvfs": lambda: os.statvfs("/"),
+    "list": lambda: os.listdir("/etc"),
+    "stat": lambda: os.stat("/etc/passwd"),
+}
+for name, call in tries.items():
+    try:
+        call()
+        allowed.append(name)
+    except OSError:
+        pass
+print(*allowed)
+"""
+
+
+def test_what_a_program_sees_of_the_machines_files(box: Sandbox) -> None:
+    """Without a root of its own it may ask whether a file exists: Python could import nothing otherwise."""
+    (run,) = box.run(LOOK, [b""])
+    seen = set(run.stdout.decode().split())
+    assert seen == {"stat"} if box.tier == "landlock" else not seen & {"stat", "list"}, run
+
+
 def test_tests_share_no_state(box: Sandbox) -> None:
     program = """
 import builtins, math, sys

@@ -41,7 +41,7 @@ def test_every_call_number_gets_the_answer_of_the_table(name: str) -> None:
     machine = MACHINES[name]
     assert machine is not None
     code = seccomp.program(machine)
-    ruled = {"clone", "clone3", "ioctl", "fcntl", "prctl", "setrlimit", "prlimit64"}
+    ruled = {"chdir", "fchdir", "statfs", "clone", "clone3", "ioctl", "fcntl", "prctl", "setrlimit", "prlimit64"}
     for number in range(600):
         answer = decide(code, AUDIT[name], number)
         if number >= syscalls.NEWEST:
@@ -84,6 +84,9 @@ def test_calls_with_rules_of_their_own(name: str) -> None:
     ]
     for call, arguments, answer in cases:
         assert decide(code, audit, number[call], *arguments) == answer, (call, arguments)
+    for own_root, answer in ((True, ALLOW), (False, REFUSE)):
+        code = seccomp.program(machine, own_root=own_root)
+        assert {decide(code, audit, number[call]) for call in ("chdir", "fchdir", "statfs")} == {answer}
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -26,7 +26,7 @@ Decision = str | list[Instruction]
 _ENDS = {"allow": _ALLOW, "pretend": _ERRNO, "refuse": _ERRNO | _EPERM, "missing": _ERRNO | _ENOSYS}
 
 
-def program(machine: Machine, more: Mapping[int, Decision] | None = None) -> bytes:
+def program(machine: Machine, more: Mapping[int, Decision] | None = None, *, own_root: bool = True) -> bytes:
     """Assemble the filter (an array of ``struct sock_filter``).
 
     Everything not named is refused with EPERM, calls newer than the tables with ENOSYS. A foreign architecture
@@ -35,10 +35,12 @@ def program(machine: Machine, more: Mapping[int, Decision] | None = None) -> byt
     Args:
         machine: Whose calls.
         more: Decisions that count before those of every program: number to decision.
+        own_root: The program has an empty root of its own; else it may not look around in that of the machine.
     """
     number = machine.number
     thread = _CLONE_VM | _CLONE_THREAD
     rules: dict[int, Decision] = {
+        **dict.fromkeys((number[name] for name in ("chdir", "fchdir", "statfs")), "allow" if own_root else "refuse"),
         number["clone"]: [_argument(0), (_AND, 0, 0, _CLONE_NEW | thread), (_JEQ, "allow", "refuse", thread)],
         # Its flags are behind a pointer; told that there is none, glibc takes clone.
         number["clone3"]: "missing",

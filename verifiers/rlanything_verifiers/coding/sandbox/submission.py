@@ -24,10 +24,13 @@ if TYPE_CHECKING:
 _COMPILE_CPU = 10.0
 _COMPILE_MEMORY = 1 << 30
 
-#: Modules worth importing once for all tests of a submission. None of them does anything on import.
+#: Modules worth importing once for all tests of a submission that names them. None of them does anything on import, and
+#: a worker does not hold them for all submissions: each makes every fork of every test a little slower.
 _MODULES = """
-abc array bisect calendar cmath collections copy dataclasses datetime decimal enum fractions functools hashlib heapq io
-itertools json math numbers operator queue random re statistics string struct textwrap threading time types typing zlib
+abc argparse array ast asyncio bisect calendar cmath collections contextlib copy csv dataclasses datetime decimal enum
+fractions functools hashlib heapq inspect io itertools json logging math numbers operator pickle pprint queue random re
+secrets statistics string struct tempfile textwrap threading time timeit traceback types typing unittest uuid warnings
+zlib zoneinfo
 """
 _WARM = frozenset(_MODULES.split())
 
@@ -85,7 +88,7 @@ def _said(error: Exception) -> bytes:
 def _warm(text: bytes) -> None:
     names: set[str] = set()
     for line in text.splitlines():
-        words = line[:400].replace(b",", b" ").split()
+        words = line[:400].replace(b",", b" ").replace(b";", b" ").split()
         if words and words[0] in (b"import", b"from"):
             names.update(word.partition(b".")[0].decode("latin-1") for word in words[1:])
     for name in sorted(names & _WARM):

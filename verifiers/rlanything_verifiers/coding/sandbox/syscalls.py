@@ -35,7 +35,6 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "getcwd": (79, 17),
     "getdents": (78, None),
     "getdents64": (217, 61),
-    "statfs": (137, 43),
     "fstatfs": (138, 44),
     "dup": (32, 23),
     "dup2": (33, None),
@@ -43,8 +42,6 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "ftruncate": (77, 46),
     "fsync": (74, 82),
     "fdatasync": (75, 83),
-    "chdir": (80, 49),
-    "fchdir": (81, 50),
     "umask": (95, 166),
     "pipe": (22, None),
     "pipe2": (293, 59),
@@ -131,6 +128,9 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
 
 #: Calls with a rule of their own in `seccomp`, and calls only the worker itself makes.
 _NAMED: dict[str, tuple[int, int]] = {
+    "statfs": (137, 43),
+    "chdir": (80, 49),
+    "fchdir": (81, 50),
     "clone": (56, 220),
     "clone3": (435, 435),
     "ioctl": (16, 29),

@@ -64,8 +64,9 @@ def main() -> None:
         messages.send(control, messages.FAILED, str(error.strerror or error).encode()[: messages.MAX_TEXT])
         os._exit(1)
     messages.send(control, messages.HELLO, facts.encode())
-    assemble = seccomp.program if scratch is None else seccomp.compiler
-    filters = None if tier == "none" else seccomp.prepared(assemble(syscalls.machine()))
+    machine = syscalls.machine()
+    allowed = seccomp.program(machine, own_root=tier == "full") if scratch is None else seccomp.compiler(machine)
+    filters = None if tier == "none" else seccomp.prepared(allowed)
     if scratch is not None:
         compiler.serve(control, scratch, calls, environment, filters)
     _serve(control, filters, own_processes=tier == "full")
