@@ -7,7 +7,19 @@ from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import Example
 from rlanything_task_pools.dice import Dice
-from rlanything_verifiers.coding import Job, Judgement, Limits, Sandbox, SandboxError, judge_many, shared_sandbox
+from rlanything_verifiers.coding import (
+    Job,
+    Judgement,
+    Limits,
+    Sandbox,
+    SandboxError,
+    judge_many,
+    parse_checker,
+    shared_sandbox,
+)
+from rlanything_verifiers.coding.checkers import Interactor
+from rlanything_verifiers.coding.checkers.interactor import ruling
+from rlanything_verifiers.coding.verdict import why
 
 __all__ = ["MAX_HIDDEN", "PUBLIC", "Refused", "Tests", "choose_tests"]
 
@@ -74,7 +86,7 @@ def choose_tests(problem: Problem, dice: Callable[..., Dice], *, allow_unsafe: b
             inputs.append(text)
     _check_limits(problem, inputs)
     box = shared_sandbox("process", allow_unsafe)
-    outputs = _outputs(box, problem.reference, inputs)
+    outputs = _outputs(box, problem, inputs)
     if len(set(outputs)) < MIN_OUTPUTS:
         raise Refused("degenerate", f"only {len(set(outputs))} distinct outputs")
     examples = [Example(stdin=given, stdout=printed) for given, printed in zip(inputs, outputs, strict=True)]
@@ -123,14 +135,23 @@ def _distinct(problem: Problem, dice: Callable[..., Dice]) -> list[str]:
     return list(found)
 
 
-def _outputs(box: Sandbox, program: str, inputs: Sequence[str]) -> list[str]:
-    outputs = []
-    for given, run in zip(inputs, box.run(program.encode(), [text.encode() for text in inputs], LIMITS), strict=True):
-        if run.status == "IE":
-            raise SandboxError(f"the reference could not be run: {run.detail}")
-        if run.status != "OK":
-            raise Refused("reference_failed", f"{run.status} on the input {given[:200]!r}: {run.stderr[-200:]!r}")
-        outputs.append(run.stdout.decode())
+def _outputs(box: Sandbox, problem: Problem, inputs: Sequence[str]) -> list[str]:
+    """What the reference prints; of an interactive problem, its conversations."""
+    checker = parse_checker(problem.checker)
+    program, outputs = problem.reference.encode(), []
+    if isinstance(checker, Interactor):
+        openings = [checker.opening(text, "") for text in inputs]
+        talks = box.interact(program, checker.source, openings, LIMITS, checker.limits(LIMITS))
+        found: list[tuple[str, str, bytes]] = [(*ruling(talk), talk.transcript) for talk in talks]
+    else:
+        runs = box.run(program, [text.encode() for text in inputs], LIMITS)
+        found = [(run.status, why(run), run.stdout) for run in runs]
+    for given, (status, reason, printed) in zip(inputs, found, strict=True):
+        if status == "IE":
+            raise SandboxError(f"the reference could not be run: {reason}")
+        if status not in ("OK", "AC"):
+            raise Refused("reference_failed", f"{status} on the input {given[:200]!r}: {reason[-200:]}")
+        outputs.append(printed.decode())
         if len(given) > MAX_INPUT or len(outputs[-1]) > MAX_INPUT:
             raise Refused("too_large", f"a test of {len(given)} and {len(outputs[-1])} characters")
     return outputs

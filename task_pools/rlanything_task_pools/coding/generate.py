@@ -23,6 +23,7 @@ __all__ = [
     "generate",
     "input_of",
     "movable",
+    "problem_of",
     "sketch",
     "statement_of",
 ]
@@ -242,8 +243,8 @@ def movable(task: Task) -> tuple[Family, dict[str, Level]] | None:
     return family, dict(levels)
 
 
-def input_of(task: Task) -> Input | None:
-    """The input format of a generated task; None if the task is not what this generator makes of its traits."""
+def problem_of(task: Task) -> Problem | None:
+    """The problem of a generated task, with its brute force; None if the generator makes no such task of its traits."""
     found = movable(task)
     seed, number, split, style = (task.traits.get(trait) for trait in ("seed", "draw", "split", "style"))
     if found is None or not isinstance(seed, int) or not isinstance(number, int) or not isinstance(split, str):
@@ -251,7 +252,13 @@ def input_of(task: Task) -> Input | None:
     family, levels = found
     problem = family.make(_problem_dice(family, split, seed, number), levels)
     same = style in STYLES and statement_of(problem, str(style)) == task.payload.get("statement")
-    return problem.statement.input if same else None
+    return problem if same else None
+
+
+def input_of(task: Task) -> Input | None:
+    """The input format of a generated task; None where there is no `problem_of` it."""
+    problem = problem_of(task)
+    return None if problem is None else problem.statement.input
 
 
 def make_knobs(**knobs: Any) -> Knobs:

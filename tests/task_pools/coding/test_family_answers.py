@@ -147,6 +147,37 @@ CASES: list[tuple[str, dict[str, Level], tuple[str, ...], str, str]] = [
     ("rankings", {"question": "place"}, (MORE,), "3/ca red 5 5/al red 7 1/bo red 5 2", "1 al 2 bo 2 ca"),
     ("rankings", {"question": "first"}, ("- a longer", "first 2"), "3/bo red 5 5/al red 7 1/ca red 5 2", "bo ca"),
     ("rankings", {"selects": True}, ("at least 6", MORE), "3/bo red 5 5/ca red 6 1/al red 7 2", "al ca"),
+    ("flows", {}, ("largest possible",), "2 2 3/1 1/1 2/2 1", "2"),
+    ("flows", {}, ("smallest possible",), "2 2 2/1 1/2 1", "1"),
+    ("flows", {"limits": True}, ("largest possible",), "1 3 3/2/1 1/1 2/1 3", "2"),
+    ("flows", {"question": "flow"}, ("and not back",), "3 3/1 2 5/2 3 3/1 3 1", "4"),
+    ("flows", {"question": "flow"}, ("both directions",), "3 2/2 1 5/3 2 3", "3"),
+    ("flows", {"question": "flow", "limits": True}, ("and not back",), "3 2/2/1 2 5/2 3 3", "2"),
+    ("flows", {"question": "cut"}, ("and not back",), "3 3/1 2 5/2 3 3/1 3 1", "4"),
+    ("flows", {"question": "cut", "limits": True}, ("and not back",), "3 3/2/1 2 5/2 3 3/1 3 1", "3"),
+    # a, ab, aba, b, ba.
+    ("substrings", {}, ("one of ab\n",), "3/aba", "5"),
+    ("substrings", {"short": True}, ("one of ab\n",), "3 1/aba", "2"),
+    ("substrings", {"times": 2}, ("one of ab\n",), "4/aaaa", "3"),
+    ("substrings", {"question": "longest"}, ("one of ab\n",), "4/aaaa", "3 1"),
+    ("substrings", {"question": "longest"}, ("one of ab\n",), "2/ab", "0 0"),
+    ("substrings", {"question": "rank"}, ("one of ab\n",), "3 3/aba", "aba"),
+    ("substrings", {"question": "rank"}, ("one of ab\n",), "3 6/aba", "NONE"),
+    # (1 + 2)^2 + 3^2 + 2 * 10, where one group costs 46 and three cost 44.
+    ("partitions", {}, (), "3 10/1 2 3", "38"),
+    ("partitions", {"groups": True}, (), "3 10/1 2 3", "38 2"),
+    ("partitions", {"signs": True}, (), "2 1/5 -5", "1"),
+    ("partitions", {"twist": "target"}, (), "2 0 3/1 2", "0"),
+    ("partitions", {"twist": "least"}, (), "3 0 2/1 1 1", "9"),
+    ("partitions", {"twist": "least"}, (), "1 0 2/1", "-1"),
+    # Those with one right order only.
+    ("orders", {}, ("numbered from 1", "before job"), "3 2/2 1/1 3", "2 1 3"),
+    ("orders", {}, ("numbered from 0", "after job"), "3 2/1 0/2 1", "0 1 2"),
+    ("orders", {}, ("numbered from 1", "before job", "STUCK"), "3 3/1 2/2 3/3 1", "STUCK"),
+    ("orders", {"dates": True}, ("numbered from 1",), "3 0/3 2 1", "3 2 1"),
+    ("orders", {"dates": True}, ("numbered from 1", "NONE"), "3 0/3 1 1", "NONE"),
+    ("orders", {"chains": True}, ("numbered from 1", "before job"), "3 0 2/2 1/3 2", "3 2 1"),
+    ("orders", {"chains": True}, ("numbered from 1", "before job", "NONE"), "3 1 2/3 1/1 2/2 3", "NONE"),
 ]  # fmt: skip
 
 

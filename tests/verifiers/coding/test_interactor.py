@@ -145,6 +145,12 @@ def test_faults_of_the_interactor_are_nobody_else_s(box: Sandbox, name: str) -> 
     assert "the interactor" in (judgement.error or "")
 
 
+def test_an_interactor_that_fails_on_one_test_judges_the_others(box: Sandbox) -> None:
+    judgement = talk(box, RIGHT, tests=[TESTS[0], ("no number", ""), TESTS[2]])
+    assert judgement.verdicts == ("AC", "IE", "AC")
+    assert judgement.outcome is None
+
+
 def test_an_interactor_that_hangs_is_no_fault_of_the_program() -> None:
     """The program waited too long; but its partner did not even end at the end of its input."""
     slow, busy = Run("TLE_WALL"), Run("TLE", detail="10 s")

@@ -17,7 +17,7 @@ from .checkers.interactor import ruling
 from .checkers.python import CHECKER_LIMITS
 from .errors import CheckerError, JudgeError, LanguageError, ProgramFormatError
 from .language import TITLES, Language, check_language
-from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, Status, UnsafeSandbox
+from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, UnsafeSandbox
 from .test import Test, as_tests
 from .verdict import MAX_DETAIL, Judgement, Verdict, why
 
@@ -167,8 +167,9 @@ class Trial:
                 verdict,
                 reason if verdict == "AC" else f"{reason[: MAX_DETAIL // 2]}\n{tail}",
             )
-            status: Status = "OK" if verdict == "AC" or verdict == "WA" else verdict
-            runs.append(replace(talk.program, status=status, detail=reason))
+            # An interactor that failed on this test may do on the others; only a sandbox that failed ends the trial.
+            spoken = verdict == "AC" or verdict == "WA" or (verdict == "IE" and talk.program.status != "IE")
+            runs.append(replace(talk.program, status="OK" if spoken else talk.program.status, detail=reason))
             return stop(position, runs[-1])
 
         tests = [self.tests[i] for i in part]
