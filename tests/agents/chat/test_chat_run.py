@@ -89,6 +89,7 @@ def interrupted(config: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     run(config, folder)
 
 
+@pytest.mark.slow  # the quick tests restore one such model bit for bit, and kill a run of small ones
 def test_an_interrupted_run_reaches_the_same_weights(
     taught: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

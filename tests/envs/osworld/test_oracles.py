@@ -160,7 +160,7 @@ LIGHT = [
     ("name", "lines"),
     [
         ("os/e0df059f", RENAME),
-        ("os/e0df059f", BY_MOUSE),
+        pytest.param("os/e0df059f", BY_MOUSE, marks=pytest.mark.slow),
         pytest.param("libreoffice_impress/2cd43775", AUTOSAVE, marks=pytest.mark.slow),
         pytest.param("gimp/7767eef2", LIGHT, marks=pytest.mark.slow),
     ],
@@ -171,7 +171,7 @@ def test_published_tasks(env, bwrap_desktop, name, lines):
     assert play(env, bwrap_desktop, task, lines) == 1
 
 
-@pytest.mark.parametrize("name", ["os/4783cc41", "os/a462a795"])
+@pytest.mark.parametrize("name", [pytest.param("os/4783cc41", marks=pytest.mark.slow), "os/a462a795"])
 def test_published_tasks_that_cannot_be_done(env, bwrap_desktop, name):
     task = published(name)
     assert play(env, bwrap_desktop, task, [], "FAIL") == 1
