@@ -99,6 +99,7 @@ OWN: dict[str, str] = {
     "rlanything_verifiers.osworld.bridge_worker": "the question of the process that started it",
     "rlanything_task_pools.alfworld.floorplans": "a file of the installed package alfworld",
     "rlanything_task_pools.alfworld.household": "a file of this package",
+    "rlanything_task_pools.coding.inputs": "the limits that a family of ours states",
     "rlanything_task_pools.osworld.kinds.edit_json": "a copy of a value of our own",
     "rlanything_task_pools.osworld.office.package": "a file that is being written",
     "rlanything_envs.osworld.desktop.bwrap": "what the program bwrap says of the process it started",
