@@ -108,31 +108,52 @@ print(any("secret-" + "of-another" in text for text in texts))
     assert runs[1].stdout == b"False\n", runs[1]
 
 
-LOOK = """
-import os, sys
-allowed = []
-tries = {
-    "chdir": lambda: os.chdir("/usr"),
-    "fchdir": lambda: os.fchdir(os.open(os.path.dirname(os.__file__), os.O_PATH)),
-    "statvfs": lambda: os.statvfs("/"),
-    "list": lambda: os.listdir("/etc"),
-    "stat": lambda: os.stat("/etc/passwd"),
+#: What a program may ask about the machine's files, and the tiers at which it gets an answer.
+LOOKS = {
+    "os.chdir('/usr')": {"full"},
+    "os.fchdir(os.open(os.path.dirname(os.__file__), os.O_PATH))": {"full"},
+    "os.statvfs('/')": {"full"},
+    "os.stat(os.path.dirname(os.__file__))": {"full", "landlock"},  # Python could import nothing otherwise
+    "os.stat('/etc/passwd').st_mtime": {"landlock"},
+    "os.listdir('/etc')": set(),
+    "open('/etc/passwd')": set(),
 }
-for name, call in tries.items():
-    try:
-        call()
-        allowed.append(name)
-    except OSError:
-        pass
-print(*allowed)
+
+
+@pytest.mark.parametrize("call", LOOKS)
+def test_what_a_program_sees_of_the_machines_files(box: Sandbox, call: str) -> None:
+    """At "full" it sees a root of its own, in which only Python is."""
+    (run,) = box.run(f"import os\ntry:\n    {call}\n    print(1)\nexcept OSError:\n    print(0)", [b""])
+    assert run.stdout == (b"1\n" if box.tier in LOOKS[call] else b"0\n"), run
+
+
+WHO = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+sets = (ctypes.c_uint32 * 6)(*[1] * 6)
+assert libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), sets) == 0
+regained = False
+try:
+    os.setuid(0)
+    regained = os.getuid() == 0
+except OSError:
+    pass
+print(os.getuid(), os.getgid(), len(os.getgroups()), sum(sets), regained)
 """
 
 
-def test_what_a_program_sees_of_the_machines_files(box: Sandbox) -> None:
-    """Without a root of its own it may ask whether a file exists: Python could import nothing otherwise."""
-    (run,) = box.run(LOOK, [b""])
-    seen = set(run.stdout.decode().split())
-    assert seen == {"stat"} if box.tier == "landlock" else not seen & {"stat", "list"}, run
+def test_whose_rights_a_program_has(box: Sandbox) -> None:
+    """At "full" those of nobody; else those of a stranger that root lends, or of the judge's user; no capabilities."""
+    (run,) = box.run(WHO, [b""])
+    user, group, groups, capabilities, regained = run.stdout.split()
+    assert (capabilities, regained) == (b"0", b"False"), run
+    if box.tier == "full":
+        assert (user, group) == (b"65534", b"65534"), run
+    elif os.getuid() != 0 or not all(p.stat().st_mode & 0o001 for p in Path(os.__file__).resolve().parents):
+        assert (int(user), int(group)) == (os.getuid(), os.getgid()), run
+    else:
+        assert (int(user), int(group)) >= (0x60000000, 0x60000000), run
+        assert groups == b"0", run
 
 
 def test_tests_share_no_state(box: Sandbox) -> None:

@@ -9,6 +9,7 @@ import pytest
 from rlanything_verifiers.coding.sandbox import seccomp, syscalls
 
 ALLOW, KILL, REFUSE, MISSING, PRETEND = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026, 0x00050000
+ASK = 0x7FC00000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 MACHINES = {name: syscalls.table(name) for name in AUDIT}
 
@@ -87,6 +88,16 @@ def test_calls_with_rules_of_their_own(name: str) -> None:
     for own_root, answer in ((True, ALLOW), (False, REFUSE)):
         code = seccomp.program(machine, own_root=own_root)
         assert {decide(code, audit, number[call]) for call in ("chdir", "fchdir", "statfs")} == {answer}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_new_threads_alone_are_asked_about(name: str) -> None:
+    machine = MACHINES[name]
+    assert machine is not None
+    code, audit, clone = seccomp.new_threads(machine), AUDIT[name], machine.number["clone"]
+    assert decide(code, audit, clone, 0x3D0F00) == ASK  # pthread_create
+    assert decide(code, audit, clone, 17) == ALLOW  # fork
+    assert {decide(code, audit, number, 0x3D0F00) for number in range(600) if number != clone} == {ALLOW}
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sandbox_attacks import ATTACKS
 
 from rlanything_verifiers.coding import sandbox
 
@@ -20,7 +21,7 @@ NOBODY = 65534
 SCRIPT = """
 import json, os, sys
 from rlanything_verifiers.coding.sandbox import Limits, Sandbox, available_tiers
-secret = sys.argv[1]
+secret, BOMB = sys.argv[1:]
 result = {"uid": os.getuid(), "tiers": available_tiers()}
 for tier in (None, "landlock"):
     with Sandbox(1, tier=tier) as box:
@@ -33,12 +34,12 @@ for tier in (None, "landlock"):
             "    except (OSError, EOFError): pass\\n"
             "print(os.getuid() == 0 and 'root', allowed)",
             [secret.encode()] * 3)
-        threads = box.run("import threading\\nt = threading.Thread(target=print, args=(1,))\\nt.start()", [b""])
+        threads = box.run(BOMB, [b""])
         spin = box.run("while True: pass", [b""], Limits(cpu=0.2, wall=60.0))
         result[box.tier] = [[r.status, r.stdout.decode()] for r in (*runs, *threads, *spin)]
 print(json.dumps(result))
 """
-CONTAINED = [["OK", "False []\n"]] * 3 + [["OK", "1\n"], ["TLE", ""]]
+CONTAINED = [["OK", "False []\n"]] * 3 + [["OK", "done True\n"], ["TLE", ""]]
 
 
 def reachable(path: str) -> bool:
@@ -81,7 +82,7 @@ def copy() -> Iterator[Path]:
 
 def check(command: list[str], folder: Path, **options: int | list[int]) -> dict[str, object]:
     done = subprocess.run(
-        [*command, "-B", "-c", SCRIPT, str(folder / "secret")],
+        [*command, "-B", "-c", SCRIPT, str(folder / "secret"), ATTACKS["threads"]],
         cwd=folder,
         env={"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin"},
         capture_output=True,
@@ -130,3 +131,14 @@ def test_root_lends_workers_another_user(python: str, copy: Path) -> None:
     assert found["uid"] == 0
     assert found["full"] == CONTAINED
     assert found["landlock"] == CONTAINED
+
+
+def test_one_alone_can_be_asked_about_threads() -> None:
+    """Where a container's manager is asked already, a worker starts all the same."""
+    code = (
+        "from rlanything_verifiers.coding.sandbox import libc, threads\n"
+        "libc.call('prctl', libc.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)\n"
+        "print(threads.listener() is None, threads.listener() is None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"False True\n"

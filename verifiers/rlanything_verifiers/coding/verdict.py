@@ -7,8 +7,9 @@ from typing import Literal
 from .sandbox import Run
 
 Verdict = Literal["AC", "WA", "TLE", "TLE_WALL", "MLE", "OLE", "RE", "CE", "IE"]
-"""Accepted, wrong answer, over the limit of processor time, of wall time (a sleeper, or a machine under great
-load), of memory, of output, runtime error, compile error; and IE, an error of the judge and not of the program."""
+"""Accepted, wrong answer, over the limit of processor time, of wall time (it sleeps or waits; waiting for a core of a
+busy machine does not count), of memory, of output, runtime error, compile error; and IE, an error of the judge and not
+of the program."""
 
 MAX_DETAIL = 500
 """Longest reason of a verdict, in characters."""

@@ -113,7 +113,7 @@ static void threads() {
         pthread_t thread;
         if (pthread_create(&thread, &attributes, wait_for_ever, nullptr)) break;
     }
-    if (started < 4 || started > 20000) escaped("threads", started);
+    if (started < 4 || started > 144) escaped("threads", started);
 }
 
 static int deeper(int n) {

@@ -22,7 +22,7 @@ _TABLE = 1 << 16  # bytes read of a table of segments; a linker makes some ten, 
 _IMAGE = 3  # its descriptor in the child, closed by the start
 
 
-def serve(control: Socket, image: int, memory: int, output: int, *, protected: bool) -> NoReturn:
+def serve(control: Socket, image: int, memory: int, output: int, listener: int | None, *, protected: bool) -> NoReturn:
     """Run the inputs that come; returns never, the process ends with the submission."""
     code = 1
     try:
@@ -38,7 +38,7 @@ def serve(control: Socket, image: int, memory: int, output: int, *, protected: b
         def start(stdio: list[int], cpu: float, server: int) -> NoReturn:
             _start(image, stdio, cpu, server, filters, secret, None if size <= memory else size)
 
-        submission.run(control, start, own_children=protected)
+        submission.run(control, start, listener, own_children=protected)
         code = 0
     except OSError:  # the judge is gone
         code = 0

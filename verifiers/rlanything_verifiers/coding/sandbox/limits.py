@@ -14,7 +14,7 @@ class Limits:
     """Resources of one test.
 
     Attributes:
-        cpu: Processor time in seconds, of all threads together. Waiting for a busy machine does not count.
+        cpu: Processor time in seconds, of all threads together. Waiting for a core does not count.
         wall: Time on the clock in seconds, a backstop against programs that sleep; ``None``: ``5 * cpu + 2``.
             Waiting for a core is not counted here either, up to ten times as much.
         memory: Address space in bytes, interpreter and stacks included.

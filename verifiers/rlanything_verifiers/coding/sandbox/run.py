@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 #: OK: ended by itself with exit code 0. RE: exit code, exception or signal. TLE: processor time. TLE_WALL: time on the
-#: clock. MLE: memory. OLE: output. CE: does not compile. IE: the sandbox failed, which says nothing of the program.
+#: clock without waiting for a core. MLE: memory. OLE: output. CE: does not compile. IE: the sandbox failed, which says
+#: nothing of the program.
 Status = Literal["OK", "RE", "TLE", "TLE_WALL", "MLE", "OLE", "CE", "IE"]
 
 

@@ -8,7 +8,7 @@ from .syscalls import NEWEST, Machine
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _JEQ, _JGE, _AND, _RET = 0x20, 0x15, 0x35, 0x54, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_ALLOW, _KILL, _ERRNO, _NOTIFY = 0x7FFF0000, 0x80000000, 0x00050000, 0x7FC00000
 _NR, _ARCH = 0, 4  # offsets in struct seccomp_data; argument i is at 16 + 8 * i, low half first
 _EPERM, _ENOSYS = 1, 38
 
@@ -19,11 +19,11 @@ _IOCTLS = (0x5401, 0x5413, 0x5450, 0x5451, 0x541B, 0x5421)  # TCGETS, TIOCGWINSZ
 _FCNTLS = (0, 1, 2, 3, 4, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC
 _PR_SET_NAME, _PR_GET_NAME = 15, 16
 
-#: Code, jump if true, jump if false, constant. A jump is a label of the four ends below, or a number to skip.
+#: Code, jump if true, jump if false, constant. A jump is a label of the ends below, or a number to skip.
 Instruction = tuple[int, int | str, int | str, int]
-#: What to do about a call: one of the four ends, or instructions that find out.
+#: What to do about a call: one of the ends, or instructions that find out.
 Decision = str | list[Instruction]
-_ENDS = {"allow": _ALLOW, "pretend": _ERRNO, "refuse": _ERRNO | _EPERM, "missing": _ERRNO | _ENOSYS}
+_ENDS = {"allow": _ALLOW, "pretend": _ERRNO, "refuse": _ERRNO | _EPERM, "missing": _ERRNO | _ENOSYS, "ask": _NOTIFY}
 
 
 def program(machine: Machine, more: Mapping[int, Decision] | None = None, *, own_root: bool = True) -> bytes:
@@ -76,6 +76,19 @@ def compiler(machine: Machine) -> bytes:
     """Assemble the filter of a compiler: it starts programs and writes files, but has no network and no signals."""
     own = {machine.number["clone"]: [_argument(0), (_AND, 0, 0, _CLONE_NEW), (_JEQ, "allow", "refuse", 0)]}
     return program(machine, {**dict.fromkeys(machine.compiler, "allow"), **own})
+
+
+def new_threads(machine: Machine) -> bytes:
+    """Assemble a filter that asks a listener about each new thread and allows the rest: one to load before another."""
+    return _assembled(
+        [
+            (_LOAD, 0, 0, _NR),
+            (_JEQ, 0, "allow", machine.number["clone"]),
+            _argument(0),
+            (_AND, 0, 0, _CLONE_THREAD),
+            (_JEQ, "allow", "ask", 0),
+        ]
+    )
 
 
 class Started:

@@ -10,7 +10,7 @@ import signal
 import time
 from contextlib import suppress
 
-from . import libc, messages, program
+from . import libc, messages, program, threads
 from .messages import CPU_LIMIT, WALL_LIMIT, WITHIN, Socket
 
 TYPE_CHECKING = False
@@ -35,7 +35,9 @@ zlib zoneinfo
 _WARM = frozenset(_MODULES.split())
 
 
-def serve(control: Socket, source: int, memory: int, output: int, filters: ctypes.Structure | None) -> NoReturn:
+def serve(
+    control: Socket, source: int, memory: int, output: int, listener: int | None, filters: ctypes.Structure | None
+) -> NoReturn:
     """Compile a program and run the inputs that come; returns never, the process ends with the submission."""
     code = 1
     try:
@@ -54,7 +56,7 @@ def serve(control: Socket, source: int, memory: int, output: int, filters: ctype
             def start(stdio: list[int], cpu: float, server: int) -> NoReturn:
                 program.run(compiled, stdio, cpu, memory, server, filters, stand_ins)
 
-            run(control, start, own_children=filters is not None)
+            run(control, start, listener, own_children=filters is not None)
         code = 0
     except OSError:  # the judge is gone
         code = 0
@@ -103,12 +105,19 @@ def bound(memory: int, output: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def run(control: Socket, start: Callable[[list[int], float, int], NoReturn], *, own_children: bool) -> None:
+def run(
+    control: Socket,
+    start: Callable[[list[int], float, int], NoReturn],
+    listener: int | None,
+    *,
+    own_children: bool,
+) -> None:
     """Run the inputs that come until the submission ends.
 
     Args:
         control: Where they come from.
         start: Becomes the program, in a process forked for it, on its standard streams.
+        listener: Where the kernel asks before each new thread, if it does.
         own_children: A program can have no processes of its own that outlive it.
     """
     server = os.getpid()
@@ -123,7 +132,7 @@ def run(control: Socket, start: Callable[[list[int], float, int], NoReturn], *, 
         for fd in fds:
             os.close(fd)
         started = time.monotonic()
-        passed = _watch(control, child, cpu, started, wall)
+        passed = _watch(control, child, cpu, started, wall, listener)
         _, status, usage = os.wait4(child, 0)
         if not own_children:
             with suppress(ProcessLookupError):
@@ -135,7 +144,7 @@ def run(control: Socket, start: Callable[[list[int], float, int], NoReturn], *, 
         messages.send(control, messages.DONE, outcome)
 
 
-def _watch(control: Socket, child: int, cpu: float, started: float, wall: float) -> int:
+def _watch(control: Socket, child: int, cpu: float, started: float, wall: float, listener: int | None) -> int:
     """Wait for a child, and end it when it passes a limit or when the judge is gone."""
     deadline = started + wall
     clock = (~child << 3) | 2  # CPUCLOCK_SCHED of a process, see clock_getcpuclockid(3)
@@ -144,14 +153,18 @@ def _watch(control: Socket, child: int, cpu: float, started: float, wall: float)
         poller = select.poll()
         poller.register(ended, select.POLLIN)
         poller.register(control.fileno(), select.POLLRDHUP)
+        if listener is not None:
+            poller.register(listener, select.POLLIN)
         left = min(cpu, deadline - time.monotonic())
         while True:
-            events = poller.poll(max(1.0, 1000.0 * left))
-            if events:
-                if any(fd == ended for fd, _ in events):
-                    return WITHIN
+            ready = {fd for fd, _ in poller.poll(max(1.0, 1000.0 * left))}
+            if ended in ready:
+                return WITHIN
+            if control.fileno() in ready:
                 os.kill(child, signal.SIGKILL)
                 os._exit(0)
+            if listener in ready:
+                threads.answer(listener, child)
             used, late = time.clock_gettime(clock), time.monotonic() >= deadline
             if used >= cpu:
                 os.kill(child, signal.SIGKILL)

@@ -140,6 +140,7 @@ _NAMED: dict[str, tuple[int, int]] = {
     "tgkill": (234, 131),
     "setrlimit": (160, 164),
     "prlimit64": (302, 261),
+    "seccomp": (317, 277),
     "pivot_root": (155, 41),
     "capset": (126, 91),
     "mount_setattr": (442, 442),

@@ -16,7 +16,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from . import compiler, executable, landlock, libc, messages, namespaces, seccomp, submission, syscalls
+from . import compiler, executable, landlock, libc, messages, namespaces, seccomp, submission, syscalls, threads
 from .messages import Socket
 
 TYPE_CHECKING = False
@@ -31,8 +31,6 @@ _MAIN_STACK = 256 << 20
 _ADDR_NO_RANDOMIZE = 0x0040000
 #: Parts of packages that are loaded when they are first used, which would be in each test.
 _PARTS = {"numpy": ("numpy.random", "numpy.linalg", "numpy.fft")}
-#: Processes and threads of one worker in its own user namespace: a thread bomb ends here.
-_THREADS = 72
 _FILES = 64
 #: First of the user ids that workers take when root starts them without namespaces.
 _STRANGERS = 0x60000000
@@ -56,20 +54,25 @@ def main() -> None:
             namespaces.enter()
             _wait_for_inner(control)
             namespaces.minimal_root([*library, *shared, *starts], links, hidden, scratch)
-        facts = _lock(tier, sys.path, [*members, *shared], starts, scratch)
+        facts, alone = _lock(tier, sys.path, [*members, *shared], starts, scratch)
         _import(modules)
         if tier == "full":  # to be said last: a change of user makes the kernel forget it
             libc.call("prctl", libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     except OSError as error:
         messages.send(control, messages.FAILED, str(error.strerror or error).encode()[: messages.MAX_TEXT])
         os._exit(1)
-    messages.send(control, messages.HELLO, facts.encode())
+    listener = None
+    if tier != "none" and scratch is None and not alone:
+        listener = threads.listener()
+    if alone or listener is not None:
+        facts.append(f"{threads.MOST} threads")
+    messages.send(control, messages.HELLO, ", ".join(facts).encode())
     machine = syscalls.machine()
     allowed = seccomp.program(machine, own_root=tier == "full") if scratch is None else seccomp.compiler(machine)
     filters = None if tier == "none" else seccomp.prepared(allowed)
     if scratch is not None:
         compiler.serve(control, scratch, calls, environment, filters)
-    _serve(control, filters, own_processes=tier == "full")
+    _serve(control, filters, listener, own_processes=tier == "full")
 
 
 def _import(modules: list[str]) -> None:
@@ -107,10 +110,13 @@ def _wait_for_inner(control: Socket) -> None:
     os._exit(1 if status else 0)
 
 
-def _lock(tier: str, library: list[str], readable: list[str], starts: list[str], scratch: str | None) -> str:
-    """Give up all that the tier takes away; a line that says what is in force.
+def _lock(
+    tier: str, library: list[str], readable: list[str], starts: list[str], scratch: str | None
+) -> tuple[list[str], bool]:
+    """Give up all that the tier takes away. A compile worker keeps a scratch directory and the programs it starts.
 
-    A compile worker keeps a scratch directory and the programs it starts.
+    Returns:
+        What is in force, and whether the worker has a user of its own, which limits its processes and threads.
     """
     os.chdir("/")
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _FILES, resource.RLIMIT_MEMLOCK: 0}
@@ -124,11 +130,11 @@ def _lock(tier: str, library: list[str], readable: list[str], starts: list[str],
             namespaces.become(user)
             alone = True
     if alone:  # the limit counts all that a user runs
-        limits[resource.RLIMIT_NPROC] = _THREADS
+        limits[resource.RLIMIT_NPROC] = threads.MOST
     for limit, value in limits.items():
         resource.setrlimit(limit, (value, value))
     if tier == "none":
-        return "no protection"
+        return ["no protection"], alone
     namespaces.drop_capabilities()
     libc.call("prctl", libc.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     facts = [f"uid {os.getuid()}", "seccomp"]
@@ -142,7 +148,7 @@ def _lock(tier: str, library: list[str], readable: list[str], starts: list[str],
                 raise  # at "full" the empty root already hides every file
     if tier == "full":
         facts.append("namespaces")
-    return ", ".join(facts)
+    return facts, alone
 
 
 def _world_readable(directories: list[str]) -> bool:
@@ -158,7 +164,7 @@ def _world_readable(directories: list[str]) -> bool:
     return True
 
 
-def _serve(control: Socket, filters: ctypes.Structure | None, *, own_processes: bool) -> NoReturn:
+def _serve(control: Socket, filters: ctypes.Structure | None, listener: int | None, *, own_processes: bool) -> NoReturn:
     gc.collect()
     gc.freeze()
     while True:
@@ -172,8 +178,8 @@ def _serve(control: Socket, filters: ctypes.Structure | None, *, own_processes: 
         if server == 0:
             memory, output = messages.SUBMISSION.unpack(body)
             if kind == messages.EXECUTE:
-                executable.serve(control, fds[0], memory, output, protected=filters is not None)
-            submission.serve(control, fds[0], memory, output, filters)
+                executable.serve(control, fds[0], memory, output, listener, protected=filters is not None)
+            submission.serve(control, fds[0], memory, output, listener, filters)
         for fd in fds:
             os.close(fd)
         _, status = os.waitpid(server, 0)
