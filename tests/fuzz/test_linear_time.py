@@ -201,7 +201,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "result": _result,
     "driver": lambda content: function.driver(content, "f"),
     "answer of a checker": Python.answer,
-    "question to a checker": lambda content: Python.question("1", "2", content),
+    "question to a checker": lambda content: Python("pass").question("1", "2", content),
     "why a run failed": lambda content: process._judge(0, 1, None, content, False, Limits(), 0.1),
     "observation of a run": lambda content: messages.ran(Run("RE", content, content[-8192:])),
     "action": _action,

@@ -145,10 +145,20 @@ def _is_idle(node: ast.stmt) -> bool:
 
 def _separate(source: str, body: Sequence[ast.stmt]) -> list[Pair]:
     """Each assert as a test, those that assert a constant left out."""
-    found = []
-    for node in body:
-        if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant):
-            text = ast.get_source_segment(source, node) or ""
-            # Lines that go on within brackets may be indented in any way.
-            found.append((text.strip() + "\n", ""))
-    return found
+    # `ast.get_source_segment` would split the whole text for each of them.
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
+    # Lines that go on within brackets may be indented in any way.
+    return [
+        (_segment(lines, node).strip() + "\n", "")
+        for node in body
+        if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant)
+    ]
+
+
+def _segment(lines: Sequence[bytes], node: ast.stmt) -> str:
+    """The text of a statement, whose columns count bytes."""
+    last = node.end_lineno or node.lineno
+    found = [*lines[node.lineno - 1 : last]]
+    found[-1] = found[-1][: node.end_col_offset]
+    found[0] = found[0][node.col_offset :]
+    return b"\n".join(found).decode()

@@ -4,7 +4,7 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from rlanything_task_pools.coding.draft import Draft, ImportFormatError
 from rlanything_task_pools.coding.payload import MAX_PROGRAM, CodingTaskError, make_task, read_payload
 from rlanything_task_pools.coding.screen import checker_flaw, screen
 from rlanything_task_pools.task import Task, TaskFormatError
-from rlanything_verifiers.coding import JudgeError
+from rlanything_verifiers.coding import JudgeError, MissingLanguage
 
 __all__ = ["ImportFormatError", "Imported", "Rejected", "import_tasks", "load"]
 
@@ -47,7 +47,9 @@ class Imported:
     rejected: tuple[Rejected, ...]
 
 
-def import_tasks(source: str | os.PathLike[str], *, prove: bool = True, allow_unsafe: bool = False) -> Imported:
+def import_tasks(
+    source: str | os.PathLike[str], *, prove: bool = True, allow_unsafe: bool = False, packages: Sequence[str] = ()
+) -> Imported:
     """All problems of a JSON or JSONL file (``.gz`` too), or of a folder of problems, as tasks.
 
     Formats of rows: ``question`` with ``test_input``; CodeContests; function tasks in the manner of HumanEval and
@@ -62,14 +64,16 @@ def import_tasks(source: str | os.PathLike[str], *, prove: bool = True, allow_un
 
     Raises:
         ImportFormatError: The source cannot be read at all.
+        PackageError: A package is not installed.
         SandboxError: Programs could not be run.
     """
+    runs = _Runs(prove, allow_unsafe, tuple(packages))
     tasks: dict[str, Task] = {}
     places: dict[str, str] = {}
     rejected: list[Rejected] = []
     for place, found in _problems(os.fspath(source)):
         try:
-            task = _task(found, prove, allow_unsafe)
+            task = _task(found, runs)
         except ImportFormatError as error:
             inner = f"{place} {error.place}" if error.place else place
             rejected.append(Rejected(inner, error.reason))
@@ -81,8 +85,19 @@ def import_tasks(source: str | os.PathLike[str], *, prove: bool = True, allow_un
     return Imported(tuple(tasks.values()), tuple(rejected))
 
 
-def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False) -> Task:
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Which programs are run, and where."""
+
+    prove: bool
+    allow_unsafe: bool
+    packages: tuple[str, ...]
+
+
+def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False, packages: Sequence[str] = ()) -> Task:
     """The one task of a file or folder, or that of the row named by ``#3`` after the name of a file.
+
+    The other arguments are those of `import_tasks`.
 
     Raises:
         ImportFormatError: It cannot be read, or there is not just one problem in it, or that problem is malformed.
@@ -92,7 +107,7 @@ def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False) -> Task:
         raise ImportFormatError(os.fspath(source), f"it holds {len(found)} problems; name one, such as {source}#1")
     place, problem = found[0]
     try:
-        return _task(problem, True, allow_unsafe)
+        return _task(problem, _Runs(True, allow_unsafe, tuple(packages)))
     except ImportFormatError as error:
         raise ImportFormatError(f"{place} {error.place}".rstrip(), error.reason) from None
 
@@ -100,17 +115,17 @@ def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False) -> Task:
 Problem = Mapping[str, Any] | Path | ImportFormatError
 
 
-def _task(problem: Problem, prove: bool, allow_unsafe: bool) -> Task:
+def _task(problem: Problem, runs: _Runs) -> Task:
     if isinstance(problem, ImportFormatError):
         raise ImportFormatError("", problem.reason)
     if isinstance(problem, Path):
-        return _finished(import_problemtools.read(problem), "problemtools", prove, allow_unsafe)
+        return _finished(import_problemtools.read(problem), "problemtools", runs)
     if "payload" in problem and "domain" in problem:
         return _own(problem)
     for reader in ROW_FORMATS:
         if reader.matches(problem):
             name = reader.__name__.rpartition("import_")[2]
-            return _finished(reader.read(problem), name, prove, allow_unsafe)
+            return _finished(reader.read(problem), name, runs)
     fields = ", ".join(sorted(str(name)[:40] for name in problem)[:12])
     raise ImportFormatError("", f"the fields ({fields}) are those of no format that can be imported")
 
@@ -126,24 +141,25 @@ def _own(row: Mapping[str, Any]) -> Task:
     return task
 
 
-def _finished(draft: Draft, format_name: str, prove: bool, allow_unsafe: bool) -> Task:
+def _finished(draft: Draft, format_name: str, runs: _Runs) -> Task:
     """A draft as a task, its programs tried."""
     proof: tuple[str, ...] = ()
     traits = {**draft.traits, "source": format_name, "split": "train"}
     try:
         payload = draft.payload()
-        if prove and (broken := checker_flaw(payload, allow_unsafe=allow_unsafe)) is not None:
+        broken = checker_flaw(payload, allow_unsafe=runs.allow_unsafe, packages=runs.packages)
+        if broken is not None:
             raise ImportFormatError("", broken)
-        if prove and draft.good:
+        if runs.prove and draft.good:
             good = [program for program in draft.good if 0 < len(program) <= MAX_PROGRAM]
             wrong = [program for program in draft.wrong if 0 < len(program) <= MAX_PROGRAM]
-            found = screen(payload, good, wrong, allow_unsafe=allow_unsafe)
+            found = screen(payload, good, wrong, allow_unsafe=runs.allow_unsafe, packages=runs.packages)
             if not found.good:
                 traits["unproved"] = f"no correct program passes: {found.complaint or 'all are too long'}"[:400]
             proof = found.good[:1]
             payload = read_payload({**payload.to_dict(), "wrong": found.wrong[:MAX_KEPT_WRONG]})
         return make_task(payload, proof, traits)
-    except (CodingTaskError, JudgeError, TaskFormatError) as error:
+    except (CodingTaskError, JudgeError, MissingLanguage, TaskFormatError) as error:
         raise ImportFormatError("", str(error)) from None
 
 

@@ -7,7 +7,17 @@ from rlanything_task_pools.coding.generate import input_of
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import CodingTaskError, Payload, read_payload
 from rlanything_task_pools.task import Task
-from rlanything_verifiers.coding import Job, JudgeError, Judgement, SandboxError, Test, judge_many
+from rlanything_verifiers.coding import (
+    Job,
+    JudgeError,
+    Judgement,
+    SandboxError,
+    Test,
+    judge_many,
+    parse_checker,
+    shared_sandbox,
+)
+from rlanything_verifiers.coding.checkers import ProgramChecker
 
 __all__ = ["Screened", "checker_flaw", "flaw", "screen"]
 
@@ -25,7 +35,12 @@ class Screened:
 
 
 def screen(
-    payload: Payload, good: Iterable[str] = (), wrong: Iterable[str] = (), *, allow_unsafe: bool = False
+    payload: Payload,
+    good: Iterable[str] = (),
+    wrong: Iterable[str] = (),
+    *,
+    allow_unsafe: bool = False,
+    packages: Sequence[str] = (),
 ) -> Screened:
     """Run programs on all tests of a payload.
 
@@ -34,13 +49,14 @@ def screen(
         good: Programs that are said to solve the task.
         wrong: Programs that are said not to.
         allow_unsafe: See `rlanything_verifiers.coding.judge`.
+        packages: What the programs and the tests may import; see `rlanything_verifiers.coding.Sandbox`.
 
     Raises:
         JudgeError: Tests or checker cannot be judged.
         SandboxError: The programs could not be run, which says nothing of them.
     """
     right, bad = list(good), list(wrong)
-    found = _judge(payload, right + bad, allow_unsafe)
+    found = _judge(payload, right + bad, allow_unsafe, packages)
     first, second = found[: len(right)], found[len(right) :]
     return Screened(
         good=tuple(program for program, judgement in zip(right, first, strict=True) if judgement.passed),
@@ -49,18 +65,19 @@ def screen(
     )
 
 
-def checker_flaw(payload: Payload, *, allow_unsafe: bool = False) -> str | None:
+def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequence[str] = ()) -> str | None:
     """What is wrong with a checker that is a program: it must decide on the expected output of the first test.
 
     Raises:
+        MissingLanguage: There is no compiler for it here.
         SandboxError: The programs could not be run.
     """
-    if payload.checker.get("kind") != "python":
+    if not isinstance(parse_checker(payload.checker), ProgramChecker):
         return None
     test = payload.tests[0]
     echo = f"import sys\nsys.stdout.write({test.stdout!r})\n"
     job = Job(echo, [Test(test.stdin, test.stdout)], payload.checker, replace(payload.judge_limits(), source=1 << 24))
-    judgement = judge_many([job], allow_unsafe=allow_unsafe)[0]
+    judgement = judge_many([job], sandbox=shared_sandbox(allow_unsafe=allow_unsafe, packages=packages))[0]
     return judgement.error
 
 
@@ -107,11 +124,11 @@ def first_failure(payload: Payload, judgement: Judgement) -> str:
     return f"{where}: {judgement.verdicts[place]} {judgement.details[place]}".rstrip()
 
 
-def _judge(payload: Payload, programs: Sequence[str], allow_unsafe: bool) -> list[Judgement]:
+def _judge(payload: Payload, programs: Sequence[str], allow_unsafe: bool, packages: Sequence[str]) -> list[Judgement]:
     tests, limits = payload.judge_tests(), payload.judge_limits()
     # One test over the time limit settles the matter.
     jobs = [Job(program, tests, payload.checker, limits, 1, payload.entry_point) for program in programs]
-    judgements = judge_many(jobs, allow_unsafe=allow_unsafe)
+    judgements = judge_many(jobs, sandbox=shared_sandbox(allow_unsafe=allow_unsafe, packages=packages))
     for judgement in judgements:
         if judgement.error is not None:
             raise SandboxError(f"a program could not be judged: {judgement.error}")

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,8 @@ from rlanything_task_pools.coding import (
     load,
     read_payload,
 )
-from rlanything_verifiers.coding import judge
+from rlanything_verifiers.coding import MissingLanguage, judge
+from rlanything_verifiers.coding.sandbox import toolchain
 
 PUBLISHED = {
     "question": "Print the sum of two integers.",
@@ -401,6 +404,92 @@ def test_folder_with_a_validator(folder: Callable[..., Path]) -> None:
     assert garbage.details[0].startswith("the validator fails on this output: ValueError")
 
 
+HEADER = """\
+#pragma once
+#include <fstream>
+#include <iostream>
+#include <string>
+int slack(int argc, char** argv);
+"""
+CPP_VALIDATOR = """\
+#include "help/slack.h"
+#include "help/slack.h"
+#include "vector"
+int main(int argc, char** argv) {
+    std::ifstream answer(argv[2]);
+    int wanted, value;
+    answer >> wanted;
+    if (!(std::cin >> value)) return 1;
+    std::ofstream(argv[3] + std::string("judgemessage.txt")) << "off by " << value - wanted;
+    return abs(value - wanted) > slack(argc, argv) ? 43 : 42;
+}
+"""
+CPP_FILES = {
+    "output_validators/check/help/slack.h": HEADER,
+    "output_validators/check/a.cc": CPP_VALIDATOR,
+    "output_validators/check/b.cpp": '#include "help/slack.h"\nint slack(int, char** v) { return std::stoi(v[4]); }',
+    "problem.yaml": "name: x\nvalidation: custom\nvalidator_flags: 1",
+}
+
+
+@pytest.fixture
+def _compiler() -> None:
+    try:
+        toolchain.toolchain()
+    except MissingLanguage as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("_compiler")
+def test_folder_with_a_validator_in_cpp(folder: Callable[..., Path]) -> None:
+    task = load(folder(**CPP_FILES))
+    assert task.proof == (RIGHT,)
+    payload, sum_of = read_payload(task.payload), "print(sum(map(int, input().split())) + "
+    judged = {extra: judge(f"{sum_of}{extra})", told_by(task), checker=payload.checker) for extra in ("1", "-2", "'x'")}
+    assert [judged[extra].passed for extra in ("1", "-2", "'x'")] == [True, False, False]
+    assert judged["-2"].details[0] == "off by -2"
+    assert judge("print('x')", told_by(task), checker=payload.checker).verdicts[0] == "WA"
+
+
+@pytest.mark.usefixtures("_compiler")
+def test_folder_with_a_broken_validator(folder: Callable[..., Path]) -> None:
+    files = {"output_validators/v.cc": '#include "gone.h"\nint main() { return 42; }'}
+    found = import_tasks(folder(**files), prove=False)  # a checker is tried in any case
+    assert found.tasks == ()
+    assert re.match(r"the checker failed \(CE\): v.cc:1:10: .* gone.h", found.rejected[0].reason)
+
+
+def test_folder_with_a_validator_and_no_compiler(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise MissingLanguage("no C++ compiler: install g++")
+
+    monkeypatch.setattr(toolchain, "toolchain", missing)
+    (rejected,) = import_tasks(folder(**{"output_validators/v.cc": "int main() { return 42; }  // new"})).rejected
+    assert "no C++ compiler" in rejected.reason
+
+
+def test_rows_that_import_packages(tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    row = {
+        "prompt": "import numpy as np\n\ndef total(rows):\n    'Sum up.'\n",
+        "entry_point": "total",
+        "canonical_solution": "    return float(np.array(rows).sum())\n",
+        "test": "import numpy as np\ndef check(f):\n    for n in range(3):\n        assert np.allclose(f([[n]]), n)\n",
+    }
+    path = rows_of(tmp_path, row)
+    (proved,), (unproved,) = import_tasks(path, packages=["numpy"]).tasks, import_tasks(path).tasks
+    assert (len(proved.proof), unproved.proof) == (1, ())
+    assert "No module named 'numpy'" in str(unproved.traits["unproved"])
+
+
+def test_many_asserts_are_taken_apart_in_linear_time(tmp_path: Path) -> None:
+    lines = "".join(f"    assert add({i}, 0) == {i}\r\n" for i in range(6000))
+    row = HUMAN | {"test": "def check(add):\r\n" + lines}
+    started = time.process_time()
+    assert "at most 512" in reason(tmp_path, row)
+    assert time.process_time() - started < 10  # it took minutes where each assert split the text
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -449,7 +538,13 @@ def test_folder_whose_program_fails(folder: Callable[..., Path]) -> None:
         ({"problem.yaml": "!!python/object/apply:os.system ['true']"}, "problem.yaml: not YAML"),
         ({"problem.yaml": "x: " + "y" * 100_001}, "problem.yaml: .* bytes; at most"),
         ({"problem.yaml": "validation: custom"}, "validation: there is no folder of output validators"),
-        ({"output_validators/v.cc": ""}, "output_validators: a validator in cc; only .* Python 3 can be run"),
+        ({"output_validators/v.java": ""}, "output_validators: a validator in java; only .* can be run"),
+        ({"output_validators/v.cc": "", "output_validators/w.cc": ""}, "output_validators: there is 2 programs"),
+        ({"output_validators/v.cc": "x" * 400_001}, "v.cc: too many bytes; at most 400000"),
+        (
+            {"output_validators/v.cc": '#include "a.h"\n' * 5, "output_validators/a.h": "x" * 100_000},
+            "a.h: the validator and its headers are longer than 400000",
+        ),
         ({"output_validators/v.py": "", "output_validators/w.py": ""}, "output_validators: there is 2 programs"),
         ({"output_validators/v.py": "print 'no'"}, "output_validators/v.py: the validator is not Python 3"),
         ({"output_validators/v.py": "1 / 0"}, "the validator fails on the judge's answer: ZeroDivisionError"),

@@ -170,6 +170,8 @@ def test_checkers_survive_json(checker):
         ({"kind": "python"}, "lacks its source"),
         ({"kind": "python", "source": " "}, "must be the text of a program"),
         ({"kind": "python", "source": 3}, "must be the text of a program"),
+        ({"kind": "validator", "source": ""}, "must be the text of a program"),
+        ({"kind": "validator", "source": "int main() {}", "flags": "a"}, "flags must be a list of texts"),
     ],
 )
 def test_malformed_checkers_are_refused_by_name(data, words):
@@ -180,8 +182,12 @@ def test_malformed_checkers_are_refused_by_name(data, words):
 @given(
     st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists)
     | st.dictionaries(
-        st.sampled_from(["kind", "abs", "rel", "source"]) | st.text(max_size=3),
-        st.sampled_from(["tokens", "float", "python"]) | st.integers() | st.floats() | st.text() | st.none(),
+        st.sampled_from(["kind", "abs", "rel", "source", "flags"]) | st.text(max_size=3),
+        st.sampled_from(["tokens", "float", "python", "validator"])
+        | st.integers()
+        | st.floats()
+        | st.text()
+        | st.none(),
     )
 )
 def test_any_json_is_a_checker_or_an_error(data):
@@ -231,5 +237,5 @@ def test_the_answer_of_a_python_checker():
     assert Python.answer(b" WA \nfar too long\n") == (False, "far too long")
     for nonsense in (b"", b"ok", b"ac", b"AC WA", b"True", b"\xff"):
         assert Python.answer(nonsense) is None
-    question = json.loads(Python.question("1\n", "\u00e9", b"\xff\x00"))
+    question = json.loads(Python("pass").question("1\n", "\u00e9", b"\xff\x00"))
     assert question == {"stdin": "1\n", "expected": "\u00e9", "actual": "\udcff\x00"}

@@ -12,9 +12,9 @@ from typing import Any
 
 from . import asserts, function
 from .cache import RUNS, Key, digest
-from .checkers import Asserts, Checker, Interactor, Python, TextChecker, parse_checker
+from .checkers import Asserts, Checker, Interactor, ProgramChecker, TextChecker, parse_checker
 from .checkers.interactor import ruling
-from .checkers.python import CHECKER_LIMITS
+from .checkers.program import CHECKER_LIMITS
 from .errors import CheckerError, JudgeError, LanguageError, ProgramFormatError
 from .language import TITLES, Language, check_language
 from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, UnsafeSandbox
@@ -24,6 +24,7 @@ from .verdict import MAX_DETAIL, Judgement, Verdict, why
 DEFAULT_LIMITS = Limits()
 
 _SLOW = ("TLE", "TLE_WALL")
+_ENDED = ("OK", "RE", "MLE")  # by itself, well or not
 _TESTS_A_PART = 4  # a program is not shared out among workers in parts smaller than this
 
 
@@ -201,7 +202,7 @@ class Trial:
         if self.exchange is not None and outputs:
             for i, (verdict, detail) in self._settle(self.exchange, outputs).items():
                 verdicts[i], details[i] = verdict, detail
-        if isinstance(self.checker, Python) and outputs:
+        if isinstance(self.checker, ProgramChecker) and outputs:
             for i, (verdict, detail) in self._ask(self.checker, outputs).items():
                 verdicts[i], details[i] = verdict, detail
         cpu = [self.runs[i].cpu if i in self.runs and i < self._cut else 0.0 for i in range(len(self.tests))]
@@ -210,7 +211,7 @@ class Trial:
         return Judgement(tuple(verdicts), self.box.tier, tuple(cpu), capped, error)
 
     def _verdict(self, i: int, test: Test, outputs: dict[int, bytes]) -> tuple[Verdict, str]:
-        """The verdict on a test; an output that a Python checker is still to see is put into `outputs`."""
+        """The verdict on a test; an output that a checker's program is still to see is put into `outputs`."""
         if i >= self._cut:
             return "TLE", f"not run: {self.most_tle} tests before it were over the time limit"
         run = self.runs.get(i)
@@ -255,24 +256,37 @@ class Trial:
         except SandboxError as error:
             return dict.fromkeys(answers, ("IE", f"the asserts were not run: {error}"))
 
-    def _ask(self, checker: Python, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
-        """What a Python checker says of the outputs."""
-        questions = [checker.question(self.tests[i].stdin, self.tests[i].stdout, outputs[i]) for i in outputs]
+    def _ask(self, checker: ProgramChecker, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
+        """What a checker's program says of the outputs."""
         try:
-            answers = self.box.run(checker.source.encode(errors="surrogatepass"), questions, CHECKER_LIMITS)
-        except UnsafeSandbox:
+            runs = self._consult(checker, outputs)
+            broken = [i for i, run in runs.items() if run.status in _ENDED and checker.finding(run) is None]
+            expected = {i: self.tests[i].stdout.encode() for i in broken if checker.breakable}
+            again = self._consult(checker, expected)
+        except (UnsafeSandbox, MissingLanguage):
             raise
         except SandboxError as error:
             return dict.fromkeys(outputs, ("IE", f"the checker was not run: {error}"))
         said: dict[int, tuple[Verdict, str]] = dict.fromkeys(outputs, ("IE", "the checker was not run"))
-        for i, answer in zip(outputs, answers, strict=False):
-            finding = checker.answer(answer.stdout) if answer.status == "OK" else None
-            if finding is None:
-                reason = why(answer) if answer.status != "OK" else f"it printed {answer.stdout[:60]!r}, not AC or WA"
-                said[i] = "IE", f"the checker failed ({answer.status}): {reason}"
-            else:
+        for i, run in runs.items():
+            finding = checker.finding(run)
+            if finding is not None:
                 said[i] = ("AC" if finding[0] else "WA"), finding[1]
+                continue
+            reason = why(run) if run.status != "OK" else checker.undecided(run)
+            if i in again and checker.finding(again[i]) is not None:
+                said[i] = "WA", f"the checker fails on this output ({run.status}): {reason}"
+            else:
+                said[i] = "IE", f"the checker failed ({run.status}): {reason}"
         return said
+
+    def _consult(self, checker: ProgramChecker, outputs: Mapping[int, bytes]) -> dict[int, Run]:
+        """Ask a checker's program about outputs."""
+        if not outputs:
+            return {}
+        questions = [checker.question(self.tests[i].stdin, self.tests[i].stdout, data) for i, data in outputs.items()]
+        runs = self.box.run(checker.program(), questions, CHECKER_LIMITS, language=checker.language)
+        return dict(zip(outputs, runs, strict=False))
 
 
 def as_source(program: str | bytes) -> bytes:

@@ -10,8 +10,10 @@ from .base import Checker, TextChecker
 from .interactor import Interactor
 from .lines import Lines, Unordered
 from .numbers import Float
+from .program import ProgramChecker
 from .python import Python
 from .tokens import Tokens, YesNo
+from .validator import Validator
 
 __all__ = [
     "Asserts",
@@ -19,10 +21,12 @@ __all__ = [
     "Float",
     "Interactor",
     "Lines",
+    "ProgramChecker",
     "Python",
     "TextChecker",
     "Tokens",
     "Unordered",
+    "Validator",
     "YesNo",
     "parse_checker",
 ]
@@ -35,6 +39,7 @@ _KINDS: dict[str, tuple[type[Checker], frozenset[str]]] = {
     "unordered": (Unordered, frozenset()),
     "asserts": (Asserts, frozenset({"setup"})),
     "python": (Python, frozenset({"source"})),
+    "validator": (Validator, frozenset({"source", "flags"})),
     "interactor": (Interactor, frozenset({"source"})),
 }
 

@@ -9,7 +9,8 @@ from rlanything_verifiers.coding.sandbox import Interaction, Limits, Run
 from rlanything_verifiers.coding.verdict import Verdict, why
 
 from .base import Checker
-from .python import CHECKER_LIMITS, Python
+from .program import CHECKER_LIMITS
+from .python import Python
 
 _SPARE = 60.0
 """Seconds on the clock that an interactor has beyond the program's: it waits for the program, never longer."""

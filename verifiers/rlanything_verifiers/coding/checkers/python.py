@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rlanything_verifiers.coding.errors import CheckerError
-from rlanything_verifiers.coding.sandbox import Limits
+from rlanything_verifiers.coding.sandbox import Run
 
-from .base import Checker
-
-CHECKER_LIMITS = Limits(cpu=10.0)
-"""A checker may take longer than a submission: it is asked once a test, and its failure is not a verdict."""
+from .program import ProgramChecker
 
 
 @dataclass(frozen=True, slots=True)
-class Python(Checker):
+class Python(ProgramChecker):
     """A Python program that decides, run in the same sandbox as the submissions.
 
     It reads one JSON object with the texts ``stdin``, ``expected`` and ``actual`` and prints ``AC`` or
@@ -37,12 +34,23 @@ class Python(Checker):
         """The checker as a JSON object."""
         return {"kind": self.kind, "source": self.source}
 
-    @staticmethod
-    def question(stdin: str, expected: str, actual: bytes) -> bytes:
+    def program(self) -> bytes:
+        """The text of the program."""
+        return self.source.encode(errors="surrogatepass")
+
+    def question(self, stdin: str, expected: str, actual: bytes) -> bytes:
         """What the program reads about one test."""
         # Bytes that are no UTF-8 arrive as lone surrogates, so that no two outputs look the same.
         said = actual.decode(errors="surrogateescape")
         return json.dumps({"stdin": stdin, "expected": expected, "actual": said}).encode()
+
+    def finding(self, run: Run) -> tuple[bool, str] | None:
+        """What it printed."""
+        return self.answer(run.stdout) if run.status == "OK" else None
+
+    def undecided(self, run: Run) -> str:
+        """What it printed instead."""
+        return f"it printed {run.stdout[:60]!r}, not AC or WA"
 
     @staticmethod
     def answer(output: bytes) -> tuple[bool, str] | None:
