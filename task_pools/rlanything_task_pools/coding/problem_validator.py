@@ -8,6 +8,7 @@ several, becomes a checker of the kind ``validator``.
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +100,9 @@ class _Amalgam:
     def _header(self, path: Path, name: str) -> Path | None:
         """The folder's header of a name; None where it is the compiler's."""
         for place in (path.parent, self._root):
-            if "\0" not in name and (place / name).is_file():
-                return (place / name).resolve()
+            with suppress(OSError, ValueError):  # what can be no name of a file
+                if (place / name).is_file():
+                    return (place / name).resolve()
         return None
 
 

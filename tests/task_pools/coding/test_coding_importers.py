@@ -459,6 +459,20 @@ def test_folder_with_a_broken_validator(folder: Callable[..., Path]) -> None:
     assert re.match(r"the checker failed \(CE\): v.cc:1:10: .* gone.h", found.rejected[0].reason)
 
 
+def test_headers_are_those_of_the_folder(folder: Callable[..., Path]) -> None:
+    path = folder(**{"output_validators/v.cc": '#include "stolen.h"\n'})
+    (path / "output_validators" / "stolen.h").symlink_to("/etc/passwd")
+    with pytest.raises(ImportFormatError, match="passwd: a link that leads out of the folder"):
+        load(path)
+    path = folder(**{"output_validators/v.cc": '#include "../../other.h"\n'})
+    (path.parent / "other.h").write_text("int main() { return 42; }")
+    with pytest.raises(ImportFormatError, match=r"other\.h: a link that leads out of the folder"):
+        load(path)
+    path = folder(**{"output_validators/v.cc": '#include "' + "x" * 5000 + '"\n#include "\0"\n'})
+    with pytest.raises(ImportFormatError, match=r"\(CE\)|no C\+\+ compiler"):
+        load(path)
+
+
 def test_folder_with_a_validator_and_no_compiler(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingLanguage("no C++ compiler: install g++")

@@ -25,7 +25,9 @@ def _compiler() -> None:
 SOURCE = r"""
 #include <sys/stat.h>
 #include <unistd.h>
-#include <bits/stdc++.h>
+#include <fstream>
+#include <iostream>
+#include <string>
 using namespace std;
 #define int long long
 
