@@ -63,10 +63,23 @@ def _dictionary(text: str) -> None:
     absolute(action_of(read_dictionary(text), (1280, 720)).code, (1280, 720), 1000.0)
 
 
+_CODING_OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"only_submit": True, "entry_point": "f", "languages": ("python", "cpp")},
+    {"action_format": "code"},
+)
+
+
 def _coding_action(text: str) -> None:
-    coding_actions.read_action(text)
-    coding_actions.read_action(text, only_submit=True, entry_point="f", languages=("python", "cpp"))
-    coding_actions.read_action(text, action_format="code")
+    """Read in all ways; refused where none of them finds an action."""
+    refused = []
+    for options in _CODING_OPTIONS:
+        try:
+            coding_actions.read_action(text, **options)
+        except coding_actions.Unreadable as error:
+            refused.append(error)
+    if len(refused) == len(_CODING_OPTIONS):
+        raise refused[0]
 
 
 def _acted(text: str) -> None:

@@ -148,7 +148,7 @@ class _Tests:
     def _read(self, path: Path, answer: Path) -> Pair | None:
         name = path.relative_to(self.folder).as_posix()
         if absent := [file.suffix for file in (path, answer) if not file.is_file()]:
-            self.left_out.append(f"{name.removesuffix('.in')} (no {' and '.join(absent)})")
+            self.left_out.append(f"{name.removesuffix('.in')} (no regular file {' and '.join(absent)})")
             return None
         # A character takes at least a byte: what is longer in bytes may still be short enough.
         size = path.stat().st_size + answer.stat().st_size

@@ -571,7 +571,10 @@ def test_folder_whose_program_fails(folder: Callable[..., Path]) -> None:
         ({"problem.yaml": "name: x", ".timelimit": "soon"}, ".timelimit: expected a number of seconds"),
         ({"problem.yaml": "limits: {time_limit: fast}"}, "limits.time_limit: expected a number above 0"),
         ({"problem_statement/problem.en.html": None}, "no problem.LANGUAGE.md, .html or .tex"),
-        ({"data/secret/1.ans": None, "data/secret/big/2.in": None}, r"no test can be kept: data/secret/1 \(no .ans\)"),
+        (
+            {"data/secret/1.ans": None, "data/secret/big/2.in": None},
+            r"no test can be kept: data/secret/1 \(no regular file .ans\)",
+        ),
     ],
 )
 def test_bad_folders(folder: Callable[..., Path], files: dict[str, str | None], message: str) -> None:
