@@ -187,7 +187,7 @@ class _Reader:
         if owner is not None and (best == 2 or worth < 2):
             section, earlier = sections[owner], sections[owner - 1]
             word = section.word
-            assert word is not None
+            assert word is not None  # nosec B101 # for the type checker: an owner is a section with a word
             if not word.alone and earlier.word and not earlier.blocks and _differ(earlier.word, word):
                 raise Unreadable(
                     f"the message names both {earlier.word.verb} and {word.verb} before the program; "
