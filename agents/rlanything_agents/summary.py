@@ -139,7 +139,7 @@ def _table(
         )
     lines.append(
         {
-            "what": "tasks forged",
+            "what": "tasks rewritten",
             "on": f"pool of {counts['slots']}",
             "before": "0",
             "after": f"{counts['accepted']} accepted, {counts['rejected']} rejected",
