@@ -25,7 +25,11 @@ def test_every_resource_is_a_file(runs: Path, exported: Path) -> None:
         found = re.fullmatch(r"RL\.take\((\".*\"),(\"[A-Za-z0-9+/=]*\")\);\n", text)
         assert found is not None
         assert json.loads(found[1]) == name
-        assert json.loads(gzip.decompress(base64.b64decode(json.loads(found[2])))) == json.loads(site.get(name))
+        stored, live = json.loads(gzip.decompress(base64.b64decode(json.loads(found[2])))), json.loads(site.get(name))
+        for each in (stored, live):
+            if isinstance(each, dict):
+                each.pop("stamp", None)  # it changes with the files of an open pool, which reading it makes and removes
+        assert stored == live
     for name in site.images():
         assert (exported / "data" / name).read_bytes()[:4] == b"RIFF"
 

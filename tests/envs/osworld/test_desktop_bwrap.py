@@ -121,6 +121,7 @@ def wait_for_window(client, title: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop
 def test_a_reset_replaces_a_desktop_that_is_broken():
     with make_desktop("bwrap", screen=(800, 600)) as machine:
         url = machine.client.url
@@ -142,6 +143,7 @@ def answers_until(client, end: float) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop
 def test_it_outlives_the_thread_that_started_it():
     machine = make_desktop("bwrap", screen=(800, 600))
     thread = threading.Thread(target=machine.start)
@@ -166,6 +168,7 @@ print("up", flush=True)
 """
 
 
+@pytest.mark.usefixtures("bwrap_desktop")
 @pytest.mark.parametrize(
     "end",
     ["machine.close()", "sys.exit()", "raise ValueError", "time.sleep(1000)"],

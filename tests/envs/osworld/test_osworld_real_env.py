@@ -158,6 +158,7 @@ def test_a_result_that_cannot_be_read_is_a_failure_of_the_agent(deed, made):
     assert (reward, terminated, info["outcome"], info["error"]) == (0.0, True, -1, "")
 
 
+@pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop
 def test_a_desktop_that_is_gone_is_no_reward_and_no_loss():
     env = gym.make(ID, tasks=[make()], observation=["screenshot", "text"], **SMALL)
     try:

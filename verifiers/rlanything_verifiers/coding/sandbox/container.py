@@ -45,7 +45,7 @@ main()
 """
 _MODULES = """
 compiled compiler errors executable frames landlock libc limits messages namespaces packages process program run
-runtime seccomp shim submission syscalls tier toolchain waiting worker
+runtime seccomp shim submission syscalls threads tier toolchain waiting worker
 """
 
 
