@@ -35,7 +35,7 @@ CHARTS: tuple[Chart, ...] = (
         ),
     ),
     (
-        "Tasks forged",
+        "Tasks rewritten",
         "tasks, cumulative",
         "count",
         (

@@ -171,7 +171,7 @@ def test_filters_and_search(runs: Path, served: Served, visit: Visit) -> None:
 def test_a_chart_tells_what_the_pointer_is_on_and_leads_to_it(runs: Path, served: Served, visit: Visit) -> None:
     page = visit.page
     visit.go(served(runs / "alfworld").url, ".chart text.tick")
-    chart = page.locator(".chart", has_text="Tasks forged")
+    chart = page.locator(".chart", has_text="Tasks rewritten")
     box = chart.locator("svg").bounding_box()
     page.mouse.move(box["x"] + 44, box["y"] + 60)
     assert chart.locator(".when").inner_text() == "iteration 1"

@@ -39,7 +39,7 @@ def test_the_overview_is_that_of_the_summary(runs: Path) -> None:
             assert panel["points"][-1]["rate"] == stored["after"]["panels"][panel["name"]]["rate"]
         assert shown["problems"] == []
         titles = {chart["title"] for chart in shown["charts"]}
-        assert {"Training success", "Tasks forged", "Groups by the curriculum's band"} <= titles
+        assert {"Training success", "Tasks rewritten", "Groups by the curriculum's band"} <= titles
         assert ("Policy: loss" in titles) == any(row["policy"] for row in summary.rows())
         rows = summary.rows()
         (success,) = [chart for chart in shown["charts"] if chart["title"] == "Training success"]
