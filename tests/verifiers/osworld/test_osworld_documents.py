@@ -299,6 +299,14 @@ def test_places():
     assert 0.5 < score("fuzzy_place_math", letter("Graz Lins Wien"), rules=rules) < 1
 
 
+@pytest.mark.parametrize("encoding", ["aTF-8", "big5", "idna", "rot13"])
+def test_an_encoding_that_cannot_be_read(encoding):
+    def damage(parts):
+        parts["word/document.xml"] = parts["word/document.xml"].replace(b"UTF-8", encoding.encode(), 1)
+
+    assert score("check_tabstops", repacked(letter("one"), damage), letter("one")) == 0
+
+
 @settings(max_examples=20, deadline=datetime.timedelta(seconds=5))
 @given(st.data())
 def test_a_damaged_document_is_read_or_unreadable(data):

@@ -125,7 +125,7 @@ class _Gate:
         self.depth = self.cells = 0
         try:
             parser.Parse(data, True)
-        except expat.ExpatError as error:
+        except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: encodings that Python has not
             raise self.file.refuse(f"{name}: {error}") from error
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
