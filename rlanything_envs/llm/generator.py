@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from rlanything_envs.llm.choices import Form
+
 __all__ = ["Completion", "Messages", "Prompt", "SamplingParams", "TextGenerator", "cut_at_stop"]
 
 Messages = Sequence[Mapping[str, str]]
@@ -18,6 +20,9 @@ Messages = Sequence[Mapping[str, str]]
 
 Prompt = Messages | list[int]
 """A chat, or the token ids of a prompt."""
+
+
+_OF_PROMPTS = ("n", "seeds", "choices", "keys", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,11 @@ class SamplingParams:
         stop: Texts that end a completion and are cut off from its text (its tokens keep them).
         seed: Seed; None draws one.
         seeds: One for each prompt, in place of ``seed``: what comes of a prompt then depends on no other prompt.
+        choices: For each prompt the form that its completions have, or None where they are free; empty if all are.
+            Sampling is from the allowed tokens only, and log-probabilities are those among them.
+        keys: For each prompt the conversation that it continues: an engine may keep what it computed for a key, and
+            read only what is new of a prompt that begins with what it read and wrote last. A hint: what comes of a
+            prompt does not depend on it.
         first: Number of the first prompt, where these are a part of all that ``seed`` is for: a source that names
             chance by a prompt's place then answers in parts as it would have answered at once.
 
@@ -48,6 +58,8 @@ class SamplingParams:
     stop: tuple[str, ...] = ()
     seed: int | None = None
     seeds: tuple[int, ...] = ()
+    choices: tuple[Form | None, ...] = ()
+    keys: tuple[int, ...] = ()
     first: int = 0
 
     def __post_init__(self) -> None:
@@ -67,19 +79,37 @@ class SamplingParams:
     def settings(self) -> dict[str, Any]:
         """All but which and how many completions these are for."""
         named = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {name: value for name, value in named.items() if name not in ("n", "seeds", "first")}
+        return {name: value for name, value in named.items() if name not in _OF_PROMPTS}
 
     def each(self, prompts: int) -> list[SamplingParams]:
-        """These parameters for each prompt of a call alone: with its own seed, where there are ``seeds``.
+        """These parameters for each prompt of a call alone: with its own seed, form and key, where there are some.
 
         Raises:
-            ValueError: There are ``seeds``, but not one for each prompt.
+            ValueError: There are ``seeds``, ``choices`` or ``keys``, but not one for each prompt.
         """
-        if not self.seeds:
+        self.check(prompts)
+        if not (self.seeds or self.choices or self.keys):
             return [self] * prompts
-        if len(self.seeds) != prompts:
-            raise ValueError(f"{len(self.seeds)} seeds for {prompts} prompts")
-        return [replace(self, seed=seed, seeds=()) for seed in self.seeds]
+        return [
+            replace(
+                self,
+                seed=self.seeds[at] if self.seeds else self.seed,
+                seeds=(),
+                choices=self.choices[at : at + 1],
+                keys=self.keys[at : at + 1],
+            )
+            for at in range(prompts)
+        ]
+
+    def check(self, prompts: int) -> None:
+        """Refuse lists that do not have one entry for each prompt of a call.
+
+        Raises:
+            ValueError: Names the list.
+        """
+        for name in ("seeds", "choices", "keys"):
+            if (given := getattr(self, name)) and len(given) != prompts:
+                raise ValueError(f"{len(given)} {name} for {prompts} prompts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +122,12 @@ class Completion:
             the source failed.
         prompt_ids: Tokens of the prompt, or None where the source hides them.
         token_ids: Sampled tokens, the end of sequence included, or None.
-        logprobs: Natural-log probability of each sampled token at temperature 1 over the whole vocabulary, or
-            None.
+        logprobs: Natural-log probability of each sampled token at temperature 1, over the allowed tokens where it had
+            a choice of them and over the whole vocabulary elsewhere, or None.
         weights_version: Version of the weights that wrote it, or None.
         error: What failed, where ``finish_reason`` is ``error``: the machinery, never the model.
+        allowed: For each token the ids that it was chosen from, ascending; None for a token that was free. One id
+            alone was forced: it was not sampled, and its log-probability is 0. None if all tokens were free.
     """
 
     text: str
@@ -105,6 +137,7 @@ class Completion:
     logprobs: list[float] | None = None
     weights_version: int | None = None
     error: str | None = None
+    allowed: list[tuple[int, ...] | None] | None = None
 
 
 class TextGenerator(Protocol):
