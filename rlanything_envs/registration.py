@@ -18,6 +18,8 @@ class Registration:
     kwargs: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)
     """Arguments with which the environment's observations are texts."""
+    short: str | None = None
+    """Its short view, a `rlanything_envs.views.View`, as ``package.module:NAME``."""
 
 
 REGISTRATIONS: tuple[Registration, ...] = (
@@ -26,6 +28,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
         entry_point="rlanything_envs.alfworld.env:AlfWorldEnv",
         vector_entry_point="rlanything_envs.alfworld.vector:AlfWorldVectorEnv",
         max_episode_steps=50,  # the limit of ALFWorld's own evaluation
+        short="rlanything_envs.alfworld.short:VIEW",
     ),
     Registration(
         id="RLAnything/Coding-v0",

@@ -16,6 +16,7 @@ from rlanything_agents.coding.answers import UnreadableTest, read_unit_test
 from rlanything_agents.coding.language import read_program
 from rlanything_agents.reward_model import parse_score
 from rlanything_envs.alfworld.commands import read_answer, to_command
+from rlanything_envs.alfworld.short import read as read_short_alfworld
 from rlanything_envs.coding import actions as coding_actions
 from rlanything_envs.coding.messages import ran
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, task_critique
@@ -206,6 +207,12 @@ UNIT_TEST = b"Input:\n```\n1 2\n```\nOutput:\n```\n3\n```"
 
 TARGETS = (
     Target("alfworld action", of_text(_command), (), lambda: [b"go to shelf 1", b"> take mug 1 from shelf 1", b"look"]),
+    Target(
+        "alfworld short answer",
+        of_text(read_short_alfworld),
+        (),
+        lambda: [b"find apple: go to fridge 1", b"go to fridge 1", b"<think>cold</think>put shelf\nlook"],
+    ),
     Target(
         "coding action",
         of_text(_coding_action),
