@@ -34,20 +34,20 @@ import torch
 from transformers import PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
-from rlanything_agents import rollout as rollout_module
-from rlanything_agents import writers as writers_module
-from rlanything_agents.backends import transformers as generator_module
-from rlanything_agents.backends.cache import RaggedDecoder
-from rlanything_agents.backends.decoder import Decoder, open_decoder
 from rlanything_agents.config.load import load_config
-from rlanything_agents.loop import Loop
-from rlanything_agents.progress import Reporter
-from rlanything_agents.rewriting import open_rewriter
-from rlanything_agents.run_folder import RunFolder
-from rlanything_agents.run_parts import RunParts
-from rlanything_agents.trainer import SampleTrainer
-from rlanything_agents.trajectory import Trajectory
-from rlanything_agents.warmstart.stage import warm_start
+from rlanything_agents.engines import transformers as generator_module
+from rlanything_agents.engines.cache import RaggedDecoder
+from rlanything_agents.engines.decoder import Decoder, open_decoder
+from rlanything_agents.rollout import rollout as rollout_module
+from rlanything_agents.rollout import writers as writers_module
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.loop import Loop
+from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.rewriting import open_rewriter
+from rlanything_agents.runs.warm_start import warm_start
+from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_task_pools import TaskPool
 
 MODEL_SHARE = 0.10
@@ -122,7 +122,7 @@ def iteration_split(loop: Loop, iterations: int, now: Callable[[], float]) -> li
             patch.object(writers_module, "open_decoder", timed_open(clock, "rollout: model")),
             patch.object(generator_module, "open_decoder", timed_open(clock, "judge: model")),
             patch.object(SampleTrainer, "training_step", lambda *args, step=training_step: step(*args)),
-            patch("rlanything_agents.loop.time.perf_counter", now),
+            patch("rlanything_agents.runs.loop.time.perf_counter", now),
             clock.at("iteration"),
         ):
             row = loop.iterate(rows).metrics

@@ -36,13 +36,13 @@ from rich.table import Table
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig, WorkersConfig
-from rlanything_agents.loop import Loop
-from rlanything_agents.progress import Reporter
-from rlanything_agents.run_folder import RunFolder
-from rlanything_agents.run_parts import RunParts
-from rlanything_agents.warmstart.stage import warm_start
-from rlanything_agents.workers.process import RolloutWorker
-from rlanything_agents.workers.ray import RayWorkers
+from rlanything_agents.rollout.workers.process import RolloutWorker
+from rlanything_agents.rollout.workers.ray import RayWorkers
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.loop import Loop
+from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.warm_start import warm_start
 from rlanything_envs.curriculum import ScriptedRewriter
 from rlanything_task_pools import TaskPool
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.runs.folder import RunFolder
 
 TARGET = 2.0
 """Seconds to the first paint that no page is to exceed."""
@@ -40,8 +40,8 @@ Times = dict[str, list[float]]
 def real_run(folder: Path) -> Path:
     """A small run of the quickstart."""
     from rlanything_agents.config import load_config
-    from rlanything_agents.progress import Reporter
-    from rlanything_agents.train import train
+    from rlanything_agents.runs.progress import Reporter
+    from rlanything_agents.runs.train import train
 
     small = [
         "name=small", "threads=1", "iterations=3", "warm_start={demonstrations: 60, epochs: 2, judge_steps: 200}",

@@ -26,7 +26,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.env_util import make_vec_env
 
 import rlanything_envs  # noqa: F401 (registers the environments)
-from rlanything_agents.metrics import SuccessRate, success_rate
+from rlanything_agents.feedback.metrics import SuccessRate, success_rate
 from rlanything_envs.adapters.sb3 import AdmissibleActions, HashedText
 from rlanything_task_pools import get_domain
 

@@ -30,11 +30,11 @@ from transformers import PreTrainedTokenizerFast, TrainerCallback, TrainerState
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from rlanything_agents.alfworld.expert import ExploringExpert
-from rlanything_agents.alfworld.words import PHASES, TYPES
-from rlanything_agents.backends.tiny import tiny_model, word_tokenizer
-from rlanything_agents.metrics import SuccessRate, success_rate
-from rlanything_agents.warmstart.fit import Row, fit
+from rlanything_agents.domains.alfworld.expert import ExploringExpert
+from rlanything_agents.domains.alfworld.words import PHASES, TYPES
+from rlanything_agents.feedback.metrics import SuccessRate, success_rate
+from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.training.imitation import Row, fit
 from rlanything_envs import Conversation
 from rlanything_envs.adapters.rows import generated_rows
 from rlanything_envs.adapters.trl import OVER, text_environment

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rlanything_agents.cli.errors import plain_errors
-from rlanything_agents.cli.options import Changes
-from rlanything_agents.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.options import Changes
+from rlanything_agents.tools.cli.output import AsJson, print_json
 
 __all__ = ["app"]
 

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
-from rlanything_agents.dialect import Step
-from rlanything_agents.trajectory import Trajectory
+from rlanything_agents.rollout.dialect import Step
+from rlanything_agents.rollout.trajectory import Trajectory
 
 __all__ = [
     "CORRUPTIONS",

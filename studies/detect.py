@@ -13,15 +13,15 @@ import torch
 from numpy.typing import NDArray
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.dialect import StepDialect, step_dialect
-from rlanything_agents.evaluate import panel_tasks
-from rlanything_agents.judging import stored_trajectory
-from rlanything_agents.played import score_matrix
-from rlanything_agents.progress import Reporter
-from rlanything_agents.run_folder import RunFolder
-from rlanything_agents.run_parts import RunParts
-from rlanything_agents.seeds import rng_of, seed_of
-from rlanything_agents.trajectory import Trajectory
+from rlanything_agents.config.seeds import rng_of, seed_of
+from rlanything_agents.reward_models.step_reviewer import stored_trajectory
+from rlanything_agents.rollout.dialect import StepDialect, step_dialect
+from rlanything_agents.rollout.group import score_matrix
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.runs.evaluate import panel_tasks
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.runs.progress import Reporter
 from studies.corruption import CORRUPTIONS, Corrupted, corrupt
 from studies.detection import COLUMNS
 from studies.evaluate import weights_of

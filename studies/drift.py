@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from rlanything_agents.config import CurriculumConfig, LLMConfig
-from rlanything_agents.run_folder import write_atomically
+from rlanything_agents.runs.folder import write_atomically
 from studies.drift_report import SCRIPTED_ONLY, draw_drift, end_table, success_table
 from studies.drifting import Following
 from studies.figures import save_figure

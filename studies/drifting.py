@@ -19,12 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import CurriculumConfig
-from rlanything_agents.dialect import StepDialect, get_dialect, step_dialect
-from rlanything_agents.rewriting import open_rewriter, service_of
-from rlanything_agents.run_folder import RunFolder, write_atomically
-from rlanything_agents.seeds import rng_of, seed_of
-from rlanything_agents.tasks import generate_tasks
-from rlanything_agents.trajectory import outcome_of
+from rlanything_agents.config.seeds import rng_of, seed_of
+from rlanything_agents.rollout.dialect import StepDialect, get_dialect, step_dialect
+from rlanything_agents.rollout.trajectory import outcome_of
+from rlanything_agents.runs.folder import RunFolder, write_atomically
+from rlanything_agents.runs.rewriting import open_rewriter, service_of
+from rlanything_agents.runs.tasks import generate_tasks
 from rlanything_envs.curriculum import Curriculum, CurriculumMonitor, DriftWarning
 from rlanything_task_pools import Domain, Outcome, Task, TaskPool, get_domain
 
@@ -220,9 +220,9 @@ class _Policy:
     """The policy of a finished run."""
 
     def __init__(self, path: Path, domain: str) -> None:
-        from rlanything_agents.config import RunConfig  # torch and TRL only where a policy plays
-        from rlanything_agents.progress import Reporter
-        from rlanything_agents.run_parts import RunParts
+        from rlanything_agents.config import RunConfig
+        from rlanything_agents.runs.parts import RunParts
+        from rlanything_agents.runs.progress import Reporter
         from studies.evaluate import weights_of
         from studies.plan import StudyError
 
@@ -235,7 +235,7 @@ class _Policy:
 
     def success(self, tasks: Sequence[Task], settings: Following, seed: int) -> float:
         """Share of episodes won, each task played as often as by the expert."""
-        from rlanything_agents.rollout import rollout
+        from rlanything_agents.rollout.rollout import rollout
 
         with self.parts.learners.averaged():
             played = rollout(

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.evaluate import panel_result, panel_tasks, play_panel
-from rlanything_agents.progress import Reporter
-from rlanything_agents.run_folder import RunFolder, write_atomically
-from rlanything_agents.run_parts import RunParts
-from rlanything_agents.workers import LocalWorkers
+from rlanything_agents.rollout.workers import LocalWorkers
+from rlanything_agents.runs.evaluate import panel_result, panel_tasks, play_panel
+from rlanything_agents.runs.folder import RunFolder, write_atomically
+from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.runs.progress import Reporter
 from rlanything_task_pools.panel import Unreadable, load_games
 from studies.panels import Panel, official_files
 from studies.plan import BEFORE, StudyError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rlanything_agents.run_folder import RunFolder
+from rlanything_agents.runs.folder import RunFolder
 from studies.plan import BEFORE, Plan
 
 __all__ = ["Job", "Key", "Progress", "run_path", "stored_runs", "training_jobs", "training_progress"]

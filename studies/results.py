@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from rlanything_agents.run_folder import RunFolder
-from rlanything_agents.stored.curves import pick
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.stored.curves import pick
 from studies.jobs import Key, stored_runs
 from studies.plan import BEFORE
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rich.console import Console
 
 from rlanything_agents.config import CorruptConfig
-from rlanything_agents.run_folder import RunFolder, write_atomically
+from rlanything_agents.runs.folder import RunFolder, write_atomically
 from studies.figures import save_figure
 from studies.jobs import Job, Key, Progress, run_path, stored_runs
 from studies.plan import BEFORE, Arm, Plan, StudyFile, load_file, make_plan

@@ -15,8 +15,8 @@ import rlanything_agents
 import rlanything_envs
 import rlanything_task_pools
 import rlanything_verifiers
-from rlanything_agents.run_folder import write_atomically
-from rlanything_agents.summary import installed_versions
+from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.runs.summary import installed_versions
 from studies.evaluations import evaluation_jobs, evaluation_note, evaluation_progress
 from studies.jobs import Job, Progress, training_jobs, training_progress
 from studies.plan import BEFORE, Plan, StudyError

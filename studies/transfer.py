@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rich.console import Console
 
 from rlanything_agents.config import Mixture, RunConfig
-from rlanything_agents.run_folder import write_atomically
+from rlanything_agents.runs.folder import write_atomically
 from studies.evaluations import (
     evaluation_note,
     evaluation_path,

@@ -62,9 +62,9 @@ def do_work(work: Mapping[str, Any]) -> None:
 
     config = RunConfig.model_validate(work["config"])
     # torch and TRL take seconds to import, so not before the settings hold
-    from rlanything_agents.progress import Reporter
-    from rlanything_agents.run_folder import RunFolder
-    from rlanything_agents.train import train, warm_up
+    from rlanything_agents.runs.folder import RunFolder
+    from rlanything_agents.runs.progress import Reporter
+    from rlanything_agents.runs.train import train, warm_up
     from studies.evaluate import evaluate_run
 
     folder, reporter = RunFolder(Path(work["folder"])), Reporter()

@@ -18,8 +18,8 @@ from preloaded import Preloaded, serving
 ROOT = Path(__file__).resolve().parent.parent
 
 TOGETHER = {
-    "one run of each domain": ("tests/agents/view/",),
-    "small runs": tuple(f"tests/agents/test_{name}" for name in ("cli_doctor", "cli_json", "damaged_runs", "export")),
+    "one run of each domain": ("tests/agents/tools/view/",),
+    "small runs": ("tests/agents/tools/doctor/", "tests/agents/tools/cli/test_cli_json", "tests/agents/tools/export/"),
     "one parse of the sources": ("tests/fuzz/test_inventory.py", "tests/fuzz/test_unsafe_code.py"),
     "one desktop": ("tests/envs/osworld/",),
 }

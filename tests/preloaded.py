@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import IO, Any
 
 PRELOADED = (
-    "rlanything_agents.train",
-    "rlanything_agents.cli",
+    "rlanything_agents.runs.train",
+    "rlanything_agents.tools.cli",
     "studies.evaluate",
     "studies.study",
-    "rlanything_agents.report",
+    "rlanything_agents.tools.report",
     "trl.trainer.grpo_trainer",
     "matplotlib.backends.backend_svg",
     "matplotlib.backends.backend_agg",

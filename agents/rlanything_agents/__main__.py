@@ -1,5 +1,5 @@
 """``python -m rlanything_agents`` is the ``rlanything`` command."""
 
-from rlanything_agents.cli import main
+from rlanything_agents.tools.cli import main
 
 main()

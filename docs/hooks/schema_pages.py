@@ -16,8 +16,8 @@ import yaml
 from api_pages import read
 from pydantic import BaseModel
 
-from rlanything_agents.cli import app
 from rlanything_agents.config import RunConfig
+from rlanything_agents.tools.cli import app
 from rlanything_task_pools import Task
 from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from number_path import DOMAIN, ENV_ID, LARGEST, MOVES, OPERATIONS, Puzzle, make_task, paths
 from typer.testing import CliRunner
 
-from rlanything_agents.cli import app
+from rlanything_agents.tools.cli import app
 from rlanything_envs import AdaptiveDifficulty, Conversation
 from rlanything_envs.adapters.trl import text_environment
 from rlanything_envs.testing import check_text_env

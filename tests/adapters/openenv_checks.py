@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from websockets.sync.client import connect
 from worlds import FAILING, WORLDS, World
 
-from rlanything_agents.cli import app
+from rlanything_agents.tools.cli import app
 from rlanything_envs.adapters.openenv import ServerSettingError, TextClient, create_server
 
 TOKEN = "correct-horse-battery"

@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import Qwen3ForCausalLM
 
-from rlanything_agents.alfworld import DIALECT, AlfWorldDialect
-from rlanything_agents.backends.tiny import tiny_model
+from rlanything_agents.domains.alfworld.dialect import DIALECT, AlfWorldDialect
+from rlanything_agents.models.small import tiny_model
 from rlanything_envs import registration  # noqa: F401  (registers the environments)
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN

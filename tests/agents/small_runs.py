@@ -11,9 +11,9 @@ import torch
 import yaml
 
 from rlanything_agents.config import load_config
-from rlanything_agents.progress import Reporter
-from rlanything_agents.run_folder import RunFolder
-from rlanything_agents.train import train
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.train import train
 
 SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
 COMMON: dict[str, Any] = {

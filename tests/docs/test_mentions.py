@@ -13,7 +13,7 @@ import typer.main
 from doc_blocks import read_page
 from doc_runner import ROOT
 
-from rlanything_agents.cli import app
+from rlanything_agents.tools.cli import app
 
 PARSER = typer.main.get_command(app)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -11,10 +11,10 @@ from typing import Any
 from fuzz_table import Target, as_text, of_file, of_json, of_text
 from fuzz_tasks import task
 
-from rlanything_agents.backends.controls import read_object
-from rlanything_agents.coding.answers import UnreadableTest, read_unit_test
-from rlanything_agents.coding.language import read_program
-from rlanything_agents.reward_model import parse_score
+from rlanything_agents.domains.coding.language import read_program
+from rlanything_agents.engines.controls import read_object
+from rlanything_agents.reward_models.step_judge import parse_score
+from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, read_unit_test
 from rlanything_envs.alfworld.commands import read_answer, to_command
 from rlanything_envs.alfworld.short import read as read_short_alfworld
 from rlanything_envs.coding import actions as coding_actions
@@ -167,7 +167,7 @@ def _frame(content: bytes) -> None:
 
 
 def _named(tree: Any) -> None:
-    from rlanything_agents.trackers.names import named, of_evaluation
+    from rlanything_agents.runs.trackers.names import named, of_evaluation
 
     if isinstance(tree, dict):
         named(tree)

@@ -11,14 +11,14 @@ from typing import Any
 
 from fuzz_table import Target, of_file
 
-from rlanything_agents.benchmark.compare import compare_results
-from rlanything_agents.benchmark.errors import BenchmarkError
-from rlanything_agents.benchmark.record import ResultFolder
-from rlanything_agents.doctor.run import examine_run
-from rlanything_agents.manifest import damage
-from rlanything_agents.stored.episodes import EpisodesError, read_episodes
-from rlanything_agents.stored.folder import ReadError, SafeFolder
-from rlanything_agents.view.run import NoResource, RunView
+from rlanything_agents.runs.manifest import damage
+from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.tools.benchmark.compare import compare_results
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
+from rlanything_agents.tools.benchmark.record import ResultFolder
+from rlanything_agents.tools.doctor.run import examine_run
+from rlanything_agents.tools.view.run import NoResource, RunView
 
 __all__ = ["TARGETS"]
 

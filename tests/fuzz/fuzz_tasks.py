@@ -13,8 +13,8 @@ from typing import Any
 
 from fuzz_table import Target, as_text, of_file, of_json, of_text
 
-from rlanything_agents.cli.options import OptionError, key_values
 from rlanything_agents.config.load import ConfigError, load_config
+from rlanything_agents.tools.cli.options import OptionError, key_values
 from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
 from rlanything_task_pools.coding import ImportFormatError, import_tasks
 from rlanything_task_pools.errors import UnknownSlot, UnknownTask

@@ -17,9 +17,9 @@ import pytest
 from fuzz_bounds import bounded
 from fuzz_tasks import PROBLEM_YAML, task
 
-from rlanything_agents.doctor.run import examine_run
-from rlanything_agents.view import Site
-from rlanything_agents.view.server import ViewServer
+from rlanything_agents.tools.doctor.run import examine_run
+from rlanything_agents.tools.view import Site
+from rlanything_agents.tools.view.server import ViewServer
 from rlanything_envs.alfworld.commands import read_answer
 from rlanything_envs.osworld.browser import _insert
 from rlanything_envs.osworld.desktop import DesktopError

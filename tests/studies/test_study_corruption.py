@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_agents.dialect import Step
-from rlanything_agents.trajectory import Trajectory
+from rlanything_agents.rollout.dialect import Step
+from rlanything_agents.rollout.trajectory import Trajectory
 from studies.corruption import (
     CORRUPTIONS,
     Corruption,

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rlanything_agents.config import CurriculumConfig, LLMConfig, RunConfig
-from rlanything_agents.dialect import UnknownDialect
+from rlanything_agents.rollout.dialect import UnknownDialect
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 from studies.__main__ import app

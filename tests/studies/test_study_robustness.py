@@ -11,8 +11,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from rlanything_agents.alfworld import DIALECT
-from rlanything_agents.dialect import Step
+from rlanything_agents.domains.alfworld.dialect import DIALECT
+from rlanything_agents.rollout.dialect import Step
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
 from studies.__main__ import app

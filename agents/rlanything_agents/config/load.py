@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rlanything_agents.config.feedback import FeedbackConfig
 from rlanything_agents.config.run import RunConfig
-from rlanything_agents.feedback import FeedbackConfig
 from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
 __all__ = ["ConfigError", "load_config"]

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 SignatureName = Literal["judge_collapse", "reward_hacking", "policy_collapse", "task_drift", "infrastructure"]
-"""What can be recognised; see `rlanything_agents.monitors`."""
+"""What can be recognised; see `rlanything_agents.runs.monitors`."""
 
 Factor = Annotated[float, Field(gt=1, allow_inf_nan=False)]
 

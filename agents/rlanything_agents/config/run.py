@@ -13,12 +13,12 @@ from rlanything_agents.config.corrupt import CorruptConfig
 from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
+from rlanything_agents.config.feedback import FeedbackConfig, UnknownPreset
 from rlanything_agents.config.model import AnyModel, ModelConfig, PretrainedConfig
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
+from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.config.workers import WorkersConfig
-from rlanything_agents.feedback import FeedbackConfig, UnknownPreset
-from rlanything_agents.trainer_config import TrainerConfig
 
 __all__ = ["JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
 

@@ -16,15 +16,9 @@ An advantage of exactly 0 means "leave this sample out". The equations are those
 beyond both is off in the two.
 """
 
+from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
 from rlanything_agents.feedback.arrays import FeedbackError
-from rlanything_agents.feedback.batch import (
-    GroupFeedback,
-    batch_feedback,
-    group_accuracy,
-    group_feedback,
-    votes_count,
-)
-from rlanything_agents.feedback.config import PRESETS, FeedbackConfig, UnknownPreset
+from rlanything_agents.feedback.batch import GroupFeedback, batch_feedback, group_accuracy, group_feedback, votes_count
 from rlanything_agents.feedback.judge import judge_advantages, judge_rewards
 from rlanything_agents.feedback.policy import integrated_rewards, policy_advantages, step_credit
 from rlanything_agents.feedback.reliability import Reliability, reliability

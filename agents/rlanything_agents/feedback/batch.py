@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rlanything_agents.config.feedback import Band, FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError, Floats
-from rlanything_agents.feedback.config import Band, FeedbackConfig
 from rlanything_agents.feedback.judge import Kinds, batch_judge_advantages
 from rlanything_agents.feedback.policy import integrated_rewards, policy_advantages
 from rlanything_agents.feedback.reliability import reliability, trust

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rlanything_agents.config.feedback import FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError, Floats, Indices, standardise_by
-from rlanything_agents.feedback.config import FeedbackConfig
 from rlanything_agents.feedback.policy import integrated_rewards
 
 Kinds = Sequence[Sequence[Sequence[str]]]

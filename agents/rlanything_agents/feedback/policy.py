@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rlanything_agents.config.feedback import Credit, FeedbackConfig
 from rlanything_agents.feedback.arrays import ZERO, Floats, standardise
-from rlanything_agents.feedback.config import Credit, FeedbackConfig
 
 
 def mean_votes(votes: Floats, agreement: float = 0.0) -> Floats:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rlanything_agents.config.feedback import Band, FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError, Floats, mean_of, standardise
-from rlanything_agents.feedback.config import Band, FeedbackConfig
 
 __all__ = [
     "UnitTestFeedback",

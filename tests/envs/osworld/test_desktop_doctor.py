@@ -11,7 +11,7 @@ import tarfile
 import pytest
 from typer.testing import CliRunner
 
-from rlanything_agents.cli import app
+from rlanything_agents.tools.cli import app
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.osworld.desktop import MissingPackages, make_desktop
 from rlanything_envs.osworld.desktop import doctor as practice

@@ -222,7 +222,7 @@ def test_inline_that_is_none(url):
 def test_the_command(tmp_path, site):
     from typer.testing import CliRunner
 
-    from rlanything_agents.cli.desktop import app
+    from rlanything_agents.tools.cli.desktop import app
 
     config = [{"type": "download", "parameters": {"files": [{"url": site.url, "path": "/tmp/a.xlsx"}]}}]
     row = {"id": "a", "instruction": "Give up", "config": config, "evaluator": {"func": "infeasible"}}

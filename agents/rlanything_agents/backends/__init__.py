@@ -1,1 +1,0 @@
-"""Where text comes from: small models made from scratch, transformers models, and the cache they decode with."""

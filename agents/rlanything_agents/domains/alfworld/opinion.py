@@ -1,0 +1,68 @@
+"""A rule of thumb on each step of an episode, from its text alone: what a judge is warmed up with.
+
+It sees neither the state of the world nor a plan, so it is wrong now and then: it takes any new place for a
+good one, and does not know which detours are needed. The ground truth, `oracle`, is kept for evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlanything_agents.domains.alfworld.belief import APPLIANCES, LAMP, Belief, kind_of_name
+from rlanything_agents.rollout.dialect import Judgement, Step
+
+__all__ = ["opinions"]
+
+
+def opinions(opening: str, steps: Sequence[Step], types: frozenset[str]) -> list[Judgement]:
+    """One judgement per step."""
+    belief = Belief(opening, types)
+    given: set[str] = set()
+    result = []
+    for step in steps:
+        result.append(_opinion(belief, step, given))
+        given.add(step.action)
+        belief.update(step.observation)
+    return result
+
+
+def _opinion(belief: Belief, step: Step, given: set[str]) -> Judgement:
+    task = belief.task
+    verb, _, rest = step.action.partition(" ")
+    if step.observation.startswith("Nothing happens"):
+        return Judgement("refused", -1)
+    named = kind_of_name(rest)
+    if verb == "take":
+        return _judged(named == task.object and belief.holding is None, "progress")
+    if verb in APPLIANCES:
+        return _judged(verb == task.kind and named == task.object and belief.holding not in belief.prepared, "progress")
+    if verb == "move":
+        ready = task.kind not in APPLIANCES or belief.holding in belief.prepared
+        home = kind_of_name(rest.partition(" to ")[2]) == task.receptacle
+        return _judged((named == task.object and home and ready) or named != task.object, "progress")
+    if verb == "use":
+        return _judged(task.kind == "look" and belief.holding is not None, "progress")
+    if step.action in given:
+        return Judgement("repeated", -1)
+    place = rest.removeprefix("to ") if verb == "go" else rest
+    if verb in ("go", "open") and _wanted(belief, kind_of_name(place), place):
+        return Judgement("discovery", 1)
+    return Judgement("useless", -1)
+
+
+def _wanted(belief: Belief, kind: str, place: str) -> bool:
+    """Whether a visit may serve: an unseen place while searching, the appliance or the home once in hand."""
+    task, held = belief.task, belief.holding
+    goal_in_hand = held is not None and kind_of_name(held) == task.object
+    if not goal_in_hand:
+        known = {where for where, _ in belief.found(task.object)}
+        return place in known or (not known and place not in belief.contents)
+    if task.kind == "look":
+        return place not in belief.contents or any(where == place for where, _ in belief.found(LAMP))
+    if task.kind in APPLIANCES and held not in belief.prepared:
+        return kind == APPLIANCES[task.kind]
+    return kind == task.receptacle
+
+
+def _judged(good: bool, reason: str) -> Judgement:
+    return Judgement(reason, 1) if good else Judgement("useless", -1)

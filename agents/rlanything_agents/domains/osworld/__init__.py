@@ -1,0 +1,1 @@
+"""Desktops for agents: a small model that reads the accessibility tree and an oracle."""

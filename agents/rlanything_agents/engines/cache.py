@@ -1,0 +1,212 @@
+"""A key-value cache whose rows grow by different amounts, and a decoder on top of it.
+
+In a batch of multi-turn episodes every episode has its own length, gains its own number of tokens per turn,
+and ends at its own time. `RaggedCache` keeps one row (a *lane*) per episode, each with a write position of
+its own, so that a turn costs only its new tokens: nothing is ever read twice, and no lane is padded to
+another's history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.cache_utils import Cache
+from transformers.masking_utils import sdpa_mask
+
+from rlanything_agents.engines.batching import like_length
+
+__all__ = ["RaggedCache", "RaggedDecoder"]
+
+MOST_TOKENS = 8192
+"""Most padded tokens of a forward pass, which bounds its memory."""
+
+GROUPED_ATTENTION = "rlanything_grouped"
+
+
+class RaggedCache(Cache):  # type: ignore[misc]
+    """Keys and values of a batch of lanes with a length each.
+
+    Attributes:
+        lengths: int64 array of shape (lanes,): tokens stored per lane.
+    """
+
+    def __init__(self, lanes: int, capacity: int = 256) -> None:
+        super().__init__(layers=[])
+        self.lengths = np.zeros(lanes, dtype=np.int64)
+        self._capacity = capacity
+        self._keys: list[torch.Tensor] = []  # per layer: (lanes, capacity, key-value heads, head size)
+        self._values: list[torch.Tensor] = []
+        self._lanes: torch.Tensor | None = None
+        self._rows = self._columns = self._new = torch.empty(0, dtype=torch.int64)
+        self._seen = 0
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Tokens of the longest lane."""
+        return int(self.lengths.max(initial=0))
+
+    def extend(self, lanes: np.ndarray, counts: np.ndarray, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """Announce that the next forward pass appends ``counts[i]`` tokens, right-padded, to ``lanes[i]``.
+
+        Args:
+            lanes: int64 array of shape (n,), distinct.
+            counts: int64 array of shape (n,), each at least 1.
+            device: Where the model runs.
+
+        Returns:
+            ``position_ids`` of shape (n, T) and an additive attention mask of shape (n, 1, T, S), with T the
+            largest count and S the largest length afterwards.
+        """
+        width, before = int(counts.max()), self.lengths[lanes]
+        self.lengths[lanes] = before + counts
+        self._seen = int(self.lengths[lanes].max())
+        self._reserve(self._seen)
+        every = len(lanes) == len(self.lengths) and bool((lanes == np.arange(len(lanes))).all())
+        self._lanes = None if every else torch.from_numpy(lanes).to(device)
+        row, column = np.nonzero(np.arange(width) < counts[:, None])
+        self._rows = torch.from_numpy(lanes[row]).to(device)
+        self._columns = torch.from_numpy(before[row] + column).to(device)
+        self._new = torch.from_numpy(row * width + column).to(device)
+        positions = torch.from_numpy(before[:, None] + np.arange(width)).to(device)
+        hidden = torch.arange(self._seen, device=device) > positions[:, :, None]
+        return positions, torch.zeros(hidden.shape, device=device).masked_fill_(hidden, float("-inf"))[:, None]
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Store the new keys and values of one layer, return all of the announced lanes: (n, heads, S, size)."""
+        if layer_idx == len(self._keys):
+            heads, size = key_states.shape[1], key_states.shape[3]
+            shape = (len(self.lengths), self._capacity, heads, size)
+            self._keys.append(key_states.new_zeros(shape))
+            self._values.append(value_states.new_zeros(shape))
+        return self._store(self._keys[layer_idx], key_states), self._store(self._values[layer_idx], value_states)
+
+    def _store(self, stored: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        new = new.transpose(1, 2)
+        stored[self._rows, self._columns] = new.reshape(-1, *new.shape[2:])[self._new]
+        seen = stored[:, : self._seen]
+        return (seen if self._lanes is None else seen.index_select(0, self._lanes)).transpose(1, 2)
+
+    def keep(self, lanes: np.ndarray) -> None:
+        """Keep only these lanes, in this order; a lane named twice is copied."""
+        self.lengths = self.lengths[lanes]
+        for tensors in (self._keys, self._values):
+            for i, tensor in enumerate(tensors):
+                tensors[i] = tensor[torch.from_numpy(lanes).to(tensor.device)]
+
+    def _reserve(self, tokens: int) -> None:
+        if tokens <= self._capacity:
+            return
+        old, self._capacity = self._capacity, max(tokens, self._capacity * 3 // 2)
+        for tensors in (self._keys, self._values):
+            for i, tensor in enumerate(tensors):
+                grown = tensor.new_zeros((tensor.shape[0], self._capacity, *tensor.shape[2:]))
+                grown[:, :old] = tensor
+                tensors[i] = grown
+
+
+class RaggedDecoder:
+    """Appends tokens to lanes and returns what the model expects next.
+
+    Args:
+        model: Any transformers decoder that takes an additive 4D mask and ``position_ids``.
+        lanes: Number of sequences.
+
+    Use as a context manager: inside, the model runs without gradients, in evaluation mode and with an
+    attention that reads shared key-value heads once.
+    """
+
+    def __init__(self, model: PreTrainedModel, lanes: int) -> None:
+        self.model = model
+        self.cache = RaggedCache(lanes)
+        self._decoder = model.get_decoder()
+        self._head = model.get_output_embeddings()
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """int64 array of shape (lanes,): tokens stored per lane."""
+        return self.cache.lengths
+
+    def keep(self, lanes: np.ndarray) -> None:
+        """Keep only these lanes, in this order; a lane named twice is copied."""
+        self.cache.keep(lanes)
+
+    @classmethod
+    @contextmanager
+    def open(cls, model: PreTrainedModel, lanes: int) -> Iterator[RaggedDecoder]:
+        """A decoder of empty lanes; the model is given back as it was."""
+        training, attention = model.training, model.config._attn_implementation
+        model.eval()
+        model.set_attn_implementation(GROUPED_ATTENTION)
+        try:
+            with torch.inference_mode():
+                yield cls(model, lanes)
+        finally:
+            model.set_attn_implementation(attention)
+            model.train(training)
+
+    def append(self, lanes: np.ndarray, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Append ``tokens[i]`` to ``lanes[i]``.
+
+        Args:
+            lanes: int64 array of shape (n,), distinct.
+            tokens: n sequences of at least one id each; those of like length share a forward pass.
+
+        Returns:
+            float32 logits of shape (n, vocabulary) after the last token of each lane.
+        """
+        counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+        groups = like_length(counts, MOST_TOKENS)
+        parts = [self._forward(lanes[group], [tokens[i] for i in group], counts[group]) for group in groups]
+        if len(parts) == 1:
+            return parts[0]
+        order = torch.from_numpy(np.argsort(np.concatenate(groups))).to(parts[0].device)
+        return torch.cat(parts)[order]
+
+    def _forward(self, lanes: np.ndarray, tokens: Sequence[Sequence[int]], counts: np.ndarray) -> torch.Tensor:
+        device = self.model.device
+        ids = np.zeros((len(tokens), int(counts.max())), dtype=np.int64)
+        ids[np.arange(ids.shape[1]) < counts[:, None]] = np.concatenate([np.asarray(t) for t in tokens])
+        positions, mask = self.cache.extend(lanes, counts, device)
+        hidden = self._decoder(
+            input_ids=torch.from_numpy(ids).to(device),
+            attention_mask=mask.to(self.model.dtype),
+            position_ids=positions,
+            past_key_values=self.cache,
+            use_cache=True,
+        ).last_hidden_state
+        last = torch.from_numpy(counts - 1).to(device)
+        logits: torch.Tensor = self._head(hidden[torch.arange(len(last), device=device), last])
+        return logits.float()
+
+
+def _grouped_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **_: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention with the query heads that share a key-value head folded into one: keys are read, not copied."""
+    batch, heads, width, size = query.shape
+    groups = heads // key.shape[1]
+    folded = query.reshape(batch, key.shape[1], groups * width, size)
+    if attention_mask is None:  # transformers leaves out a plain causal mask
+        seen = key.shape[2]
+        attention_mask = torch.ones(width, seen, dtype=torch.bool, device=key.device).tril(seen - width)[None, None]
+    if width > 1:
+        attention_mask = attention_mask.repeat(1, 1, groups, 1)
+    output = functional.scaled_dot_product_attention(folded, key, value, attn_mask=attention_mask, scale=scaling)
+    return output.reshape(batch, heads, width, size).transpose(1, 2).contiguous(), None
+
+
+AttentionInterface.register(GROUPED_ATTENTION, _grouped_attention)
+AttentionMaskInterface.register(GROUPED_ATTENTION, sdpa_mask)

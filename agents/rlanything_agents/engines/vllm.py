@@ -1,0 +1,297 @@
+"""Text from vLLM in this process: an engine that sleeps while others need the GPU, and reads new weights from a folder.
+
+Written for vLLM 0.31 (extra ``vllm``), which is imported when the engine is first needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from rlanything_agents.config.engine import EngineConfig
+from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.engines.sampled import Sampled, token_prompts
+from rlanything_agents.engines.weights import Weights
+from rlanything_envs.errors import MissingExtra
+from rlanything_envs.llm.errors import RunMustStop
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+
+__all__ = ["EngineFailed", "VLLMGenerator", "check_temperature"]
+
+logger = logging.getLogger(__name__)
+
+LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks that vLLM reserves room for."""
+
+HOTTEST = 2.0
+"""vLLM refuses a temperature above this."""
+
+
+class EngineFailed(RunMustStop):
+    """An engine did not start, died, or did not take its weights; nothing that it had under way counts."""
+
+
+def check_temperature(params: SamplingParams) -> None:
+    """Refuse what vLLM would refuse, before anything is asked.
+
+    Raises:
+        ValueError: It is too hot.
+    """
+    if params.temperature > HOTTEST:
+        raise ValueError(f"temperature {params.temperature}: vLLM samples at {HOTTEST:g} at most")
+
+
+class VLLMGenerator:
+    """Samples with a vLLM engine of this process from what a trainer last handed over.
+
+    Log-probabilities are vLLM's ``raw_logprobs``: natural, over the whole vocabulary, before temperature and
+    truncation. The end of sequence is the tokenizer's alone, whatever a checkpoint's ``generation_config.json`` adds.
+    Which tokens come of a seed depends on vLLM's batching; a run with it is no bit-exact repetition of another.
+
+    The engine starts at the first `wake` or `generate`. Asleep it holds no GPU memory: weights that are trained are
+    dropped (level 2) and read again from their folder, the base of adapters waits in the machine's memory (level 1).
+
+    Args:
+        model: What is trained; it is only ever read.
+        tokenizer: Its tokenizer.
+        config: Uses what concerns ``kind: vllm``.
+        folder: Scratch space of this generator alone, for the weights on their way; emptied at once.
+
+    Raises:
+        MissingExtra: vLLM is not installed.
+        ValueError: The tokenizer has no end of sequence, or adapters have a rank that vLLM has no room for.
+    """
+
+    trainable = True
+
+    def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase, config: EngineConfig, folder: Path) -> None:
+        if importlib.util.find_spec("vllm") is None:
+            raise MissingExtra(
+                "engine.kind vllm needs the package vllm, which runs on Linux with CUDA: pip install "
+                "'rlanything-envs[train,vllm]' in an environment of its own"
+            )
+        self.config = config
+        self._weights = Weights(folder, model, tokenizer)
+        self._sampled = Sampled(tokenizer, self._weights.vocabulary)
+        if self._weights.adapters and self._weights.rank > LORA_RANKS[-1]:
+            raise ValueError(f"lora.rank {self._weights.rank}: vLLM takes {LORA_RANKS[-1]} at most")
+        self._engine: Any = None
+        self._asleep = False
+        self._read: Path | None = None
+
+    @property
+    def version(self) -> int:
+        """Of the weights that the next completion is written with."""
+        return self._weights.version
+
+    @property
+    def awake(self) -> bool:
+        """Whether the engine holds GPU memory."""
+        return self._engine is not None and not self._asleep
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """``params.n`` completions for each prompt, in the order of the prompts; wakes the engine if need be.
+
+        A prompt that leaves no room for a token, and whatever the engine cannot have sampled, becomes a completion with
+        ``finish_reason="error"``.
+
+        Raises:
+            ValueError: A prompt is no list of the model's ids, there is not one seed for each, or vLLM has no such
+                temperature.
+            EngineFailed: The engine died; the next call starts another.
+        """
+        check_temperature(params)
+        ids, own = token_prompts(prompts, self._sampled.vocabulary), seeded(params, len(prompts))
+        self.wake()
+        limit = int(self._engine.model_config.max_model_len)
+        asked = [at for at, prompt in enumerate(ids) if len(prompt) < limit]
+        answers: dict[int, Any] = {}
+        if asked:
+            vllm, inputs = importlib.import_module("vllm"), importlib.import_module("vllm.inputs")
+            with self._failing("while it generated"):
+                outputs = self._engine.generate(
+                    [inputs.TokensPrompt(prompt_token_ids=ids[at]) for at in asked],
+                    [vllm.SamplingParams(**self._settings(own[at])) for at in asked],
+                    use_tqdm=False,
+                    lora_request=self._adapter(),
+                )
+            answers = dict(zip(asked, outputs, strict=False))
+        full = f"a prompt of {{}} tokens leaves no room in a context of {limit} (engine.max_model_len)"
+        return [
+            self._completions(prompt, answers.get(at), params)
+            if len(prompt) < limit
+            else [self._sampled.error(prompt, full.format(len(prompt)), self.version)] * params.n
+            for at, prompt in enumerate(ids)
+        ]
+
+    def update_weights(self, source: Any | Path, version: int) -> None:
+        """Take over the weights of a model or of a folder; an engine that is awake reads them at once.
+
+        Raises:
+            ValueError: The folder holds something else.
+            EngineFailed: The engine did not take them.
+            OSError: They cannot be written.
+        """
+        self._weights.put(source, version)
+        if self.awake:
+            self._refresh()
+
+    def sleep(self) -> None:
+        """Give the GPU memory back, unless ``engine.sleep`` is off.
+
+        Raises:
+            EngineFailed: The engine died; its memory is free too.
+        """
+        if not self.awake or not self.config.sleeps:
+            return
+        with self._failing("on its way to sleep"):
+            self._engine.sleep(level=1 if self._weights.adapters else 2)
+        self._asleep = True
+        if not self._weights.adapters:
+            self._read = None
+
+    def wake(self) -> None:
+        """Take the GPU memory, and the newest weights.
+
+        Raises:
+            EngineFailed: The engine did not start, or did not take them.
+        """
+        if self._engine is None:
+            self._open()
+        elif self._asleep:
+            # Weights first: reading them needs room that the cache would take.
+            with self._failing("as it woke"):
+                self._engine.wake_up(tags=["weights"])
+                self._load()
+                self._engine.wake_up(tags=["kv_cache"])
+            self._asleep = False
+        self._refresh()
+
+    def close(self) -> None:
+        """End the engine and delete the weights on their way; a later call starts another."""
+        engine, self._engine, self._asleep, self._read = self._engine, None, False, None
+        if engine is not None:
+            engine.llm_engine.engine_core.shutdown()
+        self._weights.clear()
+
+    def _open(self) -> None:
+        weights, config = self._weights, self.config
+        settings: dict[str, Any] = {
+            "tokenizer": str(weights.tokenizer_folder),
+            "trust_remote_code": False,
+            "dtype": weights.dtype,
+            "gpu_memory_utilization": config.gpu_memory_utilization,
+            "tensor_parallel_size": config.tensor_parallel_size,
+            "enable_sleep_mode": config.sleeps,
+            "logprobs_mode": "raw_logprobs",
+        }
+        optional = {"max_model_len": config.max_model_len, "max_num_seqs": config.max_num_seqs}
+        settings |= {name: value for name, value in optional.items() if value is not None}
+        if weights.adapters:
+            rank = next(rank for rank in LORA_RANKS if rank >= weights.rank)
+            settings |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": rank}
+        path = weights.path()
+        model = weights.base if weights.adapters else str(path)
+        with self._failing("as it started"):
+            self._engine = importlib.import_module("vllm").LLM(model, **settings)
+        self._asleep = False
+        self._read = None if weights.adapters else path
+
+    def _refresh(self) -> None:
+        """Bring an engine that is awake to the newest weights."""
+        if self._read != self._weights.path():
+            with self._failing("as it read new weights"):
+                self._load()
+                # What was computed with other weights must not be read on; asleep the engine forgot it anyway.
+                if not self._engine.reset_prefix_cache():
+                    raise RuntimeError("the prefix cache was not reset")
+        self._weights.prune()
+
+    def _load(self) -> None:
+        path = self._weights.path()
+        if not self._weights.adapters:  # these come with each request
+            self._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(path)})
+        self._read = path
+
+    def _adapter(self) -> Any:
+        if not self._weights.adapters:
+            return None
+        path = self._weights.path()
+        number = 1 + int(path.name.rpartition("-")[2])
+        return importlib.import_module("vllm.lora.request").LoRARequest(path.name, number, str(path))
+
+    def _settings(self, params: SamplingParams) -> dict[str, Any]:
+        return {
+            "n": params.n,
+            "max_tokens": params.max_tokens,
+            "temperature": params.temperature,
+            "top_p": params.top_p,
+            "top_k": params.top_k,
+            "seed": params.seed,
+            "stop": list(params.stop) or None,
+            "stop_token_ids": [self._sampled.end],
+            "ignore_eos": True,
+            "logprobs": 0,
+            "detokenize": bool(params.stop),
+            "skip_special_tokens": False,
+        }
+
+    def _completions(self, prompt: list[int], answer: Any, params: SamplingParams) -> list[Completion]:
+        outputs: list[Any] = [] if answer is None else sorted(answer.outputs, key=lambda output: output.index)
+        version = self.version
+        if answer is not None and list(answer.prompt_token_ids or ()) != prompt:
+            return [self._sampled.error(prompt, "MalformedAnswer: the engine read another prompt", version)] * params.n
+        completions = []
+        for output in outputs[: params.n]:
+            ids = [int(token) for token in output.token_ids]
+            completions.append(
+                self._sampled.completion(prompt, ids, _logprobs(output, ids), output.finish_reason, params, version)
+            )
+        missing = self._sampled.error(prompt, f"MalformedAnswer: {len(outputs)} of {params.n} completions", version)
+        return completions + [missing] * (params.n - len(completions))
+
+    @contextmanager
+    def _failing(self, when: str) -> Iterator[None]:
+        """What goes wrong with the engine ends it: nothing that it holds is to be relied on."""
+        try:
+            yield
+        except BaseException as error:
+            engine, self._engine, self._asleep, self._read = self._engine, None, False, None
+            if engine is not None:
+                try:
+                    engine.llm_engine.engine_core.shutdown()
+                except Exception as another:
+                    logger.warning("the engine could not be ended: %s", another)
+            if not isinstance(error, Exception):
+                raise
+            raise EngineFailed(
+                f"the vLLM engine failed {when} ({type(error).__name__}: {str(error)[:500]}): see its log above; lower "
+                "engine.gpu_memory_utilization if memory ran out"
+            ) from error
+
+
+def seeded(params: SamplingParams, prompts: int) -> list[SamplingParams]:
+    """The parameters of each prompt, with a seed of its own where there is one: equal prompts differ in their luck.
+
+    Raises:
+        ValueError: There are seeds, but not one for each prompt.
+    """
+    if params.seeds or params.seed is None:
+        return params.each(prompts)
+    return [replace(params, seed=seed_of(params.seed, "prompt", params.first + at)) for at in range(prompts)]
+
+
+def _logprobs(output: Any, ids: list[int]) -> list[float] | None:
+    """Of the sampled ids, out of vLLM's list of ``{id: Logprob}``; None where one is missing."""
+    try:
+        return [float(step[token].logprob) for step, token in zip(output.logprobs, ids, strict=True)]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None

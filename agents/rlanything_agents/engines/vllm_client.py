@@ -1,0 +1,239 @@
+"""Asking a vLLM server for text, whoever gives it its weights.
+
+Each request says all there is to say, each answer is held to what was asked, and no answer counts unless the server had
+the right weights before it was asked and afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from rlanything_agents.config.engine import ServerConfig
+from rlanything_agents.engines.controls import Controls, read_object
+from rlanything_agents.engines.sampled import Sampled, token_prompts
+from rlanything_agents.engines.vllm import EngineFailed, check_temperature, seeded
+from rlanything_envs.llm import wire
+from rlanything_envs.llm.endpoint import Endpoint, Retries
+from rlanything_envs.llm.errors import EndpointRefused, NotTrainable, RequestFailed, RunMustStop
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.llm.openai import OpenAIGenerator
+
+__all__ = ["Served", "ServedGenerator", "UnfitServer", "VLLMClient", "WeightsLost"]
+
+_NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+"""Said in each request: the server's defaults are those of the checkpoint's ``generation_config.json``."""
+
+_MOST_BYTES = 64 * 2**20
+"""Of one answer; a token with its log-probability takes some hundred bytes, and samples of a prompt come together."""
+
+_ALWAYS_THERE = ("/v1/completions", "/v1/models")
+
+
+class UnfitServer(NotTrainable, RunMustStop):
+    """A server whose text nothing can learn from, or that takes no new weights; the message says how to start it."""
+
+
+class WeightsLost(EngineFailed):
+    """A server does not have the weights that it was last given; what it wrote since then is thrown away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Weights that a server has been given.
+
+    Attributes:
+        mark: Their name; no other weights, and no other sending of the same, ever have it.
+        adapters: Whether they are adapters, served as a model of that name.
+        version: Of the weights.
+        vocabulary: How many ids the model has.
+    """
+
+    mark: str
+    adapters: bool
+    version: int
+    vocabulary: int
+
+
+class VLLMClient(OpenAIGenerator):
+    """What asks a server for text.
+
+    Args:
+        server: Where it is.
+
+    Raises:
+        MissingExtra: The package openai is not installed.
+        MissingKey: The environment variable of the key is unset.
+    """
+
+    trainable = True
+    _sampled: Sampled
+
+    def __init__(self, server: ServerConfig) -> None:
+        endpoint = Endpoint(
+            model=server.model,
+            base_url=server.base_url,
+            key_env=server.api_key_env,
+            concurrency=server.concurrency,
+            connect_timeout_s=server.connect_timeout,
+            read_timeout_s=server.read_timeout,
+            max_response_bytes=_MOST_BYTES,
+            samples_per_request=64,
+        )
+        super().__init__(endpoint, retries=Retries(attempts=server.attempts, total_s=server.patience))
+        self._controls = Controls(endpoint, self.retries)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.endpoint.model!r}, base_url={self.endpoint.base_url!r})"
+
+    @property
+    @abstractmethod
+    def served(self) -> Served:
+        """The weights that the server should have."""
+
+    @property
+    def version(self) -> int:
+        """Of the weights that the next completion is written with."""
+        return self.served.version
+
+    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """The same as `generate` for coroutines."""
+        return await asyncio.to_thread(self.generate, prompts, params)
+
+    def close(self) -> None:
+        """Close all connections; the server goes on."""
+        super().close()
+        self._controls.close()
+
+    def _written(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]] | None:
+        """Completions; None if the server lost its weights meanwhile.
+
+        A prompt's chance is named by its place, as that of an engine in this process.
+        """
+        ids = token_prompts(prompts, self._sampled.vocabulary)
+        if params.seed is not None and not params.seeds:
+            seeds = tuple(own.seed or 0 for own in seeded(params, len(ids)))
+            params = SamplingParams(**params.settings | {"n": params.n, "seed": None, "seeds": seeds})
+        try:
+            completions = super().generate(ids, params)
+        except EndpointRefused:
+            if self._has_weights():
+                raise
+            return None
+        return completions if self._has_weights() else None
+
+    def _has_weights(self) -> bool:
+        """Whether the server has its weights, by its own account."""
+        mark = self.served.mark
+        if self.served.adapters:
+            cards = self._read("/v1/models").get("data")
+            names = [card.get("id") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
+            return mark in names
+        return bool(self._read("/weight_info").get("weight_version") == mark)
+
+    def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
+        path, body = super()._request(prompt, params, n, seed)
+        asked = {
+            "model": self.served.mark if self.served.adapters else self.endpoint.model,
+            "top_k": params.top_k,
+            "logprobs": 0,
+            "return_token_ids": True,
+            "stop_token_ids": [self._sampled.end],
+            "ignore_eos": True,
+            "skip_special_tokens": False,
+        }
+        return path, body | _NEUTRAL | asked
+
+    def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
+        ids: Any = prompt
+        fields, version = choice.fields, self.version
+        if choice.error is not None:
+            return self._sampled.error(ids, choice.error, version)
+        if fields.get("prompt_token_ids") != ids:
+            return self._sampled.error(ids, "MalformedAnswer: the server read another prompt", version)
+        logprobs = fields.get("logprobs")
+        values = logprobs.get("token_logprobs") if isinstance(logprobs, dict) else None
+        reason = fields.get("finish_reason")
+        return self._sampled.completion(ids, fields.get("token_ids"), values, reason, params, version)
+
+    def _read(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What the server answers to something other than a prompt: a JSON object."""
+        with self._failing(path):
+            return read_object(self._controls.ask(path, body))
+
+    def _tell(self, path: str, body: Mapping[str, Any]) -> None:
+        """Have the server do something; what it says to that is not read."""
+        with self._failing(path):
+            self._controls.ask(path, body)
+
+    @contextmanager
+    def _failing(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except EndpointRefused as error:
+            if path in _ALWAYS_THERE or not any(status in str(error) for status in ("HTTP 404", "HTTP 405")):
+                raise
+            remedy = (
+                "start it with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"
+                if "lora" in path
+                else "start it with VLLM_SERVER_DEV_MODE=1, in a network of your own"
+            )
+            raise UnfitServer(f"{self!r} cannot take new weights ({error}): {remedy}") from error
+        except RequestFailed as error:
+            raise EngineFailed(
+                f"{self!r}, {path.partition('?')[0]}: {type(error).__name__}: {error}: see the server's log"
+            ) from error
+
+
+class ServedGenerator(VLLMClient):
+    """Samples with a server to which another process gives its weights (a `VLLMServerGenerator`).
+
+    Args:
+        server: Where it is.
+        tokenizer: Of its model.
+    """
+
+    def __init__(self, server: ServerConfig, tokenizer: PreTrainedTokenizerBase) -> None:
+        super().__init__(server)
+        self._tokenizer = tokenizer
+        self._served: Served | None = None
+
+    @property
+    def served(self) -> Served:
+        """The weights that the server should have.
+
+        Raises:
+            WeightsLost: It was never said which.
+        """
+        if self._served is None:
+            raise WeightsLost(f"{self!r}: nobody has said which weights it is to have")
+        return self._served
+
+    def take(self, served: Served) -> None:
+        """From now on, what was written with other weights than these does not count.
+
+        Raises:
+            ValueError: The tokenizer has no end of sequence.
+        """
+        self._served, self._sampled = served, Sampled(self._tokenizer, served.vocabulary)
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """``params.n`` completions for each prompt, in the order of the prompts.
+
+        Raises:
+            ValueError: A prompt is no list of the model's ids, there is not one seed for each, or vLLM has no such
+                temperature.
+            WeightsLost: The server has other weights, or lost them meanwhile.
+            EngineFailed: It is out of reach.
+            EndpointRefused: It refuses the key or the model.
+        """
+        check_temperature(params)
+        if self._has_weights() and (completions := self._written(prompts, params)) is not None:
+            return completions
+        raise WeightsLost(f"{self!r} lost its weights: was it restarted, or do two runs share it?")

@@ -1,0 +1,198 @@
+"""Text from a vLLM server over HTTP: token ids in and out, and new weights by the path of a folder both sides can read.
+
+Written for vLLM 0.31, started with ``VLLM_SERVER_DEV_MODE=1`` (or, for adapters, with ``--enable-lora`` and
+``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``). Those endpoints let anybody who reaches the server change its weights: keep it
+in a network of your own.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from rlanything_agents.config.engine import ServerConfig
+from rlanything_agents.engines.sampled import Sampled
+from rlanything_agents.engines.vllm import EngineFailed, check_temperature
+from rlanything_agents.engines.vllm_client import Served, UnfitServer, VLLMClient
+from rlanything_agents.engines.weights import Weights
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+
+__all__ = ["UnfitServer", "VLLMServerGenerator"]
+
+logger = logging.getLogger(__name__)
+
+_SAME = 0.05
+"""Log-probabilities that differ by less are the same, computed in another batch."""
+
+
+class VLLMServerGenerator(VLLMClient):
+    """Samples with a vLLM server from what a trainer last handed over.
+
+    Before each call the server's weights are compared with those it should have, and afterwards again: one that was
+    restarted, or given other weights by somebody else, is sent them anew and asked again. Failures of single requests
+    become completions with ``finish_reason="error"``, as with every service. Other processes may ask the same server
+    for text with a `ServedGenerator`; weights come from here alone.
+
+    Args:
+        server: Where it is.
+        model: What is trained; it is only ever read.
+        tokenizer: Its tokenizer.
+        folder: Scratch space of this generator alone, which the server reads under the same path; emptied at once.
+        sleeps: Whether the server is to give its GPU memory back between phases.
+
+    Raises:
+        MissingExtra: The package openai is not installed.
+        MissingKey: The environment variable of the key is unset.
+        ValueError: The tokenizer has no end of sequence.
+    """
+
+    def __init__(
+        self,
+        server: ServerConfig,
+        model: Any,
+        tokenizer: PreTrainedTokenizerBase,
+        folder: Path,
+        *,
+        sleeps: bool = False,
+    ) -> None:
+        super().__init__(server)
+        self.sleeps = sleeps
+        self._weights = Weights(folder, model, tokenizer)
+        self._sampled = Sampled(tokenizer, self._weights.vocabulary)
+        self._run_id = secrets.token_hex(4)
+        self._sent = 0
+        self._adapter = ""
+        self._asleep = self._probed = False
+
+    @property
+    def served(self) -> Served:
+        """The weights that the server should have; `wake` sees to it that it has them."""
+        mark = f"rlanything-{self._run_id}-{self._weights.path().name}-{self._sent}"
+        return Served(mark, self._weights.adapters, self._weights.version, self._weights.vocabulary)
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """``params.n`` completions for each prompt, in the order of the prompts.
+
+        Raises:
+            ValueError: A prompt is no list of the model's ids, there is not one seed for each, or vLLM has no such
+                temperature.
+            UnfitServer: The server hides its ids, takes no weights, or reports log-probabilities of another kind.
+            EngineFailed: It is out of reach, or keeps losing its weights.
+            EndpointRefused: It refuses the key or the model.
+        """
+        check_temperature(params)
+        for _ in range(2):
+            self.wake()
+            if (completions := self._written(prompts, params)) is not None:
+                return completions
+            logger.warning("%r lost its weights while it generated: what it wrote is thrown away", self)
+        raise EngineFailed(
+            f"{self!r} lost its weights twice during one call: does it restart, or do two runs share it?"
+        )
+
+    def update_weights(self, source: Any | Path, version: int) -> None:
+        """Take over the weights of a model or of a folder; the server reads them when it is next asked.
+
+        Raises:
+            ValueError: The folder holds something else.
+            OSError: They cannot be written.
+        """
+        self._weights.put(source, version)
+
+    def sleep(self) -> None:
+        """Have the server give its GPU memory back, if it is to sleep.
+
+        Raises:
+            EngineFailed: It does not.
+        """
+        if self.sleeps and not self._asleep:
+            self._tell(f"/sleep?level={1 if self._weights.adapters else 2}", {})
+            self._asleep = True
+
+    def wake(self) -> None:
+        """Have the server take its memory, and the newest weights.
+
+        Raises:
+            EngineFailed: It is out of reach, or did not take them.
+            UnfitServer: It cannot.
+        """
+        if self._asleep:
+            self._tell("/wake_up?tags=weights", {})
+            if not self._weights.adapters:
+                self._send_weights()
+            self._tell("/wake_up?tags=kv_cache", {})
+            self._asleep = False
+        if not self._has_weights():
+            self._send_weights()
+        self._weights.prune()
+        if not self._probed:
+            self._probe()
+
+    def serve(self) -> Served:
+        """Have the server take the newest weights, for others who ask it, and say which they are.
+
+        Raises:
+            EngineFailed, UnfitServer: As `wake`.
+        """
+        self.wake()
+        return self.served
+
+    def close(self) -> None:
+        """Close all connections and delete the weights on their way; the server goes on."""
+        super().close()
+        self._weights.clear()
+
+    def _send_weights(self) -> None:
+        self._sent += 1  # what others still write with those of the last sending is told apart
+        path, mark = self._weights.path(), self.served.mark
+        if self._weights.adapters:
+            self._tell("/v1/load_lora_adapter", {"lora_name": mark, "lora_path": str(path)})
+            old, self._adapter = self._adapter, mark
+            if old:
+                self._forget(old)
+            return
+        # Half-read weights have no name of their own: whatever fails from here on, they are sent again.
+        self._tell("/update_weight_version", {"new_version": f"{mark}-under-way"})
+        self._tell("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(path)}})
+        if self._read("/reset_prefix_cache", {}).get("success") is not True:
+            raise EngineFailed(f"{self!r} did not forget what it computed with other weights: is it asked by others?")
+        self._tell("/update_weight_version", {"new_version": mark})
+
+    def _forget(self, adapter: str) -> None:
+        try:
+            self._tell("/v1/unload_lora_adapter", {"lora_name": adapter})
+        except (EngineFailed, UnfitServer) as error:  # it was restarted, or dropped it already
+            logger.info("%s", error)
+
+    def _probe(self) -> None:
+        """Ask for one token at two temperatures: are ids there, and log-probabilities of the untouched distribution?
+
+        Raises:
+            UnfitServer: They are not.
+        """
+        seen = []
+        for temperature in (1.0, 2.0):
+            params = SamplingParams(1, temperature=temperature, seed=0)
+            path, body = self._request([self._sampled.end], params, 1, 0)
+            choices = self._read("/v1" + path, body | {"logprobs": 5}).get("choices")
+            choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+            logprobs = choice.get("logprobs")
+            tops = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
+            if not choice.get("token_ids") or not isinstance(tops, list) or not tops or not isinstance(tops[0], dict):
+                raise UnfitServer(
+                    f"{self!r} does not return the ids it samples and their log-probabilities: nothing can learn from "
+                    "its text; it must be a vLLM server (0.31)"
+                )
+            seen.append({token: value for token, value in tops[0].items() if type(value) in (int, float)})
+        first, second = seen
+        if any(abs(first[token] - second[token]) > _SAME for token in first.keys() & second.keys()):
+            raise UnfitServer(
+                f"{self!r} reports log-probabilities that temperature has changed: start it with "
+                "--logprobs-mode raw_logprobs, its default"
+            )
+        self._probed = True

@@ -1,0 +1,189 @@
+"""Pretrained causal language models: from a folder or the hub into this process, and weights to a folder and back.
+
+Weights are read and written as safetensors only, and code that comes with a checkpoint is never run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything_agents.config import LoraConfig, PretrainedConfig
+from rlanything_agents.models.template import ChatTemplate, TemplateError
+from rlanything_envs.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+__all__ = ["CheckpointError", "load_model", "load_template", "load_weights", "save_weights", "trained"]
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+_BROKEN = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, SafetensorError)
+"""What transformers raises over a checkpoint that is absent, incomplete or malformed."""
+ADAPTER = "adapter_model.safetensors"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message names it and the remedy."""
+
+
+def load_template(config: PretrainedConfig) -> ChatTemplate:
+    """The chat template of a checkpoint, with its tokenizer, whose end of sequence is the mark that closes a response.
+
+    Raises:
+        CheckpointError: There is no such checkpoint, or its tokenizer cannot chat.
+    """
+    tokenizer: PreTrainedTokenizerBase = _read(AutoTokenizer, config, "tokenizer")
+    try:
+        template = ChatTemplate(tokenizer, thinking=config.thinking is not None)
+    except TemplateError as error:
+        raise CheckpointError(f"{config.checkpoint}: {error}") from error
+    tokenizer.eos_token = tokenizer.convert_ids_to_tokens(template.end_id)  # engines stop there
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token  # what is padded has no weight anywhere
+    tokenizer.padding_side = "left"
+    return template
+
+
+def load_model(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel | PeftModel:
+    """The model of a checkpoint, on the accelerator if there is one, with fresh adapters if it is to have some.
+
+    Args:
+        config: What to load.
+        tokenizer: Of the same checkpoint.
+        seed: Of the adapters; the global generator of torch is left as it was.
+
+    Raises:
+        CheckpointError: There is no such checkpoint, it is no causal language model, it does not fit its tokenizer, or
+            its context is shorter than asked for.
+        MissingExtra: Adapters are asked for, and peft is not installed.
+    """
+    settings = _read(AutoConfig, config, "configuration")
+    _check(config, settings, tokenizer)
+    model: PreTrainedModel = _read(
+        AutoModelForCausalLM, config, "model", dtype=getattr(torch, config.dtype), use_safetensors=True
+    )
+    rows = model.get_input_embeddings().weight.shape[0]
+    if rows < len(tokenizer):
+        raise CheckpointError(
+            f"{config.checkpoint}: the tokenizer has {len(tokenizer)} tokens, the model {rows}: they do not belong "
+            "together; put the model's own tokenizer beside it"
+        )
+    for settings in (model.config, model.generation_config):  # what trainers and engines would change, and say so
+        settings.bos_token_id, settings.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
+        settings.pad_token_id = tokenizer.pad_token_id
+    model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    return model if config.lora is None else _with_adapters(model, config.lora, config.checkpoint, seed)
+
+
+def save_weights(
+    model: PreTrainedModel | PeftModel, folder: Path, weights: Mapping[str, torch.Tensor] | None = None
+) -> None:
+    """Store what is trained of a model: all weights, or the adapters alone.
+
+    Args:
+        model: Whose they are.
+        folder: Where to.
+        weights: By name, where the model itself has only its part of them.
+    """
+    tied = getattr(model, "all_tied_weights_keys", {})  # two names of one weight; it is stored once
+    state = None if weights is None else {name: weight for name, weight in weights.items() if name not in tied}
+    if hasattr(model, "peft_config"):
+        # Embeddings have no adapters; to find that out peft would ask the hub.
+        model.save_pretrained(str(folder), save_embedding_layers=False, state_dict=state)
+    else:
+        model.save_pretrained(str(folder), state_dict=state)
+
+
+def load_weights(model: PreTrainedModel | PeftModel, folder: Path) -> None:
+    """Give a model the weights that `save_weights` stored.
+
+    Raises:
+        CheckpointError: The folder has none, or those of another model.
+    """
+    try:
+        if (folder / ADAPTER).exists():
+            from peft import set_peft_model_state_dict
+
+            loaded: Any = set_peft_model_state_dict(model, load_file(folder / ADAPTER))
+            _must_match(loaded.unexpected_keys)
+        else:
+            stored = AutoModelForCausalLM.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=model.dtype
+            )
+            model.load_state_dict(stored.state_dict())
+    except _BROKEN as error:
+        raise CheckpointError(f"{folder}: no weights of this model ({_brief(error)}): go back a checkpoint") from error
+
+
+def _must_match(unexpected: list[str]) -> None:
+    if unexpected:
+        raise ValueError(f"adapters of another model, such as {unexpected[0]}")
+
+
+def _read(kind: Any, config: PretrainedConfig, what: str, **options: Any) -> Any:
+    """Part of a checkpoint: from its folder, where there is one, else from the hub or its cache."""
+    name = config.checkpoint
+    local = os.path.isdir(name)  # noqa: PTH112  (pathlib raises over names that no file can have)
+    if not local and (Path(name).is_absolute() or name.startswith(".") or not _HUB_NAME.fullmatch(name)):
+        raise CheckpointError(f"{name}: there is no such folder, and it is no name on the hub (organisation/name)")
+    try:
+        return kind.from_pretrained(name, local_files_only=local, trust_remote_code=False, **options)
+    except _BROKEN as error:
+        remedy = (
+            f"the folder must hold what save_pretrained writes ({what})"
+            if local
+            else "download it first and name its folder, log in with `hf auth login` if it is gated, or check the name"
+        )
+        raise CheckpointError(f"{name}: the {what} cannot be loaded ({_brief(error)}): {remedy}") from error
+
+
+def _check(config: PretrainedConfig, settings: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+    longest = getattr(settings.get_text_config(), "max_position_embeddings", None)
+    if isinstance(longest, int) and config.context > longest:
+        raise CheckpointError(
+            f"{config.checkpoint}: the model reads at most {longest} tokens: lower `context` from {config.context}"
+        )
+    if hasattr(settings, "vision_config"):
+        raise CheckpointError(f"{config.checkpoint}: a vision-language model; this loop is for text")
+
+
+def _with_adapters(model: PreTrainedModel, lora: LoraConfig, name: str, seed: int) -> PeftModel:
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingExtra("lora needs the package peft: pip install 'rlanything-envs[train]'") from error
+    settings = peft.LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules="all-linear" if lora.targets is None else list(lora.targets),
+        task_type="CAUSAL_LM",
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        try:
+            return peft.get_peft_model(model, settings).eval()
+        except ValueError as error:
+            raise CheckpointError(f"{name}: lora.targets do not fit the model ({_brief(error)})") from error
+
+
+def _brief(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def trained(model: PreTrainedModel | PeftModel, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Of a model's weights those that are trained: all, or the adapters."""
+    if not hasattr(model, "peft_config"):
+        return dict(state)
+    learnt = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    return {name: weight for name, weight in state.items() if name in learnt}

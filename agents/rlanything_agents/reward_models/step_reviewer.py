@@ -1,0 +1,269 @@
+"""A reward model that judges steps, as the loop sees it: who judges, what comes of it, and how good it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.feedback import GroupFeedback, batch_feedback, feedback_stats, judged_steps, votes_count
+from rlanything_agents.feedback.arrays import Floats
+from rlanything_agents.feedback.metrics import JudgeQuality, judge_quality
+from rlanything_agents.reward_models.reviewer import Measure
+from rlanything_agents.reward_models.step_judge import GenerativeRewardModel, StepVotes, Vote
+from rlanything_agents.rollout.dialect import Step, StepDialect
+from rlanything_agents.rollout.group import JudgedGroup, score_matrix
+from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.runs.learners import Learners
+from rlanything_agents.training.samples import Sample
+from rlanything_envs.curriculum import Assignment
+from rlanything_envs.curriculum.critique import task_critique
+from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.generator import SamplingParams
+from rlanything_task_pools import Task
+
+__all__ = ["StepReview", "StepReviewer", "measure_judge", "stored_trajectory"]
+
+LABELLED = 24
+"""Trajectories per iteration that are compared with the planner; for the curves only, never for training."""
+
+
+class StepReviewer:
+    """A reward model that votes on every step.
+
+    Args:
+        config: All settings.
+        learners: The reward model is theirs.
+        dialect: Knows the truth about steps.
+    """
+
+    success = "success"
+    measures = (
+        Measure("judge, process accuracy (balanced)", "process_balanced"),
+        Measure("judge, process accuracy (plain)", "process"),
+        Measure("judge, outcome accuracy", "outcome"),
+        Measure("judge, outcome AUC", "outcome_auc"),
+    )
+    note = (
+        "Process accuracy compares single votes with the planner's step labels on fixed trajectories of the "
+        'warm-started policy; balanced means that always answering "wrong" scores 50 %.'
+    )
+
+    def __init__(self, config: RunConfig, learners: Learners, dialect: StepDialect) -> None:
+        self.config = config
+        self.learners = learners
+        self.dialect = dialect
+
+    def params(self, iteration: int) -> SamplingParams:
+        """How votes are asked for."""
+        settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
+        return self.learners.reward_model.params(votes=settings.votes, seed=seed, temperature=settings.temperature)
+
+    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
+        """A prompt for each step of each episode; none where nothing depends on the votes, or an oracle knows them."""
+        if not self._asked(episodes):
+            return []
+        return [prompt for t in episodes for prompt in self.learners.reward_model.questions(t)]
+
+    def heard(
+        self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
+    ) -> list[JudgedGroup]:
+        """The groups with their votes. An episode with a step whose judge could not be heard counts for nothing."""
+        votes = self._votes(assignments, played, answers)
+        groups = zip(assignments, played, votes, strict=True)
+        return [JudgedGroup(assignment, *_heard(group, steps)) for assignment, group, steps in groups]
+
+    def review(self, groups: Sequence[JudgedGroup], before: Sequence[Mapping[str, Any]]) -> StepReview:
+        """Integrate outcomes and votes."""
+        feedback = batch_feedback(
+            [(group.outcomes, group.scores()) for group in groups],
+            self.config.feedback,
+            kinds=[group.step_kinds() for group in groups],
+            mu=_last_mu(before),
+        )
+        return StepReview(self.config, list(groups), feedback)
+
+    def panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> list[dict[str, Any]]:
+        """Trajectories with the true labels of their steps."""
+        payloads = {task.id: task.payload for task in tasks}
+        return [
+            {**t.to_dict(), "labels": self.dialect.true_labels(payloads[t.task_id], t.steps)}
+            for t in trajectories
+            if t.outcome is not None and t.steps
+        ]
+
+    def measure(self, panel: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """See `JudgeQuality`."""
+        return measure_judge(
+            self.learners.reward_model,
+            [stored_trajectory(record) for record in panel],
+            [record["labels"] for record in panel],
+            votes=self.config.judge.votes,
+            temperature=self.config.judge.temperature,
+            seed=seed_of(0, "judge panel"),
+        ).to_dict()
+
+    def measured_on(self, result: Mapping[str, Any]) -> str:
+        """Steps and trajectories."""
+        return f"{result['steps']} steps, {result['trajectories']} trajectories"
+
+    def _asked(self, episodes: Sequence[Trajectory]) -> bool:
+        """Whether the reward model is asked about a group."""
+        return self.config.judge_is_asked and (
+            self.config.judge.scope == "all" or votes_count([t.outcome for t in episodes], self.config.feedback)
+        )
+
+    def _votes(
+        self, assignments: Sequence[Assignment], played: Sequence[Sequence[Trajectory]], answers: Sequence[Answer]
+    ) -> list[list[list[StepVotes]]]:
+        """Votes per group, trajectory and step; empty ones where nothing depends on them."""
+        if self.config.votes_wanted and self.config.judge.source == "oracle":
+            labels_of, votes = self.dialect.true_labels, self.config.judge.votes
+            return [
+                [_agreed(labels_of(assignment.task.payload, t.steps), votes) for t in group]
+                for assignment, group in zip(assignments, played, strict=True)
+            ]
+        heard = iter(self.learners.reward_model.votes(answers))
+        return [
+            [[next(heard) if asked else StepVotes([], ()) for _ in t.steps] for t in group]
+            for group, asked in ((group, self._asked(group)) for group in played)
+        ]
+
+    def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:
+        """Agreement with the planner on a few trajectories; None where no reward model was asked."""
+        if not self.config.judge_is_asked:
+            return None
+        places = [
+            (group, t)
+            for group in groups
+            for t, trajectory in enumerate(group.trajectories)
+            if trajectory.outcome is not None and trajectory.steps and group.votes[t][0].votes
+        ]
+        if not places:
+            return None
+        chosen = [places[k] for k in sorted(rng.choice(len(places), min(LABELLED, len(places)), replace=False))]
+        labels_of = self.dialect.true_labels
+        return judge_quality(
+            [score_matrix(group.votes[t]) for group, t in chosen],
+            [np.array(labels_of(group.assignment.task.payload, group.trajectories[t].steps)) for group, t in chosen],
+            [int(group.trajectories[t].outcome or 0) for group, t in chosen],
+        ).to_dict()
+
+
+@dataclass(frozen=True, slots=True)
+class StepReview:
+    """What outcomes and votes of one iteration come to; see `rlanything_agents.reward_models.reviewer.Review`."""
+
+    config: RunConfig
+    groups: list[JudgedGroup]
+    feedback: list[GroupFeedback]
+
+    @property
+    def advantages(self) -> list[tuple[Floats, ...]]:
+        """Of each group, trajectory and step."""
+        return [found.policy for found in self.feedback]
+
+    def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
+        """What the judge learns from, and how many groups it comes from."""
+        settings = self.config.judge
+        if not settings.learns:
+            return [], 0
+        chosen = judged_steps(self.feedback, rng, balance=self.config.feedback.balance, limit=settings.steps)
+        rows = [
+            sample
+            for at in chosen
+            for sample in self.groups[at.group]
+            .votes[at.trajectory][at.step]
+            .samples(self.feedback[at.group].judge[at.trajectory][at.step].tolist())
+        ]
+        return rows, len({at.group for at in chosen})
+
+    def stats(self) -> dict[str, Any]:
+        """See `FeedbackStats`."""
+        return asdict(feedback_stats(self.feedback))
+
+    def critique(self, group: int) -> str:
+        """What the judge thought of the episodes."""
+        return task_critique(self.groups[group].judged_episodes())
+
+    def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
+        """Every episode with the votes on each turn and what came of it."""
+        return list(self.groups[group].records(iteration, self.feedback[group]))
+
+
+def measure_judge(
+    reward_model: GenerativeRewardModel,
+    trajectories: Sequence[Trajectory],
+    labels: Sequence[Sequence[int]],
+    *,
+    votes: int,
+    temperature: float,
+    seed: int,
+) -> JudgeQuality:
+    """Compare the judge's votes with the true step labels of the domain.
+
+    Args:
+        reward_model: The judge.
+        trajectories: What it judges; each has an outcome and at least one step.
+        labels: True labels of the steps of each.
+        votes: Samples per step.
+        temperature: Of the sampling.
+        seed: Of the sampling.
+
+    Raises:
+        ServiceLost: Its generator failed.
+    """
+    judged = reward_model.judge(trajectories, votes=votes, seed=seed, temperature=temperature)
+    if error := next((step.error for steps in judged for step in steps if step.error), ""):
+        raise ServiceLost(f"the reward model cannot be measured: {error}")
+    return judge_quality(
+        [score_matrix(steps) for steps in judged],
+        [np.array(steps) for steps in labels],
+        [int(t.outcome or 0) for t in trajectories],
+    )
+
+
+def stored_trajectory(record: Mapping[str, Any]) -> Trajectory:
+    """The readable half of a trajectory; enough to be judged."""
+    return Trajectory(
+        task_id=record["task_id"],
+        tag=record["tag"],
+        opening=record["opening"],
+        steps=tuple(Step(**step) for step in record["steps"]),
+        outcome=record["outcome"],
+        error=record["error"],
+        score=record["score"],
+        prompt_ids=[],
+        completion_ids=[],
+        step_of_token=[],
+        logprobs=[],
+        allowed=[],
+    )
+
+
+def _heard(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list[Trajectory], list[list[StepVotes]]]:
+    """The same, with episodes masked on which the machinery of the judge failed."""
+    if not any(step.error for steps in votes for step in steps):
+        return group, votes
+    masked, kept = [], []
+    for trajectory, steps in zip(group, votes, strict=True):
+        error = next((step.error for step in steps if step.error), "")
+        masked.append(replace(trajectory, outcome=None, error=f"reward model: {error}") if error else trajectory)
+        kept.append([StepVotes([], ())] * len(steps) if error else steps)
+    return masked, kept
+
+
+def _last_mu(before: Sequence[Mapping[str, Any]]) -> float | None:
+    """Reliability of the votes in the newest batch that had won and lost episodes."""
+    measured = (row["feedback"]["mu"] for row in reversed(before))
+    return next((mu for mu in measured if mu is not None), None)
+
+
+def _agreed(labels: Sequence[int], votes: int) -> list[StepVotes]:
+    """Every vote on a step says what the planner says; there is nothing in them to learn."""
+    return [StepVotes([], (Vote("planner", label, [], []),) * votes) for label in labels]

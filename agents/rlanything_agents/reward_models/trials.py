@@ -1,0 +1,69 @@
+"""Programs on the tests a reward model wrote: all of an iteration in one batch, on all workers of the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rlanything_agents.feedback.arrays import Floats
+from rlanything_agents.reward_models.unit_tests import WrittenTest
+from rlanything_task_pools.coding import Payload
+from rlanything_verifiers.coding import Job, Judgement, Test, judge_many
+
+__all__ = ["Bench", "run_tests"]
+
+MAX_CPU = 2.0
+"""Most processor seconds of a program on a written test: a test on which everything is slow catches nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The programs of one task and the tests to run them on."""
+
+    problem: Payload
+    programs: tuple[str, ...]
+    tests: tuple[WrittenTest, ...]
+
+
+def run_tests(benches: Sequence[Bench]) -> list[Floats]:
+    """Which program passes which test.
+
+    A test that could not be read is failed by every program. What the infrastructure keeps from being known, on the
+    side of the judge or of the generator, is NaN.
+
+    Returns:
+        For each bench an array of shape (programs, tests): 1, 0 or NaN.
+
+    Raises:
+        UnsafeSandbox: There is no safe sandbox here.
+    """
+    jobs: list[Job] = []
+    places: list[tuple[int, str, list[Test]]] = []
+    for number, bench in enumerate(benches):
+        tests = list(dict.fromkeys(written.test for written in bench.tests if written.test is not None))
+        limits = bench.problem.judge_limits()
+        limits = replace(limits, cpu=min(limits.cpu, MAX_CPU))
+        for program in dict.fromkeys(bench.programs) if tests else ():
+            # The tests are independent of one another: one over the limit says nothing of the next.
+            jobs.append(Job(program, tests, bench.problem.checker, limits, None, entry_point=bench.problem.entry_point))
+            places.append((number, program, tests))
+    known: list[dict[tuple[str, Test], float]] = [{} for _ in benches]
+    for (number, program, tests), judgement in zip(places, judge_many(jobs), strict=True):
+        known[number].update(zip(((program, test) for test in tests), _passed(judgement), strict=True))
+    return [_matrix(bench, results) for bench, results in zip(benches, known, strict=True)]
+
+
+def _passed(judgement: Judgement) -> list[float]:
+    return [np.nan if verdict == "IE" else float(verdict == "AC") for verdict in judgement.verdicts]
+
+
+def _matrix(bench: Bench, results: dict[tuple[str, Test], float]) -> Floats:
+    passes = np.zeros((len(bench.programs), len(bench.tests)))
+    for k, written in enumerate(bench.tests):
+        if written.failed:
+            passes[:, k] = np.nan
+        elif written.test is not None:
+            passes[:, k] = [results[program, written.test] for program in bench.programs]
+    return passes

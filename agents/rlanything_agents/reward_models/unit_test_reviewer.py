@@ -1,0 +1,361 @@
+"""The loop's view of a reward model that writes unit tests."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.feedback.arrays import Floats, mean_of
+from rlanything_agents.feedback.unit_tests import (
+    UnitTestFeedback,
+    UnitTestQuality,
+    unit_test_feedback,
+    unit_test_quality,
+)
+from rlanything_agents.reward_models.reviewer import Measure
+from rlanything_agents.reward_models.trials import Bench, run_tests
+from rlanything_agents.reward_models.unit_tests import TestStyle, UnitTestWriter, WrittenTest
+from rlanything_agents.rollout.group import PlayedGroup
+from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.training.samples import Sample
+from rlanything_envs.coding.actions import Unreadable, read_action
+from rlanything_envs.coding.messages import FAILED, LAST_BLOCK
+from rlanything_envs.curriculum import Assignment
+from rlanything_envs.llm.generator import Prompt, SamplingParams, TextGenerator
+from rlanything_task_pools import Task
+from rlanything_task_pools.coding import read_payload
+from rlanything_task_pools.frozen import canonical_json
+
+__all__ = ["ProgramGroup", "UnitTestReview", "UnitTestReviewer", "hidden_verdicts", "program_of"]
+
+RESAMPLES = 2000
+"""Resamples of the tasks behind an interval: tests of one task are no independent draws."""
+MAX_TEXT = 2_000
+"""Characters written down of an input or an output of a written test."""
+
+_SUBMITTED = re.compile(r"SUBMIT: [0-9]+ of [0-9]+ hidden tests accepted: ([0-9]+ [^,.]+(?:, [0-9]+ [^,.]+)*)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramGroup(PlayedGroup):
+    """A group whose programs were run on tests that the reward model wrote.
+
+    Attributes:
+        tests: The tests; none where none was asked for.
+        passes: Shape (programs, tests): 1 passed, 0 failed, NaN unknown.
+    """
+
+    tests: list[WrittenTest]
+    passes: Floats
+
+    @property
+    def correct(self) -> Floats:
+        """Shape (programs,): 1 where the hidden tests are passed, 0 where not, NaN for infrastructure failures."""
+        return np.array([np.nan if outcome is None else float(outcome == 1) for outcome in self.outcomes])
+
+    def scores(self) -> list[Floats]:
+        """Of each program one row with an entry per test: 1 passed, -1 failed, 0 unknown or no test."""
+        known = np.array([test.test is not None for test in self.tests], dtype=bool)
+        return [np.where(known & ~np.isnan(row), 2 * row - 1, 0.0)[None] for row in self.passes]
+
+    def turned(self, rng: np.random.Generator, share: float) -> Self:
+        """The same group with a share of the results of the tests turned round."""
+        return replace(self, passes=np.where(rng.random(self.passes.shape) < share, 1 - self.passes, self.passes))
+
+
+class UnitTestReviewer:
+    """A reward model that writes unit tests.
+
+    Args:
+        config: Uses ``judge`` (``votes`` is the number of tests per task, ``steps`` the most that train it in one
+            iteration) and ``feedback``, see `unit_test_feedback`.
+        generator: Writes the answers.
+        style: Writes the prompts and reads the answers.
+
+    Raises:
+        ValueError: The configuration asks for votes of an oracle.
+    """
+
+    success = "code: programs that pass all hidden tests"
+    measures = (
+        Measure("ut: written tests that every correct program passes", "ut"),
+        Measure("detect: and that every wrong program fails", "detect"),
+    )
+    note = (
+        "The reward model writes tests for fixed held-out tasks; ut and detect compare them with the generator's "
+        "correct program and its wrong ones, whatever the policy. Their intervals are bootstrapped over the tasks."
+    )
+
+    def __init__(self, config: RunConfig, generator: TextGenerator, style: TestStyle) -> None:
+        if config.judge.source != "generative":
+            raise ValueError(f"judge.source {config.judge.source!r}: coding has no oracle; choose generative")
+        self.config = config
+        self.writer = UnitTestWriter(generator, style)
+
+    def params(self, iteration: int) -> SamplingParams:
+        """How tests are asked for."""
+        settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
+        return self.writer.params(tests=settings.votes, seed=seed, temperature=settings.temperature)
+
+    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Prompt]:
+        """One for the task; none without a correct program where only that gives tests a reward."""
+        return [self.writer.question(read_payload(assignment.task.payload))] if self._useful(episodes) else []
+
+    def heard(
+        self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
+    ) -> list[ProgramGroup]:
+        """Run all programs on the tests written for their task."""
+        problems = [read_payload(assignment.task.payload) for assignment in assignments]
+        asked = [self._useful(group) for group in played]
+        useful = [problem for problem, ask in zip(problems, asked, strict=True) if ask]
+        found = iter(self.writer.tests(useful, answers))
+        written = [next(found) if ask else [] for ask in asked]
+        benches = [
+            Bench(problem, tuple(program_of(t, problem.entry_point) for t in group), tuple(tests))
+            for problem, group, tests in zip(problems, played, written, strict=True)
+        ]
+        parts = zip(assignments, played, written, run_tests(benches), strict=True)
+        return [ProgramGroup(*part) for part in parts]
+
+    def _useful(self, group: Sequence[Trajectory]) -> bool:
+        """Whether anything depends on tests for a group: without a correct program none of them has a reward."""
+        if not self.config.votes_wanted:
+            return False
+        wanted = self.config.judge.scope == "all" or self.config.feedback.lam > 0
+        return wanted or any(t.outcome == 1 for t in group)
+
+    def review(self, groups: Sequence[ProgramGroup], before: Sequence[Mapping[str, Any]]) -> UnitTestReview:
+        """Weigh programs by the hidden tests, and written tests by the programs."""
+        settings = self.config.judge
+        feedback = [
+            unit_test_feedback(
+                [t.score for t in group.trajectories],
+                group.correct,
+                group.passes,
+                self.config.feedback,
+                readable=[test.test is not None for test in group.tests],
+            )
+            for group in groups
+        ]
+        return UnitTestReview(list(groups), feedback, settings.steps if settings.learns else 0)
+
+    def quality(self, groups: Sequence[ProgramGroup], rng: np.random.Generator) -> dict[str, Any] | None:
+        """``ut`` and ``detect`` against the policy's own programs; None where no test was asked for."""
+        written = [test for group in groups for test in group.tests]
+        return _rates([(group.correct, group.passes) for group in groups], written) if written else None
+
+    def panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> list[dict[str, Any]]:
+        """The tasks that have a correct program and wrong ones; the same for every policy."""
+        return [
+            {"payload": json.loads(canonical_json(task.payload)), "correct": task.proof[0]}
+            for task in tasks[: len(trajectories)]
+            if task.proof and task.payload.get("wrong")
+        ]
+
+    def measure(self, panel: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """``ut`` and ``detect`` with 95 % bootstrap intervals over the tasks; see `UnitTestQuality`."""
+        settings = self.config.judge
+        problems = [read_payload(record["payload"]) for record in panel]
+        seed = seed_of(0, "judge panel")
+        written = self.writer.write(problems, tests=settings.votes, seed=seed, temperature=settings.temperature)
+        benches = [
+            Bench(problem, (str(record["correct"]), *problem.wrong), tuple(tests))
+            for problem, record, tests in zip(problems, panel, written, strict=True)
+        ]
+        groups = [(_truth(bench), passes) for bench, passes in zip(benches, run_tests(benches), strict=True)]
+        result = _rates(groups, [test for tests in written for test in tests])
+        counts = [unit_test_quality([group]) for group in groups]
+        return {**result, **_intervals(counts, seed)}
+
+    def measured_on(self, result: Mapping[str, Any]) -> str:
+        """Tests and tasks."""
+        return f"{result['tests']} tests for {result['tasks']} held-out tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTestReview:
+    """What the tests of one iteration showed; see `rlanything_agents.reward_models.reviewer.Review`."""
+
+    groups: list[ProgramGroup]
+    feedback: list[UnitTestFeedback]
+    limit: int
+    """At most this many tests train the reward model."""
+
+    @property
+    def advantages(self) -> list[list[Floats]]:
+        """All steps of an episode share the advantage of its program."""
+        return [
+            [np.full(len(t.steps), a) for t, a in zip(group.trajectories, found.policy, strict=True)]
+            for group, found in zip(self.groups, self.feedback, strict=True)
+        ]
+
+    def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
+        """The tests with an advantage, thinned at random to the limit."""
+        places = [(g, int(k)) for g, found in enumerate(self.feedback) for k in np.flatnonzero(found.judge)]
+        if len(places) > self.limit:
+            places = [places[n] for n in sorted(rng.choice(len(places), self.limit, replace=False))]
+        rows = [self.groups[g].tests[k].sample(float(self.feedback[g].judge[k])) for g, k in places]
+        return rows, len({g for g, _ in places})
+
+    def stats(self) -> dict[str, Any]:
+        """Filters, masks and the rewards of the tests; None where there was nothing to count."""
+        found = self.feedback
+        known = [f.test_rewards[~np.isnan(f.test_rewards)] for f in found]
+        rewards = np.concatenate(known) if known else np.zeros(0)
+        counts = Counter(f.accuracy is not None and 0 < f.accuracy < 1 for f in found)
+        return {
+            "accuracy": mean_of(np.concatenate([f.correct[~np.isnan(f.correct)] for f in found])),
+            "fraction": mean_of(np.array([t.score for g in self.groups for t in g.trajectories if t.outcome])),
+            "mixed_rate": counts[True] / len(found),
+            "masked": sum(int(np.isnan(f.correct).sum()) for f in found),
+            "masked_tests": sum(test.failed for group in self.groups for test in group.tests),
+            "unparsable_rate": _unreadable([test for group in self.groups for test in group.tests]),
+            "test_reward": mean_of(rewards),
+            "rewarded_rate": mean_of(rewards > 0),
+            "policy_kept": mean_of(np.array([f.policy_kept for f in found])),
+            "judge_kept": mean_of(np.array([f.judge_kept for f in found])),
+            "policy_samples": sum(int(np.count_nonzero(f.policy)) for f in found),
+            "judge_samples": sum(int(np.count_nonzero(f.judge)) for f in found),
+        }
+
+    def critique(self, group: int) -> str:
+        """How the programs fared, and a wrong one of those that came nearest."""
+        found, played = self.feedback[group], self.groups[group]
+        scores = [t.score for t in played.trajectories if t.outcome is not None]
+        if not scores:
+            return ""
+        right = int(np.nansum(found.correct))
+        lines = [
+            f"{right} of {len(scores)} programs pass all hidden tests; on average a program passes "
+            f"{100 * float(np.mean(scores)):.0f} % of them."
+        ]
+        wrong = [t for t in played.trajectories if t.outcome == -1]
+        if wrong:
+            nearest = max(wrong, key=lambda t: t.score)
+            program = program_of(nearest, played.assignment.task.payload.get("entry_point"))
+            lines.append(f"A wrong program that passes {100 * nearest.score:.0f} %:\n{program[:2000]}")
+        return "\n".join(lines)
+
+    def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
+        """Every episode with its program, its verdicts and the written tests.
+
+        A vote is what the program came to on a test: 1 passed, -1 failed, 0 unknown or unreadable.
+        """
+        played, found = self.groups[group], self.feedback[group]
+        votes = played.scores()
+        tests = [_written(test, reward) for test, reward in zip(played.tests, found.test_rewards, strict=True)]
+        texts = [_shown(test, reward) for test, reward in zip(played.tests, found.test_rewards, strict=True)]
+        return [
+            {
+                **played.header(t, iteration),
+                "tests": tests,
+                "verdicts": hidden_verdicts(trajectory),
+                "turns": [
+                    {
+                        "thought": step.thought,
+                        "action": step.action,
+                        "observation": step.observation,
+                        "command": step.command,
+                        "judgements": texts,
+                        "votes": votes[t][0].astype(int).tolist(),
+                        "reward": None if np.isnan(found.rewards[t]) else round(float(found.rewards[t]), 4),
+                        "advantage": round(float(found.policy[t]), 4),
+                    }
+                    for step in trajectory.steps
+                ],
+            }
+            for t, trajectory in enumerate(played.trajectories)
+        ]
+
+
+def program_of(trajectory: Trajectory, entry_point: str | None = None) -> str:
+    """The program an episode submitted; empty where it submitted none.
+
+    Args:
+        trajectory: The episode.
+        entry_point: The function that was asked for, if it was one.
+    """
+    answer = trajectory.steps[-1].observation if trajectory.steps else ""
+    if not answer.startswith(("SUBMIT: ", FAILED)):  # of several turns, the last may have been another action
+        return ""
+    try:
+        action = read_action(
+            trajectory.steps[-1].action,
+            only_submit=True,
+            entry_point=entry_point,
+            action_format="code" if LAST_BLOCK in trajectory.opening else "verbs",
+        )
+    except Unreadable:
+        return ""
+    return action.code if action.verb == "SUBMIT" else ""
+
+
+def hidden_verdicts(trajectory: Trajectory) -> dict[str, int]:
+    """How many hidden tests came to which verdict, as the answer to the submission counts them; empty without one."""
+    answer = trajectory.steps[-1].observation if trajectory.steps else ""
+    listed = _SUBMITTED.match(answer)
+    if listed is None:
+        return {}
+    return {verdict: int(number) for number, verdict in (part.split(" ", 1) for part in listed[1].split(", "))}
+
+
+def _truth(bench: Bench) -> Floats:
+    """The first program of a panel's bench is correct, the others are not."""
+    correct = np.zeros(len(bench.programs))
+    correct[0] = 1.0
+    return correct
+
+
+def _rates(groups: Sequence[tuple[Floats, Floats]], written: Sequence[WrittenTest]) -> dict[str, Any]:
+    quality = unit_test_quality(groups)
+    return {
+        "ut": quality.ut_rate,
+        "detect": quality.detect_rate,
+        "unreadable": _unreadable(written),
+        "tests": quality.tests,
+        "tasks": sum(bool((correct == 1).any()) for correct, _ in groups),
+    }
+
+
+def _unreadable(written: Sequence[WrittenTest]) -> float | None:
+    return mean_of(np.array([test.test is None for test in written if not test.failed]))
+
+
+def _intervals(counts: Sequence[UnitTestQuality], seed: int) -> dict[str, tuple[float, float] | None]:
+    drawn = np.random.default_rng(seed).integers(len(counts), size=(RESAMPLES, len(counts))) if counts else None
+    found: dict[str, tuple[float, float] | None] = {}
+    for name, hits, tests in (("ut", "agree", "tests"), ("detect", "detect", "contested")):
+        if drawn is None:
+            found[f"{name}_interval"] = None
+            continue
+        top, bottom = (np.array([getattr(c, field) for c in counts])[drawn].sum(axis=1) for field in (hits, tests))
+        shares = top[bottom > 0] / bottom[bottom > 0]
+        low, high = np.quantile(shares, (0.025, 0.975)) if len(shares) else (0.0, 1.0)
+        found[f"{name}_interval"] = (float(low), float(high))
+    return found
+
+
+def _written(test: WrittenTest, reward: float) -> dict[str, Any]:
+    """A test for whoever reads the episodes."""
+    asked, wanted = (test.test.stdin, test.test.stdout) if test.test is not None else ("", "")
+    return {
+        "stdin": asked[:MAX_TEXT],
+        "stdout": wanted[:MAX_TEXT],
+        "complaint": test.complaint[:MAX_TEXT],
+        "reward": None if np.isnan(reward) else round(float(reward), 4),
+    }
+
+
+def _shown(test: WrittenTest, reward: float) -> str:
+    worth = "no reward" if np.isnan(reward) else f"reward {reward:+g}"
+    said = f"{test.test.stdin!r} gives {test.test.stdout!r}" if test.test is not None else test.complaint
+    return f"{said[:400]} ({worth})"

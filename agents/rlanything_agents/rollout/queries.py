@@ -1,0 +1,205 @@
+"""Asking a reward model, at once or in parts, while what it is asked about is still being played.
+
+The questions of an iteration have an order: that of the groups, of their episodes, of their steps. A question's place
+names the chance of its answers, and what is computed together is rounded together. So parts are cut at the places where
+one call for all questions would cut its batches: who answers a part, and when, makes no difference to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
+
+from rlanything_agents.engines.chat import ChatGenerator
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+
+__all__ = ["Answer", "AskedAfter", "AskedMeanwhile", "Asking", "Gathering", "Part", "Parts", "part_size"]
+
+Answer: TypeAlias = tuple[Prompt, list[Completion]]
+"""A question and all that was said to it."""
+
+SERVED = 96
+"""Samples in a part for a server: it batches what it has, so that parts need only be small enough to begin early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the questions of an iteration.
+
+    Attributes:
+        first: Number of the first of them among all.
+        questions: In their order.
+    """
+
+    first: int
+    questions: tuple[Prompt, ...]
+
+    def answered(self, generator: TextGenerator, params: SamplingParams) -> list[list[Completion]]:
+        """What a generator says to them, as a part of all.
+
+        Args:
+            generator: Who is asked.
+            params: How; those for all questions.
+        """
+        return generator.generate(self.questions, replace(params, first=self.first))
+
+
+class Asking(Protocol):
+    """The questions of one iteration, and their answers."""
+
+    def add(self, questions: Sequence[Prompt]) -> None:
+        """The next questions."""
+        ...
+
+    def answers(self) -> list[Answer]:
+        """The answers to all, in order, when they are there; no more questions are added then.
+
+        Raises:
+            RunMustStop: The source of the answers was lost.
+            InfrastructureError: Workers were lost again and again.
+        """
+        ...
+
+
+class AskedAfter:
+    """One call for all questions, when all of them are known.
+
+    Args:
+        generator: Who is asked.
+        params: How.
+    """
+
+    def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
+        self._generator, self._params = generator, params
+        self._questions: list[Prompt] = []
+
+    def add(self, questions: Sequence[Prompt]) -> None:
+        """The next questions."""
+        self._questions += questions
+
+    def answers(self) -> list[Answer]:
+        """See `Asking`."""
+        asked = self._questions
+        return list(zip(asked, self._generator.generate(asked, self._params), strict=True)) if asked else []
+
+
+class Parts:
+    """Cuts questions into parts of one size, as they come in.
+
+    Args:
+        size: Questions of a part; only the last has fewer.
+
+    Raises:
+        ValueError: The size is less than 1.
+    """
+
+    def __init__(self, size: int) -> None:
+        if size < 1:
+            raise ValueError(f"a part has at least one question, got {size}")
+        self.size = size
+        self.questions: list[Prompt] = []
+        """All so far."""
+        self._cut = 0
+
+    def add(self, questions: Sequence[Prompt]) -> Iterator[Part]:
+        """Further questions; the parts that are whole now."""
+        self.questions += questions
+        while len(self.questions) - self._cut >= self.size:
+            yield self._next()
+
+    def rest(self) -> Iterator[Part]:
+        """What is left when all questions are there: one part, or none."""
+        if self._cut < len(self.questions):
+            yield self._next()
+
+    def _next(self) -> Part:
+        first, self._cut = self._cut, min(self._cut + self.size, len(self.questions))
+        return Part(first, tuple(self.questions[first : self._cut]))
+
+
+class AskedMeanwhile:
+    """A thread asks part after part while further questions come in.
+
+    Args:
+        generator: Who is asked; nobody else may use it meanwhile.
+        params: How.
+        size: Questions of a part, see `part_size`.
+    """
+
+    def __init__(self, generator: TextGenerator, params: SamplingParams, size: int) -> None:
+        self._generator, self._params = generator, params
+        self._parts = Parts(size)
+        self._thread = ThreadPoolExecutor(1, "reward-model")
+        self._answers: list[Future[list[list[Completion]]]] = []
+
+    @classmethod
+    @contextmanager
+    def open(cls, generator: TextGenerator, params: SamplingParams, size: int) -> Iterator[AskedMeanwhile]:
+        """For the time of a block, at the end of which what nobody waits for is not asked any more."""
+        asking = cls(generator, params, size)
+        try:
+            yield asking
+        finally:
+            asking._thread.shutdown(cancel_futures=True)
+
+    def add(self, questions: Sequence[Prompt]) -> None:
+        """The next questions.
+
+        Raises:
+            RunMustStop: An earlier part could not be answered.
+        """
+        for known in self._answers:
+            if known.done():
+                known.result()
+        for part in self._parts.add(questions):
+            self._ask(part)
+
+    def answers(self) -> list[Answer]:
+        """See `Asking`."""
+        for part in self._parts.rest():
+            self._ask(part)
+        found = [answer for part in self._answers for answer in part.result()]
+        return list(zip(self._parts.questions, found, strict=True))
+
+    def _ask(self, part: Part) -> None:
+        self._answers.append(self._thread.submit(part.answered, self._generator, self._params))
+
+
+class Gathering:
+    """Groups of episodes in their order, while the episodes come in shards in any order.
+
+    Args:
+        size: Episodes of a group.
+        ready: Is given each group that is whole and all before which are: its number and its episodes.
+    """
+
+    def __init__(self, size: int, ready: Callable[[int, list[Trajectory]], None]) -> None:
+        self._size, self._ready = size, ready
+        self._early: dict[int, Sequence[Trajectory]] = {}
+        self._episodes: list[Trajectory] = []
+        self._given = 0
+
+    def add(self, first: int, episodes: Sequence[Trajectory]) -> None:
+        """Episodes that have ended, by the number of their first."""
+        self._early[first] = episodes
+        while (known := len(self._episodes)) in self._early:
+            self._episodes += self._early.pop(known)
+        while (end := (self._given + 1) * self._size) <= len(self._episodes):
+            self._given += 1
+            self._ready(self._given - 1, self._episodes[end - self._size : end])
+
+
+def part_size(generator: TextGenerator, samples: int) -> int:
+    """How many questions make a part for a generator.
+
+    Args:
+        generator: Who is going to be asked, here or by a copy of its model.
+        samples: Of each question.
+    """
+    own = generator.generator if isinstance(generator, ChatGenerator) else generator
+    return max(1, (own.batch_size if isinstance(own, TransformersGenerator) else SERVED) // samples)

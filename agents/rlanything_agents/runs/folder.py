@@ -1,0 +1,271 @@
+"""The folder of one run: everything a reader or a resumed process needs, and nothing half-written.
+
+A file appears under its final name only when it is complete (written beside it and renamed), so a
+process killed at any instruction leaves a folder that the same command can continue from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rlanything_agents.runs.checkpoints import Checkpoints
+from rlanything_agents.runs.manifest import damage, seal
+from rlanything_agents.runs.storage import RunFolderError, StorageError, storing, write_atomically
+
+__all__ = ["RunFolder", "RunFolderError", "StorageError", "write_atomically"]
+
+
+class RunFolder:
+    """Paths and atomic writes of one run.
+
+    Layout::
+
+        config.json  versions.json  summary.json  report.html
+        prompts.jsonl             what a language model was asked and answered, where one rewrites tasks
+        stages/NAME.json          result of a finished stage: warm_start, before, iteration-NNNN, after
+        metrics.jsonl             one line per iteration
+        trajectories/NNNN.jsonl.gz   every turn with every judgement
+        screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` keeps some
+        checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, and a list of their hashes
+
+    What cannot be written is a `StorageError`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pool = path / "pool.sqlite"
+        self.metrics = path / "metrics.jsonl"
+        self.report = path / "report.html"
+        self.summary = path / "summary.json"
+        self.prompts = path / "prompts.jsonl"
+        self.trajectories = path / "trajectories"
+        self.screens = path / "screens"
+        self.checkpoints = Checkpoints(path / "checkpoints", self.metrics)
+        self._stages = path / "stages"
+
+    def final_weights(self) -> Path | None:
+        """The last checkpoint of a run that has come to its end; None before.
+
+        Raises:
+            RunFolderError: It is damaged.
+        """
+        return self.checkpoints.final() if self.summary.exists() else None
+
+    def prepare(self, config: Mapping[str, Any]) -> bool:
+        """Create the folder, or check that it belongs to ``config``; return whether it existed before.
+
+        Raises:
+            RunFolderError: The folder belongs to a run with another configuration.
+        """
+        with storing(self.path):
+            for folder in (self.path, self.trajectories, self.checkpoints.path, self._stages):
+                folder.mkdir(parents=True, exist_ok=True)
+            scratch = (*self.path.glob("*.part"), *self.trajectories.glob("*.part"), *self._stages.rglob("*.part"))
+            for leftover in scratch:  # of writes that a kill cut short
+                leftover.unlink()
+            for leftover in (*self.checkpoints.path.glob("*.part"), *self._stages.glob("*.adopted")):
+                shutil.rmtree(leftover)
+        if self.belongs_to(config):
+            return True
+        write_atomically(self.path / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
+        return False
+
+    def belongs_to(self, config: Mapping[str, Any]) -> bool:
+        """Whether the folder belongs to ``config``; False where it belongs to no run yet.
+
+        Raises:
+            RunFolderError: It belongs to a run with another configuration.
+        """
+        stored = self._config()
+        if stored is None:
+            return False
+        different = sorted(_differences(stored, dict(config)))
+        if different:
+            raise RunFolderError(
+                f"{self.path} holds a run with another configuration (different: {', '.join(different)}). "
+                "Give this run another `name`, or start over with --restart"
+            )
+        return True
+
+    def config(self) -> dict[str, Any]:
+        """The configuration of the run this folder belongs to.
+
+        Raises:
+            RunFolderError: There is none.
+        """
+        stored = self._config()
+        if stored is None:
+            raise RunFolderError(f"{self.path} is not a run folder: it has no config.json")
+        return stored
+
+    def _config(self) -> dict[str, Any] | None:
+        remedy = "restore it from a copy, or delete it: the command of this run writes it anew and goes on"
+        return _read(self.path / "config.json", remedy)
+
+    def stage(self, name: str) -> dict[str, Any] | None:
+        """The stored result of a finished stage, or None.
+
+        Raises:
+            RunFolderError: It is damaged.
+        """
+        remedy = "delete it: the command of this run does the stage again"
+        return _read(self._stages / f"{name}.json", remedy)
+
+    def finish_stage(self, name: str, result: Mapping[str, Any]) -> None:
+        """Store the result of a stage; from now on it is not run again."""
+        if (self._stages / name).is_dir():
+            seal(self._stages / name)
+        write_atomically(self._stages / f"{name}.json", json.dumps(result, sort_keys=True) + "\n")
+
+    def stage_damage(self, name: str) -> str:
+        """What is wrong with a finished stage or its own files; empty where all is well."""
+        try:
+            self.stage(name)
+        except RunFolderError as error:
+            return str(error)
+        return "; ".join(f"stages/{name}/{file}: {what}" for file, what in damage(self._stages / name).items())
+
+    def drop_damaged_stages(self) -> Iterator[str]:
+        """Forget finished stages that are damaged, so that they are done again; say of each what was wrong."""
+        for file in sorted(self._stages.glob("*.json")):
+            if what := self.stage_damage(file.stem):
+                with storing(file):
+                    shutil.rmtree(self._stages / file.stem, ignore_errors=True)
+                    file.unlink()
+                when = ", if the run still comes to it" if file.stem.startswith("iteration-") else ""
+                yield f"the stage {file.stem} is done again{when}: {what}"
+
+    def adopt_stage(self, source: RunFolder, name: str) -> dict[str, Any]:
+        """Take over a finished stage of another run, its files included; the result says where it is from.
+
+        Raises:
+            RunFolderError: The other run has not finished this stage, or its files are damaged.
+        """
+        result = source.stage(name)
+        if result is None:
+            raise RunFolderError(f"{source.path} has no finished stage {name!r} to take over: let that run come to it")
+        if what := source.stage_damage(name):
+            raise RunFolderError(f"{source.path}, {what}; start that run again: it does the stage {name!r} anew")
+        files, scratch = source._stages / name, self._stages / f"{name}.adopted"
+        if files.is_dir():
+            with storing(scratch):
+                shutil.rmtree(scratch, ignore_errors=True)
+                shutil.copytree(files, scratch)
+                shutil.rmtree(self._stages / name, ignore_errors=True)
+                scratch.rename(self._stages / name)
+        adopted = {"adopted_from": str(source.path), **result}
+        self.finish_stage(name, adopted)
+        return adopted
+
+    def folder(self, name: str) -> Path:
+        """A folder for a stage's own files (weights, cached demonstrations)."""
+        path = self._stages / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def append_metrics(self, row: Mapping[str, Any]) -> None:
+        """Append one iteration's metrics."""
+        with storing(self.metrics), self.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, sort_keys=True) + "\n")
+
+    def store_episodes(self, iteration: int, episodes: Iterable[Mapping[str, Any]]) -> None:
+        """Write every turn of an iteration's episodes."""
+        path = self.trajectories / f"{iteration:04d}.jsonl.gz"
+        scratch = path.with_name(f"{path.name}.part")
+        with storing(path):
+            try:
+                with scratch.open("wb") as raw:
+                    with gzip.open(raw, "wt", encoding="utf-8") as file:
+                        file.writelines(json.dumps(episode) + "\n" for episode in episodes)
+                    raw.flush()
+                    os.fsync(raw.fileno())
+                scratch.replace(path)
+            except BaseException:
+                scratch.unlink(missing_ok=True)
+                raise
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All complete metrics rows, in order of iteration; a last line cut short by a crash is skipped.
+
+        Raises:
+            RunFolderError: Another line is damaged.
+        """
+        return _rows(self.metrics) if self.metrics.exists() else []
+
+    def rewind(self, iteration: int) -> None:
+        """Forget what was written after the checkpoint of ``iteration``; its metrics take the place of the file's.
+
+        Raises:
+            RunFolderError: The metrics up to it are damaged, and the checkpoint has none.
+        """
+        copy = self.checkpoints.folder(iteration) / self.metrics.name
+        rows = _rows(copy) if copy.is_file() else self.rows() if iteration else []
+        kept = [row for row in rows if row["iteration"] <= iteration]
+        write_atomically(self.metrics, "".join(json.dumps(row, sort_keys=True) + "\n" for row in kept))
+        with storing(self.path):
+            for path in (*self.trajectories.glob("[0-9]*"), *self.screens.glob("[0-9]*")):
+                number = path.name.split(".")[0]
+                if number.isdigit() and int(number) > iteration:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            self.checkpoints.drop_before(iteration)  # a kill may have come between writing one and dropping another
+
+    def delete(self) -> None:
+        """Delete the run.
+
+        Raises:
+            RunFolderError: The folder exists and is not a run folder.
+        """
+        if not self.path.exists():
+            return
+        if not (self.path / "config.json").exists():
+            raise RunFolderError(f"{self.path} is not a run folder (no config.json); nothing was deleted")
+        with contextlib.suppress(FileNotFoundError), storing(self.path):
+            shutil.rmtree(self.path)
+
+
+def _read(path: Path, remedy: str) -> dict[str, Any] | None:
+    """A JSON object; None where there is no such file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read ({error.strerror}); make it readable, or {remedy}") from None
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path} is not valid JSON ({error}); {remedy}") from None
+    if not isinstance(value, dict):
+        raise RunFolderError(f"{path} does not hold a JSON object; {remedy}")
+    return value
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """Metrics rows of a file, without a last line cut short by a crash."""
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            row = json.loads(line)
+            whole = isinstance(row, dict) and type(row.get("iteration")) is int
+        except (ValueError, RecursionError):
+            whole = False
+        if not whole:
+            raise RunFolderError(
+                f"{path}, line {number} is not the metrics of an iteration; a run that goes on takes them from its "
+                f"checkpoint"
+            )
+        rows.append(row)
+    return rows
+
+
+def _differences(old: Any, new: Any, prefix: str = "") -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old.keys() | new.keys():
+            yield from _differences(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else str(key))
+    elif old != new:
+        yield prefix

@@ -1,0 +1,53 @@
+"""The reward model gives one answer, answers nonsense, or knows no more than chance.
+
+A judge that starts at chance among many lost episodes is rewarded for calling every step wrong; soon all votes agree,
+nothing distinguishes them, and there is no gradient out of it. Its own training reward looks fine meanwhile, so what
+counts here is how votes go with outcomes, and with the truth where the domain knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlanything_agents.config.monitors import MonitorsConfig
+from rlanything_agents.runs.monitors.series import Rows, Series
+
+__all__ = ["judge_collapse"]
+
+TRUTH = {
+    "judge_quality.process_balanced": "balanced accuracy of its votes against the planner",
+    "judge_quality.ut": "share of its tests that agree with every correct program",
+}
+"""What is known of the truth, by domain."""
+
+
+def judge_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
+    """See the module."""
+    limits = config.judge
+
+    def series(key: str) -> Series:
+        return Series(rows, key, config.window)
+
+    if series("judge.loss").broken:
+        yield "the reward model's loss is not a number"
+    unparsable = series("feedback.unparsable_rate").now
+    if unparsable is not None and unparsable >= limits.unparsable:
+        yield f"{unparsable:.0%} of what it writes cannot be read"
+        return  # what is left says little
+    for key, calls in (("p_plus", "won episode right"), ("p_minus", "lost episode wrong")):
+        share = series(f"feedback.{key}").now
+        if share is not None and share <= limits.one_sided:
+            yield f"{share:.0%} of the votes call a step of a {calls}: one answer for all"
+    mu = series("feedback.mu").now
+    if mu is not None and mu <= limits.mu:
+        yield f"votes tell nothing of outcomes: mu = p+ + p- is {mu:.2f}"
+    mixed = series("feedback.mixed_rate")
+    if mixed.first is not None and mixed.now is not None and mixed.first > limits.mixed >= mixed.now:
+        yield f"its votes agree on all but {mixed.now:.1%} of what it judges: there is nothing for it to learn from"
+    balanced = series("judge_quality.process_balanced").now
+    if balanced is not None and balanced <= limits.chance:
+        yield f"its balanced accuracy against the planner is {balanced:.0%}, as by chance"
+    for key, what in TRUTH.items():
+        change = series(key).change
+        if change is not None and -change >= limits.fall:
+            yield f"the {what} has fallen by {-100 * change:.0f} points"

@@ -1,0 +1,49 @@
+"""The policy has nothing to learn from any more, says always the same or anything, runs away, or forgets.
+
+With a nearly deterministic policy every group is all won or all lost; the filter drops it, and no gradient ever comes
+again. Adapting tasks is the remedy; without it, look whether the pool is mastered or lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from rlanything_agents.config.monitors import MonitorsConfig
+from rlanything_agents.runs.monitors.series import Rows, Series
+
+__all__ = ["policy_collapse"]
+
+
+def policy_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
+    """See the module."""
+    limits = config.policy
+
+    def series(key: str) -> Series:
+        return Series(rows, key, config.window)
+
+    for key in ("policy.loss", "policy.grad_norm"):
+        if series(key).broken:
+            yield f"the policy's {key.partition('.')[2]} is not a finite number"
+    success = series("success.active")
+    kept, silent = series("feedback.policy_kept").now, series("feedback.silent_kept").now
+    if kept is not None and (total := kept + (silent or 0.0)) <= limits.kept:
+        won = "" if success.now is None else f", {success.now:.0%} of the episodes are won"
+        yield f"{total:.0%} of the groups teach the policy anything{won}"
+    entropy = series("policy.entropy")
+    if entropy.now is not None and entropy.now <= limits.entropy:
+        yield f"the policy is all but deterministic: entropy {entropy.now:.4f} nats"
+    if entropy.first and entropy.now is not None and (rise := entropy.now / entropy.first) >= limits.entropy_rise:
+        yield f"the policy's entropy is {rise:.1f} times what it was"
+    moves = series("policy.kl").last
+    if moves and (move := median(moves)) >= limits.kl:
+        yield f"the policy moves by {move:.2f} nats a token in an update"
+    words = series("behaviour.words")
+    if words.first and words.now is not None:
+        growth = words.now / words.first
+        if growth >= limits.length or growth <= 1 / limits.length:
+            yield f"a turn has {words.now:.0f} words, and had {words.first:.0f}"
+    if success.best is not None and success.now is not None and success.best >= limits.had:
+        share = success.now / success.best
+        if share <= limits.lost:
+            yield f"success is {success.now:.0%}, and was {success.best:.0%}"

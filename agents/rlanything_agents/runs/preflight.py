@@ -1,0 +1,36 @@
+"""What a run is refused for before PyTorch and TRL are imported, which takes ten seconds: all of this is light."""
+
+from __future__ import annotations
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.runs.rewriting import open_rewriter
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_task_pools import get_domain
+
+__all__ = ["preflight"]
+
+
+def preflight(config: RunConfig, folder: RunFolder) -> None:
+    """Refuse a run whose tasks, rewriter or folder cannot be had; nothing is written.
+
+    Args:
+        config: All settings.
+        folder: Where the run would be, or is.
+
+    Raises:
+        UnknownDomain: The domain is not installed.
+        ValueError: The domain refuses its knobs or operators.
+        MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked.
+        RunFolderError: The folder belongs to another run.
+    """
+    domain = get_domain(config.domain)
+    settings = [(config.warm_start.knobs, "train"), (config.curriculum.knobs, "train")]
+    settings += [(config.evaluation.knobs, split) for split in config.evaluation.panels]
+    for mixture, split in settings:
+        for part in mixture:
+            domain.generate(0, split=split, **part.knobs)
+    if config.curriculum.operators is not None:
+        domain.with_operators(config.curriculum.operators)
+    with open_rewriter(config.curriculum, folder.prompts):
+        pass
+    folder.belongs_to(config.model_dump(mode="json"))

@@ -1,0 +1,162 @@
+"""The curves of a run: which numbers of its metrics are drawn, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlanything_agents.runs.stored.values import mapping, number
+
+__all__ = ["CHARTS", "draw", "pick"]
+
+Line = tuple[str, str, str]
+"""Dotted key of the metrics row, label, and the name of a colour."""
+Chart = tuple[str, str, str, tuple[Line, ...]]
+"""Title, unit, kind (``share``: from 0 to 1, ``stack``: shares that add up, ``count``: from 0, ``free``), lines."""
+
+CHARTS: tuple[Chart, ...] = (
+    (
+        "Training success",
+        "share of episodes won",
+        "share",
+        (
+            ("success.active", "active tasks", "blue"),
+            ("success.candidate", "candidates on trial", "amber"),
+            ("success.root", "roots beside them", "grey"),
+        ),
+    ),
+    (
+        "Actions of the policy",
+        "share of turns",
+        "share",
+        (
+            ("actions.readable", "readable", "blue"),
+            ("actions.admissible", "admissible", "green"),
+        ),
+    ),
+    (
+        "Tasks rewritten",
+        "tasks, cumulative",
+        "count",
+        (
+            ("tasks.accepted", "accepted", "green"),
+            ("tasks.rejected", "rejected after a trial", "red"),
+            ("tasks.discarded", "never tried", "grey"),
+        ),
+    ),
+    (
+        "Groups by the curriculum's band",
+        "share of groups on active tasks",
+        "stack",
+        (
+            ("curriculum.below", "below: too hard", "red"),
+            ("curriculum.inside", "inside: teaches", "green"),
+            ("curriculum.above", "above: too easy", "blue"),
+        ),
+    ),
+    (
+        "Reward model against the planner",
+        "share",
+        "share",
+        (
+            ("judge_quality.process_balanced", "process accuracy, balanced", "violet"),
+            ("judge_quality.outcome", "outcome accuracy", "amber"),
+            ("judge_quality.outcome_auc", "outcome AUC", "blue"),
+        ),
+    ),
+    (
+        "Tests the reward model wrote",
+        "share of tests, against the policy's programs",
+        "share",
+        (
+            ("judge_quality.ut", "every correct program passes", "green"),
+            ("judge_quality.detect", "and every wrong one fails", "violet"),
+            ("judge_quality.unreadable", "no test in the answer", "grey"),
+        ),
+    ),
+    (
+        "Votes against outcomes",
+        "probability; above 1 informs",
+        "count",
+        (
+            ("feedback.mu", "mu = p+ + p−", "violet"),
+            ("feedback.p_plus", "p+", "green"),
+            ("feedback.p_minus", "p−", "red"),
+        ),
+    ),
+    (
+        "Groups that teach",
+        "share of groups",
+        "share",
+        (
+            ("feedback.policy_kept", "the policy", "blue"),
+            ("feedback.judge_kept", "the reward model", "violet"),
+            ("feedback.mixed_rate", "steps with mixed votes", "grey"),
+        ),
+    ),
+    ("Policy: loss", "loss", "free", (("policy.loss", "policy loss", "blue"),)),
+    ("Reward model: loss", "loss", "free", (("judge.loss", "reward model loss", "violet"),)),
+    ("Policy: KL of the update", "nats", "free", (("policy.kl", "policy", "blue"),)),
+    ("Reward model: KL of the update", "nats", "free", (("judge.kl", "reward model", "violet"),)),
+    (
+        "Clipped tokens",
+        "share",
+        "share",
+        (("policy.clip_fraction", "policy", "blue"), ("judge.clip_fraction", "reward model", "violet")),
+    ),
+    (
+        "Entropy",
+        "nats a token",
+        "count",
+        (("policy.entropy", "policy", "blue"), ("judge.entropy", "reward model", "violet")),
+    ),
+    (
+        "Drift of the tasks",
+        "distance of the goals",
+        "share",
+        (
+            ("curriculum.drift", "from their roots, mean", "blue"),
+            ("curriculum.drift_max", "farthest slot", "red"),
+            ("curriculum.diversity", "between slots", "violet"),
+        ),
+    ),
+    (
+        "Seconds per iteration",
+        "s",
+        "count",
+        (
+            ("seconds.rollout", "rollout", "blue"),
+            ("seconds.judge", "judge", "violet"),
+            ("seconds.policy_update", "policy update", "amber"),
+            ("seconds.judge_update", "judge update", "red"),
+        ),
+    ),
+)
+
+
+def draw(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every chart that has data, with its points; a row without a number leaves a gap (None)."""
+    charts = []
+    for title, unit, kind, lines in CHARTS:
+        series = [(label, colour, [_short(pick(row, key)) for row in rows]) for key, label, colour in lines]
+        drawn = [
+            {"label": label, "colour": colour, "points": points}
+            for label, colour, points in series
+            if any(point is not None for point in points)
+        ]
+        if drawn:
+            charts.append({"title": title, "unit": unit, "kind": kind, "lines": drawn})
+    return charts
+
+
+def pick(row: Mapping[str, Any], dotted: str) -> float | None:
+    """The finite number at a dotted key of a metrics row; None where it was not measured."""
+    value: Any = row
+    for part in dotted.split("."):
+        value = mapping(value).get(part)
+    return number(value)
+
+
+def _short(value: float | None) -> float | None:
+    """With as many digits as a page can show."""
+    return None if value is None else float(f"{value:.5g}")

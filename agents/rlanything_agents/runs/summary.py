@@ -1,0 +1,188 @@
+"""The numbers of a finished run, as plain data: what ``summary.json`` and the report hold."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.feedback.metrics import SuccessRate
+from rlanything_agents.runs.monitors import health
+from rlanything_agents.reward_models.reviewer import Reviewer
+from rlanything_task_pools import TaskPool
+
+__all__ = ["accepted_rewrites", "installed_versions", "summarise"]
+
+PACKAGES = ("rlanything-envs", "torch", "transformers", "trl", "gymnasium", "numpy")
+EXTRAS = ("peft", "ray", "vllm")
+ACTIONS = ("readable", "admissible")
+"""Shares of turns in an evaluation; runs of earlier versions have none."""
+NOT_YET = "–"
+"""What a run has not come to."""
+
+
+def summarise(
+    config: RunConfig,
+    warm_start: Mapping[str, Any],
+    before: Mapping[str, Any],
+    after: Mapping[str, Any] | None,
+    rows: Sequence[Mapping[str, Any]],
+    counts: Mapping[str, int],
+    command: str,
+    reviewer: Reviewer[Any],
+    curve: Sequence[Mapping[str, Any]] = (),
+    stopped: str = "",
+) -> dict[str, Any]:
+    """Put the results of a run's stages together.
+
+    Args:
+        config: The run's settings.
+        warm_start: Result of the warm start.
+        before: Evaluation before the loop.
+        after: Evaluation after it; None of a run that has not come to its end.
+        rows: Metrics, one row per iteration.
+        counts: What the pool holds at the end.
+        command: What the user typed.
+        reviewer: Knows what is reported of the reward model.
+        curve: Evaluations in between, each with its ``iteration`` and ``env_steps``.
+        stopped: Why the run has not come to its end.
+    """
+    loop_seconds = sum(sum(row["seconds"].values()) for row in rows)
+    return {
+        "name": config.name,
+        "domain": config.domain,
+        "seed": config.seed,
+        "feedback": config.feedback.label,
+        "iterations": len(rows),
+        "env_steps": sum(row["env_steps"] for row in rows),
+        "seconds": sum(part["seconds"] for part in (warm_start, before, *curve, after or {}) if part) + loop_seconds,
+        "command": command,
+        "before": _brief(before),
+        "curve": [_brief(point) for point in curve],
+        "after": None if after is None else _brief(after),
+        "stopped": stopped,
+        "tasks": counts,
+        "health": [found.to_dict() for found in health(rows)],
+        "table": _table(config, before, after, counts, reviewer),
+        "note": reviewer.note,
+        "versions": installed_versions(),
+    }
+
+
+def _brief(evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """An evaluation without what happened in each episode; that is in its stage."""
+    panels = {
+        split: asdict(_success(evaluation, split)) | {name: panel.get(name) for name in ACTIONS}
+        for split, panel in evaluation["panels"].items()
+    }
+    return {**evaluation, "panels": panels}
+
+
+def _success(evaluation: Mapping[str, Any], split: str) -> SuccessRate:
+    panel = evaluation["panels"][split]
+    return SuccessRate(**{field.name: panel[field.name] for field in fields(SuccessRate)})
+
+
+def accepted_rewrites(pool: TaskPool) -> Iterator[dict[str, Any]]:
+    """Accepted rewrites in order, with the success rates the decision was made on."""
+    for event in pool.events(kind="accepted"):
+        task = pool.task(event.task_id)
+        parent = pool.task(task.parent) if task.parent else None
+        yield {
+            "slot": event.slot,
+            "direction": task.rewrite.direction if task.rewrite else "",
+            "before": parent.goal if parent else "",
+            "after": task.goal,
+            "parent_success": event.stats.get("parent"),
+            "success": event.stats["successes"] / event.stats["n"],
+        }
+
+
+def _table(
+    config: RunConfig,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any] | None,
+    counts: Mapping[str, int],
+    reviewer: Reviewer[Any],
+) -> list[dict[str, str]]:
+    names = (f"{reviewer.success}, in-domain", f"{reviewer.success}, out-of-domain")
+    lines = []
+    for number, split in enumerate(config.evaluation.panels):
+        old, new = _success(before, split), None if after is None else _success(after, split)
+        clear = ", intervals apart" if new and new.above(old) else ""
+        lines.append(
+            {
+                "what": names[number] if number < len(names) else f"{reviewer.success}, {split}",
+                "on": f"{(new or old).episodes} generated tasks, {split}",
+                "before": str(old),
+                "after": str(new) if new else NOT_YET,
+                "change": f"{100 * (new.rate - old.rate):+.1f} points{clear}" if new else NOT_YET,
+            }
+        )
+    lines += _action_lines(config, before, after)
+    for measure in reviewer.measures:
+        judges = [(after or before)["judge"], before["judge"]]
+        new_value, old_value = (judge.get(measure.key) for judge in judges)
+        if old_value is None or new_value is None:
+            continue
+        lines.append(
+            {
+                "what": measure.what,
+                "on": reviewer.measured_on(judges[0]),
+                "before": _share(before["judge"], measure.key),
+                "after": _share(after["judge"], measure.key) if after else NOT_YET,
+                "change": f"{100 * (new_value - old_value):+.1f} points" if after else NOT_YET,
+            }
+        )
+    lines.append(
+        {
+            "what": "tasks rewritten",
+            "on": f"pool of {counts['slots']}",
+            "before": "0",
+            "after": f"{counts['accepted']} accepted, {counts['rejected']} rejected",
+            "change": f"{counts['proposed']} proposed, {counts['pending']} on trial",
+        }
+    )
+    return lines
+
+
+def _action_lines(
+    config: RunConfig, before: Mapping[str, Any], after: Mapping[str, Any] | None
+) -> Iterator[dict[str, str]]:
+    """Shares of readable and of admissible actions on the first panel, where not all actions were."""
+    split = config.evaluation.panels[0]
+    for name in ACTIONS:
+        old = before["panels"][split].get(name)
+        new = after["panels"][split].get(name) if after else None
+        if old is None or (after is not None and new is None) or {old, new} <= {1.0, None}:
+            continue
+        yield {
+            "what": f"{name} actions",
+            "on": f"all turns, {split}",
+            "before": f"{old:.1%}",
+            "after": NOT_YET if new is None else f"{new:.1%}",
+            "change": NOT_YET if new is None else f"{100 * (new - old):+.1f} points",
+        }
+
+
+def _share(judge: Mapping[str, Any], key: str) -> str:
+    """A share of a reward model's measurement, with its interval where it has one."""
+    interval = judge.get(f"{key}_interval")
+    return f"{judge[key]:.1%}" + (f" [{interval[0]:.1%}, {interval[1]:.1%}]" if interval else "")
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of Python and of the packages a result depends on, extras only where they are installed."""
+    return {"python": platform.python_version(), **dict(_versions())}
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in (*PACKAGES, *EXTRAS):
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            if name in PACKAGES:
+                raise

@@ -1,0 +1,343 @@
+"""A run from beginning to end: warm start, evaluation, the loop, evaluation, report.
+
+Each stage leaves its result in the run folder and is skipped when it is already there; the loop leaves a
+checkpoint after each iteration. So the same command continues a run that was interrupted anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from rich.markup import escape
+from rich.table import Table
+from transformers.utils import logging as transformers_logging
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.runs.evaluate import Evaluation
+from rlanything_agents.runs.loop import Loop
+from rlanything_agents.runs.monitors import behaviour, watch
+from rlanything_agents.runs.preflight import preflight
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.training.ranks.channel import Ranks
+from rlanything_agents.training.ranks.lead import check_launch, leading
+from rlanything_agents.tools.report import write_report
+from rlanything_agents.runs.rewriting import open_rewriter, service_of
+from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
+from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.rollout.screens import store_screens
+from rlanything_agents.runs.stopping import RunStopped, resumably
+from rlanything_agents.runs.storage import storing
+from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.runs.summary import accepted_rewrites, installed_versions, summarise
+from rlanything_agents.runs.trackers import Tracking
+from rlanything_agents.runs.trackers.names import of_evaluation, of_iteration
+from rlanything_agents.runs.warm_start import warm_start
+from rlanything_agents.rollout.workers import Workers, open_workers
+from rlanything_envs.curriculum import Rewriter
+from rlanything_envs.curriculum.monitor import DriftWarning
+from rlanything_envs.curriculum.prompting import plain
+from rlanything_task_pools import PoolError, TaskPool
+
+__all__ = ["RunStopped", "train", "warm_up"]
+
+
+def train(
+    config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: str, ranks: Ranks | None = None
+) -> dict[str, Any]:
+    """Run, or continue, the run of ``config`` in ``folder``.
+
+    Args:
+        config: All settings.
+        folder: Where everything is written.
+        reporter: Shows progress; `Reporter.silent` shows none.
+        command: What the user typed; goes into the report.
+        ranks: All training processes, where there are several and this is the one that leads; the others call
+            `rlanything_agents.training.ranks.follow.follow`.
+
+    Returns:
+        The content of ``summary.json``.
+
+    Raises:
+        RanksError: There are several processes and nobody leads, or they cannot train together.
+        RunFolderError: The folder belongs to another run, or the warm start to be reused does not fit.
+        UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
+        ValueError: The domain refuses its knobs or operators.
+        MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked, or a tracker is not installed.
+        RunStopped: The disk is full, the service of a rewriter is lost, or a monitor was to stop the run; what is done
+            is kept, and the same call goes on.
+    """
+    with _run(config, folder, reporter, ranks) as run:
+        run.warm_start()
+        before = run.evaluate("before")
+        try:
+            run.iterate()
+        except RunStopped as stopped:
+            run.report(before, None, command, stopped=str(stopped))
+            raise
+        after = run.evaluate("after")
+        return run.finish(before, after, command)
+
+
+def warm_up(config: RunConfig, folder: RunFolder, reporter: Reporter) -> dict[str, Any]:
+    """Only the warm start of a run and its evaluation, for runs that name this folder in ``warm_start.reuse``.
+
+    Returns:
+        The result of the evaluation.
+    """
+    with _run(config, folder, reporter) as run:
+        run.warm_start()
+        return run.evaluate("before")
+
+
+@contextmanager
+def _run(config: RunConfig, folder: RunFolder, reporter: Reporter, ranks: Ranks | None = None) -> Iterator[_Run]:
+    check_launch(config, ranks)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(config.threads)
+    transformers_logging.disable_progress_bar()
+    try:
+        with resumably(folder):
+            preflight(config, folder)
+            tracking = Tracking(config.trackers, reporter.say)
+            parts = RunParts.assemble(config, folder, reporter)
+            if folder.prepare(config.model_dump(mode="json")):
+                reporter.say(f"Continuing {folder.path}")
+                for told in folder.drop_damaged_stages():
+                    _say(reporter, told)
+            write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
+            try:
+                with leading(config, parts.learners, ranks), open_workers(config, parts.learners) as workers:
+                    yield _Run(parts, tracking, workers)
+            finally:
+                tracking.finish()
+                parts.close()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _say(reporter: Reporter, text: str) -> None:
+    """One line that holds what a service, a model or a file wrote."""
+    reporter.say(escape(plain(text, 1000)))
+
+
+class _Run:
+    """The stages of one run."""
+
+    def __init__(self, parts: RunParts, tracking: Tracking, workers: Workers | None) -> None:
+        self.parts = parts
+        self.tracking = tracking
+        self.config = parts.config
+        self.folder = parts.folder
+        self.reporter = parts.reporter
+        self.workers = workers
+        self.evaluation = Evaluation(parts, workers)
+
+    def warm_start(self) -> None:
+        """Bring both models to their start."""
+        warm_start(self.parts)
+
+    def evaluate(self, when: str) -> dict[str, Any]:
+        """Play the panels and measure the judge; ``when`` is ``before`` or ``after``."""
+        return self.evaluation.before() if when == "before" else self.evaluation.run(when)
+
+    def iterate(self) -> None:
+        """Run the loop from the newest checkpoint until the budget is used up."""
+        done, pool = self._resume()
+        rows = self.folder.rows()
+        if len(rows) != done:
+            raise RunFolderError(
+                f"{self.folder.metrics} has {len(rows)} of the {done} iterations before the checkpoint: restore it "
+                f"from a copy, or start over with --restart"
+            )
+        self.tracking.start(self.config.name, self.folder.path, self.config.model_dump(mode="json"), done)
+        with (
+            pool,
+            open_rewriter(self.config.curriculum, self.folder.prompts, self._say) as rewriter,
+            self.reporter.stage("Closed loop", self.config.iterations) as stage,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", DriftWarning)  # `finish` says it once, for all slots
+            loop = Loop(self.config, self.parts.learners, pool, self.parts.envs, rewriter, self.workers)
+            while (used := self.config.used(rows)) < 1:
+                stage.reach(round(used * self.config.iterations), _note(rows))
+                self._evaluate_in_between(len(rows))
+                self.tracking.reach(len(rows), self._tracked)
+                row = self._iteration(loop, rows, rewriter)
+                with self.folder.checkpoints.write(len(rows) + 1) as scratch:
+                    self.parts.learners.save(scratch)
+                    pool.copy(scratch / "pool.sqlite")
+                self._heed(row, rows)
+                rows.append(row)
+            stage.reach(self.config.iterations, _note(rows))
+
+    def _resume(self) -> tuple[int, TaskPool]:
+        """Bring models and pool to the newest whole checkpoint, or to the start; the iterations done by then."""
+        checkpoint = self.folder.checkpoints.latest()
+        if checkpoint is None:
+            self._drop_pool()
+            self.folder.rewind(0)
+            tasks = self.parts.train_tasks("pool", self.config.curriculum.pool_size)
+            return 0, TaskPool.create(self.folder.pool, tasks)
+        done, path = checkpoint
+        if damaged := self.folder.checkpoints.damaged():
+            self._say(f"going on after iteration {done}, for a later checkpoint is damaged: {'; '.join(damaged)}")
+        self.parts.learners.load(path)
+        try:
+            pool = TaskPool.open(self.folder.pool)
+            pool.restore(path / "pool.sqlite")
+        except (PoolError, sqlite3.DatabaseError):  # the pool itself is damaged or gone; its copy is whole
+            self._drop_pool()
+            with storing(self.folder.pool):
+                shutil.copyfile(path / "pool.sqlite", self.folder.pool)
+            pool = TaskPool.open(self.folder.pool)
+            pool.restore(path / "pool.sqlite")
+        self.folder.rewind(done)
+        return done, pool
+
+    def _drop_pool(self) -> None:
+        for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):
+            leftover.unlink()
+
+    def _iteration(self, loop: Loop, rows: Sequence[Mapping[str, Any]], rewriter: Rewriter) -> dict[str, Any]:
+        """Play one iteration and store what it was; its metrics, with what the monitors make of them."""
+        number, service = len(rows) + 1, service_of(rewriter)
+        if service is not None:
+            service.begin()
+        result = loop.iterate(rows)
+        row = {**result.metrics, "behaviour": behaviour(result.episodes)}
+        if service is not None:
+            row["rewriter"] = asdict(service.served)
+        row["alarms"] = watch([*rows, row], self.config.monitors)
+        store_screens(loop.envs, self.folder.screens / f"{number:04d}")
+        self.folder.store_episodes(number, result.episodes)
+        self.folder.append_metrics(row)
+        return row
+
+    def _heed(self, row: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> None:
+        """Say which alarms are new, and stop for those that are to stop the run.
+
+        Raises:
+            RunStopped: There is one.
+        """
+        known = before[-1].get("alarms", {}) if before else {}
+        for signature, said in row["alarms"].items():
+            if signature not in known:
+                self._say(f"warning, iteration {row['iteration']}: {signature}: {'; '.join(said)}")
+        if stop := [name for name in row["alarms"] if name in self.config.monitors.stop]:
+            raise RunStopped(
+                f"stopped after iteration {row['iteration']}: {'; '.join(row['alarms'][stop[0]])} ({stop[0]}). Its "
+                f"checkpoint is kept: the same command goes on, with --set monitors.stop=[] to the end",
+                RunStopped.UNHEALTHY,
+            )
+
+    def _say(self, text: str) -> None:
+        _say(self.reporter, text)
+
+    def _evaluate_in_between(self, done: int) -> None:
+        settings = self.config.evaluation
+        if settings.every and done and done % settings.every == 0:
+            self.evaluation.run(_point(done), settings.every_episodes)
+
+    def report(
+        self, before: Mapping[str, Any], after: Mapping[str, Any] | None, command: str, stopped: str = ""
+    ) -> dict[str, Any]:
+        """Write the page of the run as it is now; what ``summary.json`` is to hold.
+
+        Args:
+            before: Evaluation before the loop.
+            after: Evaluation after it, if it has come to its end.
+            command: What the user typed.
+            stopped: Why it has not.
+        """
+        rows = self.folder.rows()
+        with TaskPool.open(self.folder.pool) as pool:
+            counts, rewrites = pool.counts(), list(accepted_rewrites(pool))
+        warm = self.folder.stage("warm_start") or {}
+        points, reviewer = list(self._curve(rows)), self.parts.reviewer
+        summary = summarise(self.config, warm, before, after, rows, counts, command, reviewer, points, stopped)
+        write_report(
+            self.folder.report, summary=summary, rows=rows, rewrites=rewrites, episodes=self._example_episodes()
+        )
+        return summary
+
+    def finish(self, before: Mapping[str, Any], after: Mapping[str, Any], command: str) -> dict[str, Any]:
+        """Write summary and report, and show the table."""
+        rows, summary = self.folder.rows(), self.report(before, after, command)
+        self.tracking.reach(len(rows), self._tracked)
+        self.tracking.finish(self.folder.report)
+        # Last: a folder with a summary is a finished run, and not looked at again.
+        write_atomically(self.folder.summary, json.dumps(summary, indent=2) + "\n")
+        table = Table(title=f"{self.config.name}, seed {self.config.seed}")
+        for column in ("", "measured on", "before", "after", "change"):
+            table.add_column(column)
+        for line in summary["table"]:
+            table.add_row(*(line[key] for key in ("what", "on", "before", "after", "change")))
+        self.reporter.show(table)
+        for line in summary["health"]:
+            if line["said"]:
+                self._say(f"warning, iterations {line['when']}: {line['signature']}: {line['said']}")
+        if far := rows[-1]["curriculum"]["far"]:
+            self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
+        self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")
+        return summary
+
+    def _tracked(self, step: int) -> dict[str, float]:
+        """The values of an iteration for trackers, with those of the evaluations after it; 0 is before the loop."""
+        rows = self.folder.rows()
+        numbers = of_iteration(rows[step - 1]) if step else {}
+        stages = ["before"] if step == 0 else [_point(step), *(["after"] if step == len(rows) else [])]
+        found = [result for name in stages if (result := self.folder.stage(name))]
+        return {**numbers, **_merged(map(of_evaluation, found))}
+
+    def _curve(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The evaluations in between, in order."""
+        env_steps = 0
+        for row in rows:
+            env_steps += row["env_steps"]
+            if point := self.folder.stage(_point(row["iteration"])):
+                yield {"iteration": row["iteration"], "env_steps": env_steps, **point}
+
+    def _example_episodes(self) -> list[dict[str, Any]]:
+        """One won and one lost episode of the last iteration, short ones first."""
+        newest = max(self.folder.trajectories.glob("*.jsonl.gz"), default=None)
+        if newest is None:
+            return []
+        try:
+            episodes = sorted(
+                (episode.model_dump() for episode in read_episodes(newest)), key=lambda e: len(e["turns"])
+            )
+        except EpisodesError as error:
+            self._say(f"the report shows no episodes: {error}")
+            return []
+        won = [e for e in episodes if e["outcome"] == 1]
+        won = [e for e in won if len(e["turns"]) >= 5] or won
+        lost = [e for e in episodes if e["outcome"] == -1]
+        return won[:1] + lost[:1]
+
+
+def _merged(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """All parts, the later ones over the earlier."""
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def _point(iteration: int) -> str:
+    """Name of the stage that evaluates what came of an iteration."""
+    return f"iteration-{iteration:04d}"
+
+
+def _note(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the last iteration came to, in a few words."""
+    if not rows:
+        return ""
+    success, tasks = rows[-1]["success"]["active"], rows[-1]["tasks"]
+    seconds = sum(rows[-1]["seconds"].values())
+    won = "  – " if success is None else f"{success:4.0%}"
+    return f"won {won}  tasks +{tasks['accepted']} -{tasks['rejected']}  {seconds:.1f} s"

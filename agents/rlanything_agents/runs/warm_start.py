@@ -1,0 +1,102 @@
+"""The warm start as the first stage of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rlanything_agents.config import PretrainedConfig
+from rlanything_agents.rollout.dialect import Dialect
+from rlanything_agents.training.learner import Learner
+from rlanything_agents.runs.folder import RunFolder, RunFolderError
+from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.training.imitation import Row, fit
+
+__all__ = ["warm_start"]
+
+SHARED = ("domain", "policy", "reward_model")
+"""Sections that a run must have in common with one whose weights it takes over."""
+
+
+def warm_start(parts: RunParts) -> None:
+    """Teach the models the lessons of their domain, or take over what another run was taught.
+
+    A pretrained model starts as it was published, unless its ``lessons`` are asked for.
+
+    Raises:
+        RunFolderError: The other run has no finished warm start, or one of models of another size or language.
+    """
+    settings = parts.config.warm_start
+    if parts.folder.stage("warm_start") is None:
+        if settings.reuse is not None:
+            _adopt(parts, RunFolder(settings.reuse))
+        else:
+            parts.folder.finish_stage("warm_start", _teach(parts))
+    for role, learner in _taught(parts):
+        learner.load(parts.folder.folder("warm_start") / role)
+    parts.learners.hold()
+
+
+def _adopt(parts: RunParts, source: RunFolder) -> None:
+    ours, theirs = parts.config.model_dump(mode="json"), source.config()
+    if different := [key for key in SHARED if theirs.get(key) != ours[key]]:
+        raise RunFolderError(
+            f"warm_start.reuse: the run in {source.path} has another {', '.join(different)}: make these sections alike"
+        )
+    result = source.stage("warm_start")
+    if result is not None and result.get("vocabulary") != _fingerprint(parts.dialect):
+        raise RunFolderError(
+            f"warm_start.reuse: the models in {source.path} were taught another vocabulary than that of "
+            f"{parts.config.domain!r} now: run that warm start again"
+        )
+    parts.folder.adopt_stage(source, "warm_start")
+
+
+def _taught(parts: RunParts) -> list[tuple[str, Learner]]:
+    """The learners that do not start as they were published."""
+    models = {"policy": parts.config.policy, "judge": parts.config.reward_model}
+    learners = {"policy": parts.learners.policy, "judge": parts.learners.judge}
+    return [
+        (role, learners[role])
+        for role, model in models.items()
+        if not isinstance(model, PretrainedConfig) or model.lessons
+    ]
+
+
+def _teach(parts: RunParts) -> dict[str, Any]:
+    settings, start = parts.config.warm_start, time.perf_counter()
+    result: dict[str, Any] = {"demonstrations": 0, "policy_losses": [], "judge_losses": []}
+    for role, learner in _taught(parts):
+        if role == "policy":
+            rows, epochs = parts.dialect.lessons.policy(parts), settings.epochs
+            result["demonstrations"] = len(rows)
+        else:
+            rows, epochs = parts.learners.judge_dialect.lessons.judge(parts), settings.judge_epochs
+        result[f"{role}_losses"] = _fit(parts, role, learner, rows, epochs)
+    for role, learner in _taught(parts):
+        learner.save(parts.folder.folder("warm_start") / role)
+    return {**result, "vocabulary": _fingerprint(parts.dialect), "seconds": time.perf_counter() - start}
+
+
+def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epochs: int) -> list[float]:
+    settings = parts.config.warm_start
+    steps = epochs * -(-len(rows) // settings.batch_size)
+    with parts.reporter.stage(f"Warm start, {role}", steps) as stage:
+        return fit(
+            learner.model,
+            rows,
+            epochs=epochs,
+            batch_size=settings.batch_size,
+            learning_rate=settings.learning_rate,
+            seed=parts.seed(role, "fit"),
+            progress=lambda step, _, loss: stage.reach(step, f"loss {loss:.3f}"),
+        )
+
+
+def _fingerprint(dialect: Dialect) -> str:
+    """Names the meaning of every token id."""
+    words = sorted(dialect.tokenizer.get_vocab().items())
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]

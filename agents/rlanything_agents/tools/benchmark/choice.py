@@ -1,0 +1,58 @@
+"""From what stands behind ``--agent`` to an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
+from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.scripted import Expert, RandomAgent
+from rlanything_agents.tools.benchmark.settings import ChatSettings
+
+__all__ = ["FORMS", "open_agent", "packages_of"]
+
+FORMS = ("random", "expert", "openai:MODEL", "hf:FOLDER", "run:FOLDER", "python:MODULE:NAME")
+"""What an agent is called by."""
+
+
+def open_agent(name: str, settings: ChatSettings, log: Path) -> Solo | Lockstep:
+    """The agent of a name. Each kind brings its own packages along, at this moment.
+
+    Args:
+        name: One of the `FORMS`.
+        settings: For those that chat.
+        log: Where prompts to a service and its answers are kept.
+
+    Raises:
+        AgentError: There is none of this name, or it cannot be had.
+        MissingExtra, MissingKey: The service cannot be asked.
+    """
+    kind, colon, rest = name.partition(":")
+    match kind, bool(colon and rest):
+        case "random", False:
+            return RandomAgent()
+        case "expert", False:
+            return Expert()
+        case "openai", True:
+            from rlanything_agents.tools.benchmark.service import ServiceAgent
+
+            return ServiceAgent(rest, settings, log)
+        case "hf", True:
+            from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
+
+            return CheckpointAgent(rest, settings)
+        case "run", True:
+            from rlanything_agents.tools.benchmark.policy import RunAgent
+
+            return RunAgent(rest)
+        case "python", True:
+            from rlanything_agents.tools.benchmark.own_code import PythonAgent
+
+            return PythonAgent(rest, settings.max_history)
+    raise AgentError(f"no agent is called {name!r:.200}: choose one of {', '.join(FORMS)}")
+
+
+def packages_of(name: str) -> tuple[str, ...]:
+    """The packages an agent of this kind plays with, besides those of the environments."""
+    models = ("torch", "transformers")
+    return {"openai": ("openai",), "hf": models, "run": models}.get(name.partition(":")[0], ())

@@ -1,0 +1,252 @@
+"""One episode of a benchmark: what is to be played, how it is played, and what came of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
+from rlanything_envs.conversation import Conversation, Turn
+from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.llm.budget import Usage
+from rlanything_envs.verdict import command_of
+from rlanything_task_pools import Task, get_domain
+from rlanything_task_pools.panel import Panel
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.benchmark.agent import Player, Said
+
+__all__ = ["Episode", "Key", "Result", "World", "broken_of", "counted", "course", "episodes_of", "play_episode"]
+
+Key = tuple[str, str, int]
+"""Group, task id and number of an episode: what it is known by in a folder of results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What is to be played.
+
+    Attributes:
+        task: The task.
+        group: Part of the panel it stands for.
+        number: Which of the episodes on this task, from 0.
+        seed: Of all chance in it; it depends on the benchmark's seed, the task and the number alone.
+        place: Position of the task in the panel.
+    """
+
+    task: Task
+    group: str
+    number: int
+    seed: int
+    place: int
+
+    @property
+    def key(self) -> Key:
+        """What it is known by."""
+        return self.group, self.task.id, self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of an episode.
+
+    Attributes:
+        group: Part of the panel.
+        task: Id of the task.
+        episode: Number of the episode.
+        outcome: 1 won, -1 lost, None when the infrastructure failed.
+        score: The environment's score at the end.
+        steps: Answers given.
+        usage: Tokens read and written; None for an agent that does not count them.
+        seconds: Wall-clock time.
+        error: What failed, where ``outcome`` is None.
+        readable: Answers in which an action could be read; None where that is not known.
+        admissible: Answers whose action could also be done; None likewise.
+    """
+
+    group: str
+    task: str
+    episode: int
+    outcome: int | None
+    score: float
+    steps: int
+    usage: Usage | None
+    seconds: float
+    error: str = ""
+    readable: int | None = None
+    admissible: int | None = None
+
+    @property
+    def key(self) -> Key:
+        """What the episode is known by."""
+        return self.group, self.task, self.episode
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Result:
+        """Check and read what `to_dict` gave.
+
+        Raises:
+            BenchmarkError: It is something else; the message names the field.
+        """
+        if isinstance(record, Mapping):
+            record = {"readable": None, "admissible": None, **record}  # earlier versions did not count them
+        if not isinstance(record, Mapping) or (missing := {f.name for f in fields(cls)} ^ set(record)):
+            what = f"fields {sorted(missing)}" if isinstance(record, Mapping) else f"{record!r:.80}"
+            raise BenchmarkError(f"not a result: {what}")
+        usage = record["usage"]
+        checks = {
+            "group": isinstance(record["group"], str),
+            "task": isinstance(record["task"], str),
+            "episode": _is_count(record["episode"]),
+            "outcome": record["outcome"] in (1, -1, None) and not isinstance(record["outcome"], bool | float),
+            "score": _is_number(record["score"]),
+            "steps": _is_count(record["steps"]),
+            "usage": usage is None or _is_usage(usage),
+            "seconds": _is_number(record["seconds"]),
+            "error": isinstance(record["error"], str),
+            **{
+                name: record[name] is None or (_is_count(record[name]) and record[name] <= record["steps"])
+                for name in ("readable", "admissible")
+            },
+        }
+        if wrong := [name for name, good in checks.items() if not good]:
+            raise BenchmarkError(f"not a result: field {wrong[0]} is {record[wrong[0]]!r:.80}")
+        return cls(**{**record, "usage": None if usage is None else Usage(**usage)})
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Where episodes are played: plain data, so that another process can open the same.
+
+    Attributes:
+        domain: Whose environment.
+        arguments: Of the environment.
+    """
+
+    domain: str
+    arguments: Mapping[str, Any]
+
+    def open(self) -> Conversation:
+        """A conversation with an environment of its own.
+
+        Raises:
+            BenchmarkError: The environment refuses its arguments.
+        """
+        env_id = get_domain(self.domain).env_id
+        try:
+            return Conversation(env_id, **self.arguments)
+        except (TypeError, ValueError) as error:
+            raise BenchmarkError(f"{env_id} cannot be made with {dict(self.arguments)}: {error}") from error
+
+
+def episodes_of(panel: Panel, count: int, seed: int) -> list[Episode]:
+    """Every episode of a panel: all tasks once, then all once more, ``count`` times."""
+    return [
+        Episode(entry.task, entry.group, number, seed_of(seed, "episode", entry.task.id, number), place)
+        for number in range(count)
+        for place, entry in enumerate(panel.entries)
+    ]
+
+
+def broken_of(panel: Panel, count: int) -> list[Result]:
+    """What comes of the games of a panel that cannot be read: ``count`` episodes each without an outcome."""
+    return [
+        Result("", game.task, number, None, 0.0, 0, None, 0.0, game.error)
+        for game in panel.unreadable
+        for number in range(count)
+    ]
+
+
+def course(conversation: Conversation, episode: Episode, counts: bool) -> Generator[Turn, Said, Result]:
+    """An episode that is answered from outside: yields what the environment says, is sent answers, returns the result.
+
+    An `InfrastructureError`, whether the environment's or thrown in, is a result too.
+
+    Args:
+        conversation: To play in; it may have been used before.
+        episode: What to play.
+        counts: Whether the agent counts its tokens.
+    """
+    start, steps, score, usage = time.perf_counter(), 0, 0.0, Usage()
+    outcome, error = None, ""
+    commands: list[str] = []
+    try:
+        turn = conversation.start(episode.task, seed=episode.seed)
+        while not turn.done:
+            said = yield turn
+            usage += said.usage or Usage()
+            turn, steps = conversation.answer(said.text), steps + 1
+            commands.append(command_of(turn.info))
+        outcome, score = (1 if turn.won else -1), turn.reward
+    except InfrastructureError as failure:
+        error = str(failure) or type(failure).__name__
+    return Result(
+        episode.group,
+        episode.task.id,
+        episode.number,
+        outcome,
+        score,
+        steps,
+        usage if counts else None,
+        round(time.perf_counter() - start, 4),
+        error,
+        **counted(commands),
+    )
+
+
+def counted(commands: Sequence[str]) -> dict[str, int | None]:
+    """How many answers were readable and how many admissible, by what became of each action; None where unknown."""
+    if not commands or not all(commands):
+        return {"readable": None, "admissible": None}
+    return {
+        "readable": sum(command != "unreadable" for command in commands),
+        "admissible": sum(command == "ok" for command in commands),
+    }
+
+
+def play_episode(conversation: Conversation, player: Player, episode: Episode) -> Result:
+    """Play it. Only what a player learns from its turns reaches it.
+
+    Raises:
+        TaskFormatError, UnsafeSandbox, AgentError: What no other episode can do better: the task is not one, the
+            machine has no safe sandbox, the agent is broken. A failure of the infrastructure is a result.
+    """
+    played = course(conversation, episode, player.counts)
+    try:
+        turn = next(played)
+        while True:
+            try:
+                said = player.act(turn)
+            except InfrastructureError as failure:
+                turn = played.throw(failure)
+            else:
+                turn = played.send(said)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_usage(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and set(value) == {f.name for f in fields(Usage)}
+        and _is_count(value["prompt_tokens"])
+        and _is_count(value["completion_tokens"])
+        and isinstance(value["estimated"], bool)
+    )

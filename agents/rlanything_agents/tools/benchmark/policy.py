@@ -1,0 +1,138 @@
+"""``run:FOLDER``: the small policy of a training run, in its own dialect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gymnasium as gym
+from pydantic import ValidationError
+from transformers.utils import logging as transformers_logging
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.models.pretrained import CheckpointError
+from rlanything_agents.rollout.copies import dialect_of
+from rlanything_agents.rollout.rollout import rollout
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.runs.folder import RunFolder, RunFolderError
+from rlanything_agents.runs.learners import Learners
+from rlanything_agents.tools.benchmark.episode import Episode, Result, counted
+from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_envs.llm.budget import Usage
+from rlanything_task_pools import get_domain
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.benchmark.episode import World
+
+__all__ = ["RunAgent"]
+
+CHUNK = 64
+"""Episodes that are played in step, whatever the number of lanes: an episode's chance is named by its place in them."""
+
+NEVER = 1_000_000
+"""Steps: environments end episodes themselves."""
+
+
+class RunAgent:
+    """Plays with the final weights of a run, sampled as the run's own evaluation samples.
+
+    The environment is made as for the run, except for what the panel says of it.
+
+    Args:
+        path: Folder of a run that has come to its end.
+
+    Raises:
+        AgentError: It is no such folder.
+    """
+
+    lanes = 1
+
+    def __init__(self, path: str) -> None:
+        self.name = f"run:{path}"
+        transformers_logging.disable_progress_bar()
+        folder = RunFolder(Path(path))
+        try:
+            self.config = RunConfig.model_validate(folder.config())
+            self.dialect = dialect_of(self.config)
+            self.learners = Learners(self.config, self.dialect)
+            weights = folder.final_weights()
+            if weights is None:
+                raise AgentError(f"{self.name} has no final weights: let the run come to its end")
+            self.learners.load(weights)
+        except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
+            raise AgentError(f"{self.name} holds no run that can be played: {error}") from error
+        self._episodes: list[Episode] = []
+
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """The tasks must be of the run's domain.
+
+        Raises:
+            AgentError: They are not.
+        """
+        for episode in episodes:
+            if episode.task.domain != self.config.domain:
+                raise AgentError(
+                    f"{self.name} learned the domain {self.config.domain}; the panel has tasks of {episode.task.domain}"
+                )
+        self._episodes = list(episodes)
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def play(self, world: World, episodes: Sequence[Episode], lanes: int) -> Generator[Result, None, None]:
+        """Play the chunks that hold these episodes; ``lanes`` environments step at once."""
+        wanted = {episode.key for episode in episodes}
+        arguments = {**self.dialect.environment, **(self.config.environment or {}), **world.arguments}
+        env_id = get_domain(world.domain).env_id
+        envs = [
+            self.dialect.wrapped(gym.make(env_id, disable_env_checker=True, **arguments))
+            for _ in range(min(self.config.rollout.environments or CHUNK, len(self._episodes)))
+        ]
+        try:
+            for first in range(0, len(self._episodes), CHUNK):
+                chunk = self._episodes[first : first + CHUNK]
+                if any(episode.key in wanted for episode in chunk):
+                    results = self._together(envs, chunk, lanes)
+                    yield from (result for result in results if result.key in wanted)
+        finally:
+            for env in envs:
+                env.close()
+
+    def _together(self, envs: Sequence[gym.Env[str, str]], chunk: Sequence[Episode], threads: int) -> list[Result]:
+        start = time.perf_counter()
+        with self.learners.averaged():
+            trajectories = rollout(
+                self.learners.player,
+                self.dialect,
+                envs,
+                [episode.task for episode in chunk],
+                max_steps=NEVER,
+                seed=chunk[0].seed,
+                temperature=self.config.evaluation.temperature,
+                constrained=self.config.rollout.constrained,
+                threads=threads,
+            )
+        seconds = (time.perf_counter() - start) / len(chunk)
+        return [_result(episode, t, seconds) for episode, t in zip(chunk, trajectories, strict=True)]
+
+
+def _result(episode: Episode, played: Trajectory, seconds: float) -> Result:
+    """Tokens are counted once, as the policy reads them: a transcript only grows."""
+    written = sum(step is not None for step in played.step_of_token)
+    usage = Usage(len(played.prompt_ids) + len(played.completion_ids) - written, written)
+    group, task, number = episode.key
+    error = played.error if played.outcome is None else ""
+    return Result(
+        group,
+        task,
+        number,
+        played.outcome,
+        played.score,
+        len(played.steps),
+        usage,
+        round(seconds, 4),
+        error,
+        **counted([step.command for step in played.steps]),
+    )

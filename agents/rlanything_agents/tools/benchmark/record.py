@@ -1,0 +1,147 @@
+"""The folder of one benchmark: one line an episode, and nothing that a killed process could spoil.
+
+A line that a crash cut short is dropped when the folder is opened again; an episode that the infrastructure broke is
+played again, and its last line counts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.tools.benchmark.episode import Key, Result
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
+
+__all__ = ["ResultFolder"]
+
+_LOCK = "lock"
+
+
+class ResultFolder:
+    """Files of a benchmark, kept by one process at a time.
+
+    Layout::
+
+        benchmark.json   what is played by whom: the same command goes on, another one is refused
+        results.jsonl    one line an episode, as soon as it has ended
+        prompts.jsonl    what a service was asked and answered
+        results.json  report.md  report.html
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.prompts = path / "prompts.jsonl"
+        self.summary = path / "results.json"
+        self.markdown = path / "report.md"
+        self.page = path / "report.html"
+        self._lines = path / "results.jsonl"
+        self._settings = path / "benchmark.json"
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path, settings: Mapping[str, Any], *, restart: bool = False) -> Iterator[Self]:
+        """Open the folder for a benchmark, and keep other processes out of it meanwhile.
+
+        Args:
+            path: Made when it is not there.
+            settings: All that results depend on.
+            restart: Delete what is there first.
+
+        Raises:
+            BenchmarkError: It belongs to a benchmark with other settings, another process works in it, or it is not
+                empty and not of a benchmark.
+        """
+        folder = cls(path)
+        if path.exists() and not path.is_dir():
+            raise BenchmarkError(f"{path} is a file: give another --out")
+        if path.exists() and {found.name for found in path.iterdir()} - {_LOCK} and not folder._settings.exists():
+            raise BenchmarkError(f"{path} is there and is not the folder of a benchmark: give another --out")
+        path.mkdir(parents=True, exist_ok=True)
+        with (path / _LOCK).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise BenchmarkError(f"another process plays into {path}: wait for it, or give another --out") from None
+            if restart:
+                folder._delete()
+            folder._compare(settings)
+            yield folder
+
+    def _delete(self) -> None:
+        for found in self.path.iterdir():
+            if found.name == _LOCK:
+                continue
+            if found.is_dir() and not found.is_symlink():
+                shutil.rmtree(found)
+            else:
+                found.unlink()
+
+    def claim(self, settings: Mapping[str, Any]) -> None:
+        """From now on the folder belongs to the benchmark with these settings."""
+        if not self._settings.exists():
+            write_atomically(self._settings, json.dumps(settings, indent=1) + "\n")
+
+    def _compare(self, settings: Mapping[str, Any]) -> None:
+        if not self._settings.exists():
+            return
+        stored, wanted = _read_object(self._settings), json.loads(json.dumps(settings))
+        if different := sorted(key for key in {*stored, *wanted} if stored.get(key) != wanted.get(key)):
+            told = "; ".join(f"{k}: was {stored.get(k)!r:.100}, now {wanted.get(k)!r:.100}" for k in different)
+            raise BenchmarkError(
+                f"{self.path} holds another benchmark ({told}): give another --out, or begin again with --restart"
+            )
+
+    def results(self) -> dict[Key, Result]:
+        """The last result of each episode.
+
+        Raises:
+            BenchmarkError: A whole line is not a result; the message has its number.
+        """
+        self._drop_torn_line()
+        found: dict[Key, Result] = {}
+        if self._lines.exists():
+            with self._lines.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    try:
+                        result = Result.from_dict(json.loads(line))
+                    except (ValueError, RecursionError) as error:
+                        raise BenchmarkError(
+                            f"{self._lines}, line {number}: {error}; remove the line, or begin again with --restart"
+                        ) from None
+                    found[result.key] = result
+        return found
+
+    def append(self, result: Result) -> None:
+        """Write a result down, for good."""
+        line = json.dumps(result.to_dict()).encode() + b"\n"
+        file = os.open(self._lines, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+        finally:
+            os.close(file)
+
+    def _drop_torn_line(self) -> None:
+        if not self._lines.exists():
+            return
+        content = self._lines.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.truncate(self._lines, whole)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}") from None
+    if not isinstance(value, dict):
+        raise BenchmarkError(f"{path} does not hold a JSON object")
+    return value

@@ -1,0 +1,213 @@
+"""What people read of a benchmark: tables in Markdown, and one page without network or scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.tools.benchmark.record import ResultFolder
+from rlanything_agents.tools.report.page import page_templates
+from rlanything_verifiers.plain_text import printable
+
+__all__ = [
+    "actions_text",
+    "changed_cells",
+    "comparison_cells",
+    "comparison_header",
+    "comparison_markdown",
+    "table_of",
+    "write_reports",
+]
+
+HEADER = (
+    *("", "tasks", "success", "no outcome", "steps", "steps when won", "readable", "admissible"),
+    *("tokens in", "tokens out", "$", "seconds"),
+)
+ALWAYS = 3
+"""So many columns are shown even when they are empty."""
+NOTHING = "–"
+USUAL = [{NOTHING, "100.0%"} if name in ("readable", "admissible") else {NOTHING} for name in HEADER]
+"""Of each column what is not worth showing where it stands in every row."""
+
+
+def rows_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """The rows of the table: what they divide by, their name, their numbers."""
+    yield "", "all", summary["total"]
+    for part, rows in summary["by"].items():
+        for name, row in rows.items():
+            yield part, name or NOTHING, row
+
+
+def table_of(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows as text, without the columns in which there is nothing to tell: all actions readable, say."""
+    rows = [cells(f"{part} {name}".strip(), row) for part, name, row in rows_of(summary)]
+    used = [place for place in range(len(HEADER)) if place < ALWAYS or {row[place] for row in rows} - USUAL[place]]
+    return [HEADER[place] for place in used], [[row[place] for place in used] for row in rows]
+
+
+def success_text(row: Mapping[str, Any]) -> str:
+    """Success with its interval."""
+    return NOTHING if row["rate"] is None else f"{row['rate']:.1%} [{row['low']:.1%}, {row['high']:.1%}]"
+
+
+def cells(name: str, row: Mapping[str, Any]) -> list[str]:
+    """A row as text, under `HEADER`."""
+    return [
+        name,
+        str(row["tasks"]),
+        success_text(row),
+        str(row["errors"] or NOTHING),
+        _number(row["steps"], 1),
+        _number(row["steps_won"], 1),
+        _percent(row.get("readable")),
+        _percent(row.get("admissible")),
+        _number(row["tokens_in"]),
+        _number(row["tokens_out"]),
+        _number(row["dollars"], 4),
+        _number(row["seconds"], 1),
+    ]
+
+
+def difference_text(found: Mapping[str, float | None], *, percent: bool = False) -> str:
+    """A difference with its interval; shares in percentage points."""
+
+    def text(value: float) -> str:
+        scaled = round(100 * value if percent else value, 1) + 0.0  # no minus before a zero
+        return f"{scaled:+.1f}"
+
+    mean, low, high = found["mean"], found["low"], found["high"]
+    if mean is None:
+        return NOTHING
+    return text(mean) if low is None or high is None else f"{text(mean)} [{text(low)}, {text(high)}]"
+
+
+def p_text(p: float) -> str:
+    """A p-value: ``p = 0.032``."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def write_reports(folder: ResultFolder, summary: Mapping[str, Any]) -> None:
+    """Write ``report.md`` and ``report.html`` from what ``results.json`` holds."""
+    write_atomically(folder.markdown, _markdown(summary))
+    pages = page_templates()
+    pages.filters["printable"] = printable
+    page = pages.get_template("benchmark.html.j2")
+    header, texts = table_of(summary)
+    rows = [(*row, text) for row, text in zip(rows_of(summary), texts, strict=True)]
+    write_atomically(
+        folder.page,
+        page.render(summary=summary, header=header, rows=rows, difference=difference_text, p_text=p_text),
+    )
+
+
+def comparison_markdown(found: Mapping[str, Any]) -> str:
+    """A comparison as Markdown."""
+    one, other = map(_escaped, found["agents"])
+    lines = [f"# {one} → {other}", "", f"Panel {_escaped(found['panel']['name'])}, hash {found['panel']['hash']}.", ""]
+    if found["different_settings"]:
+        lines += [f"The settings differ: {', '.join(found['different_settings'])}.", ""]
+    if about := actions_text(found):
+        lines += [f"{about}.", ""]
+    rows = [("all", found), *found["by_group"].items()]
+    lines += _table(
+        comparison_header((one, other)),
+        [comparison_cells(name, row) for name, row in rows if row],
+    )
+    for name in ("gained", "lost"):
+        lines += ["", f"## Tasks {name} ({len(found[name])})", ""]
+        lines += _table(("task", "kind", "goal", one, other), [changed_cells(task) for task in found[name]])
+    return "\n".join(lines) + "\n"
+
+
+def actions_text(found: Mapping[str, Any]) -> str:
+    """Shares of readable and of admissible actions of both agents; empty where one did not count them."""
+    shares = {name: found.get(name) or [None] for name in ("readable", "admissible")}
+    return ", ".join(
+        f"{name} actions {' → '.join(map(_percent, values))}" for name, values in shares.items() if None not in values
+    )
+
+
+def comparison_header(agents: Sequence[str]) -> tuple[str, ...]:
+    """What `comparison_cells` stand under."""
+    return ("", "tasks", *agents, "difference, points", "gained / lost", "McNemar", "steps", "steps, both won")
+
+
+def comparison_cells(name: str, row: Mapping[str, Any]) -> list[str]:
+    """One line of a comparison."""
+    test = row["mcnemar"]
+    return [
+        name,
+        f"{row['tasks']}" + (f" ({row['left_out']} left out)" if row["left_out"] else ""),
+        *(f"{share:.1%}" for share in row["success"]),
+        difference_text(row["difference"], percent=True),
+        f"{test['gained']} / {test['lost']}",
+        p_text(test["p"]),
+        difference_text(row["steps"]),
+        difference_text(row["steps_both_won"]) if row["steps_both_won"] else NOTHING,
+    ]
+
+
+def changed_cells(task: Mapping[str, Any]) -> list[str]:
+    """A task that was gained or lost."""
+    shares = [f"{won}/{episodes}" for won, episodes in zip(task["won"], task["episodes"], strict=True)]
+    return [task["task"], task["kind"], task["goal"], *shares]
+
+
+def _markdown(summary: Mapping[str, Any]) -> str:
+    panel, total = summary["panel"], summary["total"]
+    part = "" if panel["tasks"] == panel["of"] else f" (the first {panel['tasks']} of {panel['of']})"
+    lines = [
+        f"# {_escaped(summary['agent'])} on {_escaped(panel['name'])}{part}",
+        "",
+        f"{_escaped(panel['meaning'])} Hash {panel['hash']}.",
+        "",
+        *(["    " + _escaped(summary["command"]), ""] if summary["command"] else []),
+        *_table(*table_of(summary)),
+        "",
+        _about_intervals(summary),
+    ]
+    if summary["left"]:
+        lines += ["", f"{summary['left']} of {summary['episodes']} episodes have no outcome yet."]
+    if adapted := summary["adapted"]:
+        lines += [
+            "",
+            f"Adapted tasks minus their roots, {adapted['tasks']} pairs: success "
+            f"{difference_text(adapted['difference'], percent=True)} points "
+            f"({p_text(adapted['mcnemar']['p'])}), steps {difference_text(adapted['steps'])}.",
+        ]
+    if summary["errors"]:
+        lines += ["", f"## Without outcome ({len(summary['errors'])})", ""]
+        lines += _table(
+            ("task", "episode", "what failed"),
+            [[e["task"], str(e["episode"]), e["error"][:300]] for e in summary["errors"]],
+        )
+    if total["tokens_estimated"]:
+        lines += ["", "Some numbers of tokens are estimates: the service did not report them."]
+    lines += ["", " · ".join(f"{name} {version}" for name, version in summary["versions"].items())]
+    return "\n".join(lines) + "\n"
+
+
+def _about_intervals(summary: Mapping[str, Any]) -> str:
+    alike = "" if summary["settings"]["episodes"] == 1 else ", wider where episodes of one task are alike"
+    shares = " Readable and admissible are shares of all answers." if "admissible" in table_of(summary)[0] else ""
+    return f"Success with 95 % Wilson intervals{alike}.{shares} Seconds and tokens are of all episodes together."
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+
+
+def _escaped(text: str) -> str:
+    """Text of unknown origin in a cell: on one line, and nothing in it is markup."""
+    plain = printable(" ".join(text.split()))
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in plain)
+
+
+def _percent(share: float | None) -> str:
+    return NOTHING if share is None else f"{share:.1%}"
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return NOTHING if value is None else f"{value:,.{digits}f}"

@@ -1,0 +1,146 @@
+"""A benchmark from beginning to end: play what has not been played, and write down what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
+from rlanything_agents.tools.benchmark.choice import open_agent, packages_of
+from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
+from rlanything_agents.tools.benchmark.lanes import play_side_by_side
+from rlanything_agents.tools.benchmark.record import ResultFolder
+from rlanything_agents.tools.benchmark.report import write_reports
+from rlanything_agents.tools.benchmark.settings import ChatSettings
+from rlanything_agents.tools.benchmark.tables import summarise, versions
+from rlanything_envs.llm.budget import Price
+from rlanything_task_pools.panel import Panel
+
+__all__ = ["run_benchmark"]
+
+
+def run_benchmark(
+    panel: Panel,
+    agent: str,
+    out: Path,
+    *,
+    episodes: int = 1,
+    seed: int = 0,
+    environment: Mapping[str, Any] | None = None,
+    chat: ChatSettings | None = None,
+    workers: int | None = None,
+    restart: bool = False,
+    reporter: Reporter | None = None,
+    command: str = "",
+) -> dict[str, Any]:
+    """Play a panel, or go on where the same benchmark was interrupted.
+
+    What an episode comes to depends on its task, its number and ``seed``, not on ``workers``; batched models keep that
+    up to the rounding of their arithmetic.
+
+    Args:
+        panel: The tasks.
+        agent: One of `rlanything_agents.tools.benchmark.choice.FORMS`.
+        out: Folder of the results.
+        episodes: How often each task is played.
+        seed: Of all chance.
+        environment: Arguments of the environment besides the panel's.
+        chat: For agents that chat.
+        workers: Episodes side by side; the agent's own number by default.
+        restart: Delete what is in the folder and begin again.
+        reporter: Shows progress.
+        command: What the user typed; goes into the report.
+
+    Returns:
+        The content of ``results.json``. It is written, with the reports, even if this ends in an error or by Ctrl-C.
+
+    Raises:
+        BenchmarkError: The folder is of another benchmark, or a number is out of range.
+        AgentError: There is no such agent, or it cannot play these tasks.
+        GenerationStopped: A service refuses to answer, or the budget is spent; the same command goes on.
+    """
+    if episodes < 1 or (workers is not None and workers < 1) or seed < 0:
+        raise BenchmarkError("episodes and workers are at least 1, and a seed at least 0")
+    chat, reporter = chat or ChatSettings(), reporter or Reporter.silent()
+    world = World(panel.domain, {**panel.environment, **(environment or {})})
+    settings = {
+        "panel": panel.name,
+        "hash": panel.hash,
+        "agent": agent,
+        "episodes": episodes,
+        "seed": seed,
+        "environment": dict(world.arguments),
+        "chat": chat.what_decides(),
+    }
+    world.open().close()  # arguments that cannot be are to be known before anything runs
+    wanted = episodes_of(panel, episodes, seed)
+    with ResultFolder.open(out, settings, restart=restart) as folder:
+        results = folder.results()
+        left = [episode for episode in wanted if episode.key not in results or results[episode.key].outcome is None]
+        with contextlib.closing(open_agent(agent, chat, folder.prompts)) as player:
+            player.check(wanted)
+            folder.claim(settings)  # not before: a mistyped agent must not take the folder
+            try:
+                if left:
+                    _play(player, world, left, folder, workers, reporter, f"{agent} on {len(wanted)} episodes")
+            finally:
+                summary = _summary(panel, settings, wanted, folder, chat.price, command)
+                write_atomically(folder.summary, json.dumps(summary, indent=1) + "\n")
+                write_reports(folder, summary)
+        return summary
+
+
+def _play(
+    agent: Solo | Lockstep,
+    world: World,
+    left: list[Episode],
+    folder: ResultFolder,
+    workers: int | None,
+    reporter: Reporter,
+    title: str,
+) -> None:
+    won = ended = broken = 0
+    with (
+        contextlib.closing(play_side_by_side(agent, world, left, workers or agent.lanes)) as results,
+        reporter.stage(title, len(left)) as stage,
+    ):
+        for result in results:
+            folder.append(result)
+            broken += result.outcome is None
+            ended += result.outcome is not None
+            won += result.outcome == 1
+            stage.reach(ended + broken, f"won {won} of {ended}" + (f", {broken} without outcome" if broken else ""))
+
+
+def _summary(
+    panel: Panel,
+    settings: Mapping[str, Any],
+    wanted: list[Episode],
+    folder: ResultFolder,
+    price: Price | None,
+    command: str,
+) -> dict[str, Any]:
+    return {
+        "panel": {
+            "name": panel.name,
+            "meaning": panel.meaning,
+            "domain": panel.domain,
+            "hash": panel.hash,
+            "tasks": len(panel.ids),
+            "unreadable": len(panel.unreadable),
+            "of": panel.total,
+        },
+        "agent": settings["agent"],
+        "settings": dict(settings),
+        "command": command,
+        "price": asdict(price) if price else None,
+        "versions": versions(packages_of(settings["agent"])),
+        **summarise(panel, wanted, folder.results(), price),
+    }

@@ -1,0 +1,95 @@
+"""Two agents that need no model: one acts by chance, one knows how every task is solved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rlanything_agents.domains.guesses import Guess, guess_of
+from rlanything_agents.domains.solutions import Solution, solution_of
+from rlanything_agents.tools.benchmark.agent import Said
+from rlanything_agents.tools.benchmark.errors import AgentError
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.benchmark.episode import Episode
+    from rlanything_envs.conversation import Turn
+
+__all__ = ["Expert", "RandomAgent"]
+
+MOST_LANES = 8
+
+
+class _Scripted:
+    beside: Literal["processes"] = "processes"
+
+    @property
+    def lanes(self) -> int:
+        """As many as there are processors, within reason: each takes seconds to start."""
+        return min(os.cpu_count() or 1, MOST_LANES)
+
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """Nothing to look at."""
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+class RandomAgent(_Scripted):
+    """Draws among the admissible commands; where there are none, acts blindly in the manner of the domain."""
+
+    name = "random"
+
+    def player(self, episode: Episode) -> _RandomPlayer:
+        """One with the chance of the episode."""
+        return _RandomPlayer(guess_of(episode.task.domain), episode.seed)
+
+
+class Expert(_Scripted):
+    """Plays what proved the task solvable: the planner's commands, the reference program, the oracle's keys."""
+
+    name = "expert"
+
+    def check(self, episodes: Sequence[Episode]) -> None:
+        """Every task must have a known solution.
+
+        Raises:
+            AgentError: One has none.
+        """
+        for task_id, task in {episode.task.id: episode.task for episode in episodes}.items():
+            if solution_of(task)([]) is None:
+                raise AgentError(f"task {task_id} has no known solution: the agent expert cannot play it")
+
+    def player(self, episode: Episode) -> _ExpertPlayer:
+        """One that knows the task."""
+        return _ExpertPlayer(episode.task.id, solution_of(episode.task))
+
+
+class _RandomPlayer:
+    counts = False
+
+    def __init__(self, guess: Guess, seed: int) -> None:
+        self._guess, self._rng = guess, np.random.default_rng(seed)
+
+    def act(self, turn: Turn) -> Said:
+        return Said(self._guess(turn, self._rng))
+
+
+class _ExpertPlayer:
+    counts = False
+
+    def __init__(self, task_id: str, solution: Solution) -> None:
+        self._task_id, self._solution = task_id, solution
+        self._given: list[str] = []
+
+    def act(self, turn: Turn) -> Said:
+        answer = self._solution(self._given)
+        if answer is None:
+            raise AgentError(
+                f"task {self._task_id}: the known solution of {len(self._given)} answers did not end the episode; the "
+                "environment is not the one it was proved in"
+            )
+        self._given.append(answer)
+        return Said(answer)

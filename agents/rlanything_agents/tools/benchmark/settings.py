@@ -1,0 +1,54 @@
+"""How chat agents are asked: plain data, kept with the results."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
+from rlanything_envs.llm.budget import Price
+
+__all__ = ["ChatSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """Sampling, history, service and money.
+
+    Attributes:
+        max_tokens: Most tokens of an answer.
+        temperature: Divides the logits; 0 takes the most probable token.
+        max_history: How many exchanges before the latest message are read, besides the first message; None for all.
+        base_url: Address of an OpenAI-compatible service.
+        key_env: Environment variable that holds its key; None for a service without one.
+        max_total_tokens: Most tokens of the whole benchmark, read and written; None for no limit.
+        max_dollars: Most dollars of the whole benchmark, where prices are given; None for no limit.
+        price: Dollars per million tokens.
+
+    Raises:
+        BenchmarkError: A value is out of range.
+    """
+
+    max_tokens: int = 1024
+    temperature: float = 1.0
+    max_history: int | None = None
+    base_url: str = "http://localhost:8000/v1"
+    key_env: str | None = None
+    max_total_tokens: int | None = None
+    max_dollars: float | None = None
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise BenchmarkError(f"max_tokens = {self.max_tokens}: give at least 1")
+        if not (self.temperature >= 0 and math.isfinite(self.temperature)):
+            raise BenchmarkError(f"temperature = {self.temperature}: give 0 or more")
+        if self.max_history is not None and self.max_history < 0:
+            raise BenchmarkError(f"max_history = {self.max_history}: give 0 or more")
+        if self.max_dollars is not None and self.price is None:
+            raise BenchmarkError("a limit on dollars needs prices: give --price-in and --price-out")
+
+    def what_decides(self) -> dict[str, Any]:
+        """The settings that results depend on."""
+        return {name: asdict(self)[name] for name in ("max_tokens", "temperature", "max_history", "base_url")}

@@ -1,0 +1,56 @@
+"""The ``rlanything`` command: one file a subcommand, each light until it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from rlanything_agents.tools.cli import curriculum, desktop, pool
+from rlanything_agents.tools.cli.benchmark import benchmark
+from rlanything_agents.tools.cli.compare import compare
+from rlanything_agents.tools.cli.doctor import doctor
+from rlanything_agents.tools.cli.export import export
+from rlanything_agents.tools.cli.play import play
+from rlanything_agents.tools.cli.serve import serve
+from rlanything_agents.tools.cli.train import train
+from rlanything_agents.tools.cli.view import view
+
+__all__ = ["app", "main"]
+
+EXIT_CODES = "Exit codes: 0 done; 1 what was checked is not so; 2 bad input; 130 interrupted."
+
+COMMANDS: tuple[Callable[..., Any], ...] = (
+    train,
+    benchmark,
+    compare,
+    play,
+    doctor,
+    export,
+    serve,
+    view,
+)
+GROUPS: dict[str, typer.Typer] = {
+    "curriculum": curriculum.app,
+    "desktop": desktop.app,
+    "pool": pool.app,
+}
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)
+for _command in COMMANDS:
+    app.command(epilog=EXIT_CODES)(_command)
+for _name, _group in GROUPS.items():
+    for _info in _group.registered_commands:
+        _info.epilog = EXIT_CODES
+    app.add_typer(_group, name=_name, epilog=EXIT_CODES)
+
+
+@app.callback()
+def rlanything() -> None:
+    """Train and study language agents on tasks that adapt to them."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

@@ -1,0 +1,190 @@
+"""``rlanything benchmark``: an agent on a panel of tasks."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.benchmark.settings import ChatSettings
+    from rlanything_task_pools.panel import Panel
+
+__all__ = ["benchmark"]
+
+
+def _panels(incomplete: str) -> list[str]:
+    from rlanything_task_pools.panel import panel_names
+
+    return [name for name in panel_names() if name.startswith(incomplete)]
+
+
+def _agents(incomplete: str) -> list[str]:
+    names = ("random", "expert", "openai:", "hf:", "run:", "python:")
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def benchmark(
+    agent: Annotated[
+        str,
+        typer.Option(
+            help="random, expert, openai:MODEL, hf:FOLDER, run:FOLDER or python:MODULE:NAME.", autocompletion=_agents
+        ),
+    ],
+    panel: Annotated[
+        str | None, typer.Option(help="Name of a panel, or the JSON file of one.", autocompletion=_panels)
+    ] = None,
+    pool: Annotated[
+        Path | None,
+        typer.Option(help="In place of a panel: a pool's file, or the folder of a run; roots and adapted tasks."),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many tasks from the beginning.")] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="How often each task is played.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of all chance.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; runs/benchmarks/PANEL/AGENT by default.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Episodes side by side.")] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=bwrap."),
+    ] = None,
+    base_url: Annotated[
+        str, typer.Option(help="Address of an OpenAI-compatible service.")
+    ] = "http://localhost:8000/v1",
+    key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 1024,
+    temperature: Annotated[float, typer.Option(min=0, help="Of the sampling; 0 for the most probable token.")] = 1.0,
+    max_history: Annotated[
+        int | None, typer.Option(min=0, help="Exchanges an agent reads besides the first message; all by default.")
+    ] = None,
+    price_in: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens read.")] = None,
+    price_out: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens written.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(min=0, help="Stop before more than this is spent.")] = None,
+    max_total_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before more tokens are spent.")] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(min=0, max=1, metavar="RATE", help="Exit with 1 if success is below this share.")
+    ] = None,
+    restart: Annotated[bool, typer.Option(help="Delete the results in the folder and begin again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
+
+    The same command goes on where it was interrupted, and plays again what the infrastructure broke.
+    """
+    with plain_errors():
+        from rlanything_agents.runs.progress import Reporter
+        from rlanything_agents.tools.benchmark.errors import BenchmarkError
+        from rlanything_agents.tools.benchmark.runner import run_benchmark
+        from rlanything_agents.tools.cli.options import key_values
+        from rlanything_verifiers.plain_text import printable
+
+        chat = _chat(
+            (price_in, price_out),
+            max_tokens=max_tokens,
+            temperature=temperature,
+            max_history=max_history,
+            base_url=base_url,
+            key_env=key_env,
+            max_total_tokens=max_total_tokens,
+            max_dollars=max_dollars,
+        )
+        chosen = _panel(panel, pool, limit)
+        for game in chosen.unreadable:
+            typer.echo(f"a game cannot be read and counts as an error: {printable(game.error, 400)}", err=True)
+        folder = out or Path("runs/benchmarks") / _slug(chosen.name) / _slug(agent)
+        try:
+            summary = run_benchmark(
+                chosen,
+                agent,
+                folder,
+                episodes=episodes,
+                seed=seed,
+                environment=key_values(env, "--env"),
+                chat=chat,
+                workers=workers,
+                restart=restart,
+                reporter=Reporter(_errors()),
+                command=shlex.join(["rlanything", *sys.argv[1:]]),
+            )
+        except KeyboardInterrupt:
+            typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
+            raise typer.Exit(130) from None
+        if as_json:
+            print_json(summary)
+        else:
+            _show(summary, folder)
+        rate = summary["total"]["rate"]
+        if rate is None:
+            raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
+    if fail_under is not None and rate < fail_under:
+        typer.echo(f"success {rate:.1%} is below {fail_under:.1%}", err=True)
+        raise typer.Exit(1)
+
+
+def _panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
+    from rlanything_task_pools.panel import PanelError, load_panel, panel_names, pool_panel
+
+    if (name is None) == (pool is None):
+        raise PanelError(f"give either --panel ({', '.join(panel_names())}) or --pool")
+    if pool is not None:
+        return pool_panel(pool / "pool.sqlite" if pool.is_dir() else pool, limit)
+    return load_panel(str(name), limit)
+
+
+def _chat(prices: tuple[float | None, float | None], **settings: Any) -> ChatSettings:
+    from rlanything_agents.tools.benchmark.errors import BenchmarkError
+    from rlanything_agents.tools.benchmark.settings import ChatSettings
+    from rlanything_envs.llm.budget import Price
+
+    price_in, price_out = prices
+    if (price_in is None) != (price_out is None):
+        raise BenchmarkError("--price-in and --price-out go together: dollars per million tokens read, and written")
+    price = Price(price_in, price_out) if price_in is not None and price_out is not None else None
+    return ChatSettings(price=price, **settings)
+
+
+def _slug(name: str) -> str:
+    """A name that is fit for one folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[-80:] or "agent"
+
+
+def _errors() -> Any:
+    """A console for progress, which leaves standard output to results."""
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, emoji=False, highlight=False)
+
+
+def _show(summary: Mapping[str, Any], folder: Path) -> None:
+    from rich.table import Table
+
+    from rlanything_agents.tools.benchmark.report import table_of
+    from rlanything_agents.tools.cli.screen import console, plain_text
+    from rlanything_verifiers.plain_text import printable
+
+    panel = summary["panel"]
+    table = Table(title=plain_text(f"{summary['agent']} on {panel['name']}, {panel['tasks']} tasks, {panel['hash']}"))
+    header, rows = table_of(summary)
+    for column in header:
+        table.add_column(column, no_wrap=column in ("", "success"))
+    for row in rows:
+        table.add_row(*map(plain_text, row))
+    screen = console()
+    screen.print(table)
+    for error in summary["errors"][:5]:
+        screen.print(f"without outcome: {printable(error['task'], 200)}: {printable(error['error'], 200)}")
+    if summary["left"]:
+        how = "mend the files that cannot be read, and begin again with --restart" if panel["unreadable"] else ""
+        screen.print(
+            f"{summary['left']} of {summary['episodes']} episodes have no outcome: {how or 'the same command goes on'}"
+        )
+    screen.print(f"Report: {folder / 'report.html'}")

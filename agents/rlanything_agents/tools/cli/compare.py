@@ -1,0 +1,74 @@
+"""``rlanything compare``: two benchmarks on the same panel, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import AsJson, print_json
+
+__all__ = ["compare"]
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a benchmark, or its results.json.")]
+
+
+def compare(
+    one: Folder,
+    other: Folder,
+    markdown: Annotated[Path | None, typer.Option(help="Write the comparison to this Markdown file too.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the second agent does better or worse than the first, paired by task.
+
+    Differences have 95 % bootstrap intervals over tasks; p is that of McNemar's exact test.
+    """
+    with plain_errors():
+        from rlanything_agents.runs.folder import write_atomically
+        from rlanything_agents.tools.benchmark.compare import compare_results
+        from rlanything_agents.tools.benchmark.report import comparison_markdown
+
+        found = compare_results(one, other)
+        if markdown is not None:
+            write_atomically(markdown, comparison_markdown(found))
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    from rich.table import Table
+
+    from rlanything_agents.tools.benchmark.report import (
+        actions_text,
+        changed_cells,
+        comparison_cells,
+        comparison_header,
+    )
+    from rlanything_agents.tools.cli.screen import console, plain_text
+
+    screen = console()
+    agents = found["agents"]
+    table = Table(title=plain_text(f"{agents[0]} → {agents[1]} on {found['panel']['name']}, {found['panel']['hash']}"))
+    for column in comparison_header(agents):
+        table.add_column(plain_text(column))
+    for name, row in [("all", found), *found["by_group"].items()]:
+        if row:
+            table.add_row(*(plain_text(cell) for cell in comparison_cells(name, row)))
+    screen.print(table)
+    for name in ("gained", "lost"):
+        if found[name]:
+            tasks = Table(title=f"tasks {name}: {len(found[name])}")
+            for column in ("task", "kind", "goal", *agents):
+                tasks.add_column(plain_text(column))
+            for task in found[name]:
+                tasks.add_row(*(plain_text(cell) for cell in changed_cells(task)))
+            screen.print(tasks)
+    if about := actions_text(found):
+        screen.print(about)
+    if found["different_settings"]:
+        screen.print(f"the settings differ: {', '.join(found['different_settings'])}")

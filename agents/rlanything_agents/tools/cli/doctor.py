@@ -1,0 +1,78 @@
+"""``rlanything doctor``: what works here, what of a run is whole, and what mends the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rlanything_envs.osworld.desktop.doctor import Finding
+
+__all__ = ["doctor", "findings_tree", "show_findings"]
+
+_STATES = {True: "ok", None: "warning", False: "broken"}
+_STYLES = {True: "green", None: "yellow", False: "bold red"}
+
+
+def doctor(
+    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="Look at this run folder instead.")] = None,
+    proofs: Annotated[bool, typer.Option("--proofs", help="With RUN: play the proof of every task, too.")] = False,
+    play: Annotated[bool, typer.Option(help="Play a few steps in every environment.")] = True,
+    desktop: Annotated[bool, typer.Option(help="Start a desktop for a moment.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Say what works on this machine, or what of a run folder is whole; a remedy beside what is not.
+
+    A warning is about something that nobody asked for. Exits with 1 where something is broken.
+    """
+    with plain_errors():
+        from rlanything_agents.tools.doctor import examine_environments, examine_machine, examine_run
+
+        def findings() -> Iterator[Finding]:
+            if run is not None:
+                yield from examine_run(run, proofs=proofs)
+                return
+            yield from examine_machine(desktop)
+            if play:
+                yield from examine_environments()
+
+        healthy = show_findings(findings(), as_json)
+    raise typer.Exit(0 if healthy else 1)
+
+
+def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
+    """Print findings as they come, or all of them as JSON; whether nothing is broken."""
+    from rich.text import Text
+
+    from rlanything_agents.tools.cli.screen import console, plain_text
+    from rlanything_verifiers.plain_text import printable
+
+    if as_json:
+        tree = findings_tree(findings)
+        print_json(tree)
+        return bool(tree["healthy"])
+    out, remedies, healthy = console(), set[str](), True
+    for finding in findings:
+        healthy &= finding.good is not False
+        head = Text(f"{_STATES[finding.good]:8}", style=_STYLES[finding.good])
+        out.print(Text.assemble(head, f"{printable(finding.topic, 60):22} ", plain_text(finding.said)), soft_wrap=True)
+        if finding.remedy and not finding.good and finding.remedy not in remedies:
+            remedies.add(finding.remedy)
+            out.print(Text.assemble(" " * 8, "→ ", plain_text(finding.remedy, style="cyan")), soft_wrap=True)
+    return healthy
+
+
+def findings_tree(findings: Iterable[Finding]) -> dict[str, Any]:
+    """Findings as plain data, and whether nothing is broken."""
+    found = list(findings)
+    records = [
+        {"topic": each.topic, "state": _STATES[each.good], "said": each.said, "remedy": each.remedy or None}
+        for each in found
+    ]
+    return {"healthy": all(each.good is not False for each in found), "findings": records}

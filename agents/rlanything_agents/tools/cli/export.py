@@ -1,0 +1,65 @@
+"""``rlanything export``: the episodes of a run as a data set."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import AsJson, print_json
+
+__all__ = ["export"]
+
+
+class Format(StrEnum):
+    """How the rows are stored."""
+
+    parquet = "parquet"
+    jsonl = "jsonl"
+    hf = "hf"
+
+
+class What(StrEnum):
+    """What a row is."""
+
+    episodes = "episodes"
+    turns = "turns"
+    judgements = "judgements"
+    preferences = "preferences"
+    sft = "sft"
+
+
+class SplitBy(StrEnum):
+    """What the splits of the data set are."""
+
+    none = "none"
+    iteration = "iteration"
+    outcome = "outcome"
+
+
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run; it may still be going on.")],
+    to: Annotated[Path, typer.Option(help="A new folder.")],
+    format: Annotated[
+        Format, typer.Option(help="Parquet, JSON Lines, or what datasets.load_from_disk reads.")
+    ] = Format.parquet,
+    what: Annotated[list[What] | None, typer.Option(help="What a row is; may be repeated. Default: episodes.")] = None,
+    split_by: Annotated[SplitBy, typer.Option(help="What the splits are; all rows in one if none.")] = SplitBy.none,
+    as_json: AsJson = False,
+) -> None:
+    """Export what a run played as a data set with a card: episodes, turns, judgements, preferences, chats."""
+    with plain_errors():
+        from rlanything_agents.runs.folder import RunFolder
+        from rlanything_agents.tools.export import export_run
+
+        kinds = [kind.value for kind in dict.fromkeys(what or [What.episodes])]
+        counts = export_run(RunFolder(run), to, kinds=kinds, format=format.value, split=split_by.value)
+    if as_json:
+        print_json({"folder": str(to), "format": format.value, "rows": counts})
+        return
+    for kind, splits in counts.items():
+        for split, rows in splits.items():
+            typer.echo(f"{to / kind}: {rows} rows in {split}")

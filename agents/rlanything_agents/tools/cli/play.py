@@ -1,0 +1,114 @@
+"""``rlanything play``: a task on the terminal, played by a person or by the lines of a script."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlanything_agents.tools.cli import completion
+from rlanything_agents.tools.cli.errors import plain_errors
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.play.game import Tasks
+    from rlanything_task_pools import Domain
+
+__all__ = ["play"]
+
+
+def play(
+    domain: Annotated[
+        str,
+        typer.Argument(help="alfworld, coding, osworld, or any installed domain.", autocompletion=completion.domains),
+    ] = "alfworld",
+    seed: Annotated[int, typer.Option(min=0, help="Of the first task; the next one has the next seed.")] = 0,
+    split: Annotated[str | None, typer.Option(help="Of the task generator.", autocompletion=completion.splits)] = None,
+    knob: Annotated[
+        list[str] | None, typer.Option("--knob", metavar="KEY=VALUE", help="Of the task generator; may be repeated.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="FILE|ID", help="Play this task: a file, or with --pool the id of a task.")
+    ] = None,
+    pool: Annotated[
+        Path | None, typer.Option(help="Play the tasks of a pool: its file, or the folder of a run.")
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=simulator."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Append every episode to this file, one JSON object a line.")
+    ] = None,
+) -> None:
+    """Play tasks as an agent would, with completion by Tab, hints, and programs over several lines.
+
+    Without a terminal it reads answers from standard input, line by line.
+    """
+    with plain_errors():
+        from rlanything_agents.tools.cli.options import OptionError, key_values
+        from rlanything_agents.tools.cli.screen import console
+        from rlanything_agents.tools.play.game import Game
+        from rlanything_agents.tools.play.input import standard_answers
+        from rlanything_agents.tools.play.session import Session
+        from rlanything_envs import Conversation
+        from rlanything_task_pools import get_domain
+
+        chosen = get_domain(domain)
+        knobs, arguments = key_values(knob, "--knob"), key_values(env, "--env")
+        if (task or pool) and (split or knobs):
+            raise OptionError("--split and --knob are of generated tasks: leave them out with --task or --pool")
+        tasks = _tasks(chosen, seed, task, _pool_file(pool))
+        arguments = {**_of_the_generator(chosen, split, knobs), **arguments}
+        game = Game(_made(chosen, arguments, Conversation), tasks, save)
+        try:
+            session = Session(game, console())
+            session.play(standard_answers(session.complete))
+        finally:
+            game.close()
+
+
+def _tasks(domain: Domain, seed: int, task: str | None, pool: Path | None) -> Tasks:
+    from itertools import count
+
+    from rlanything_agents.tools.play.game import pool_tasks, task_of
+
+    if task is not None:
+        return iter([task_of(task, domain, pool)])
+    return count(seed) if pool is None else pool_tasks(pool, seed)
+
+
+def _pool_file(pool: Path | None) -> Path | None:
+    return pool / "pool.sqlite" if pool is not None and pool.is_dir() else pool
+
+
+def _made(domain: Domain, arguments: Mapping[str, Any], conversation: Any) -> Any:
+    """The environment, its refusals of arguments as errors of ours."""
+    from rlanything_agents.tools.cli.options import OptionError
+
+    try:
+        return conversation(domain.env_id, **arguments)
+    except (TypeError, ValueError) as error:
+        if type(error).__module__.startswith("rlanything_"):
+            raise
+        raise OptionError(f"{domain.env_id} cannot be made with {dict(arguments)}: {error}") from None
+
+
+def _of_the_generator(domain: Domain, split: str | None, knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """Split and knobs as arguments of the environment.
+
+    An environment whose own ``split`` has other values calls that of the generator ``generated_split``.
+    """
+    import gymnasium as gym
+
+    import rlanything_envs  # noqa: F401  (registers the environments)
+
+    found: dict[str, Any] = {"knobs": dict(knobs)} if knobs else {}
+    if split is not None:
+        entry = gym.spec(domain.env_id).entry_point
+        made = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+        names = inspect.signature(made).parameters if made is not None else {}
+        found["generated_split" if "generated_split" in names else "split"] = split
+    return found

@@ -1,0 +1,300 @@
+"""How a pool is shown on a terminal. Goals, critiques and reasons come from models and files: nothing here reads
+markup, and everything passes `printable`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from rlanything_agents.tools.cli.screen import console, plain_text
+from rlanything_agents.tools.cli.task_diff import word_diff, world_diff
+from rlanything_envs.curriculum.acceptance import Tally
+from rlanything_envs.curriculum.monitor import CurriculumRow, DriftAlarm
+from rlanything_task_pools import Event, OutcomeRecord, TaskPool, Version
+from rlanything_verifiers.plain_text import printable
+
+ROWS = 20
+"""Rows of metrics aimed at when the user names no number of groups."""
+MAX_LINES = 12
+"""Lines of a world's difference shown under an edge of the tree."""
+_ARROWS = {"harder": "▲ harder", "easier": "▼ easier"}
+_STATES = {"accepted": "green", "rejected": "red", "pending": "yellow"}
+
+
+# -- show ----------------------------------------------------------------------------------------------------
+
+
+def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
+    """One plain record for each slot."""
+    with pool.snapshot():
+        since = {event.slot: event.index for event in pool.events(kind="accepted")}
+        depth = {slot: len(pool.events(slot, kind="accepted")) for slot in since}
+        outcomes = _by_task(pool.outcomes(errors=False))
+        rows = []
+        for slot in pool.slots:
+            root, active, candidate = pool.root(slot), pool.active(slot), pool.candidate(slot)
+            played = [
+                record.outcome
+                for record in outcomes.get((slot, active.id, "active"), ())
+                if record.event >= since.get(slot, 0)
+            ]
+            tally = Tally.of(played)
+            rows.append(
+                {
+                    "slot": slot,
+                    "root": {"id": root.id, "goal": root.goal},
+                    "active": {"id": active.id, "goal": active.goal},
+                    "depth": depth.get(slot, 0),
+                    "successes": tally.successes,
+                    "episodes": tally.n,
+                    "candidate": None if candidate is None else {"id": candidate.id, "goal": candidate.goal},
+                }
+            )
+    return rows
+
+
+def print_slots(pool: TaskPool, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The table of slots."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("slot", justify="right")
+    table.add_column("task", ratio=1, overflow="fold")
+    table.add_column("depth", justify="right")
+    table.add_column("success", justify="right", no_wrap=True)
+    for row in rows:
+        task = plain_text(row["active"]["goal"])
+        if row["active"]["id"] != row["root"]["id"]:
+            task.append(f"\n  root: {printable(row['root']['goal'])}", style="dim")
+        if row["candidate"] is not None:
+            task.append(f"\n  on trial: {printable(row['candidate']['goal'])}", style="yellow")
+        depth = str(row["depth"]) if row["depth"] else Text("·", style="dim")
+        table.add_row(str(row["slot"]), task, depth, _rate(Tally(row["successes"], row["episodes"])))
+    out = console()
+    out.print(table)
+    counts = pool.counts()
+    out.print(
+        f"{counts['slots']} slots, {counts['rewritten']} hold a rewrite, {counts['pending']} on trial; "
+        f"{counts['proposed']} proposed, {counts['accepted']} accepted, {counts['rejected']} rejected, "
+        f"{counts['discarded']} never tried; {counts['outcomes']} episodes, {counts['errors']} broken"
+    )
+
+
+# -- log -----------------------------------------------------------------------------------------------------
+
+
+def event_rows(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """One plain record for each event."""
+    return [
+        {"event": e.index, "kind": e.kind, "slot": e.slot, "task": e.task_id, "reason": e.reason, "stats": e.stats}
+        for e in events
+    ]
+
+
+def print_events(events: Sequence[Event]) -> None:
+    """The table of events."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("event", justify="right")
+    table.add_column("slot", justify="right")
+    table.add_column("what")
+    table.add_column("reason", overflow="fold")
+    table.add_column("task", no_wrap=True)
+    table.add_column("numbers", ratio=1, overflow="fold")
+    for event in events:
+        table.add_row(
+            str(event.index),
+            str(event.slot),
+            Text(event.kind, style=_STATES.get(event.kind, "")),
+            plain_text(event.reason),
+            plain_text(event.task_id, style="dim"),
+            plain_text(_numbers(event.stats), style="dim"),
+        )
+    console().print(table if events else "no events")
+
+
+def _numbers(stats: Mapping[str, Any]) -> str:
+    """The stats of an event in a few words: ``3/8 won`` for a tally, the rest by name."""
+    rest = dict(stats)
+    words = []
+    if isinstance(rest.get("n"), int) and isinstance(rest.get("successes"), int):
+        words.append(f"{rest.pop('successes')}/{rest.pop('n')} won")
+    for name, value in rest.items():
+        shown = f"{value:.3g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+        words.append(shown if name == "detail" else f"{name} {shown}")
+    return ", ".join(words)
+
+
+# -- lineage -------------------------------------------------------------------------------------------------
+
+
+def print_lineages(pool: TaskPool, which: Sequence[str]) -> None:
+    """The trees of slots, given by number or by a task they had; of all slots with a rewrite if none is given."""
+    out = console()
+    found = False
+    for slot, versions, outcomes in _lineages(pool, which):
+        found = True
+        out.print(_tree(slot, versions, outcomes))
+        out.print()
+    if not found:
+        out.print("no slot has seen a rewrite yet")
+
+
+def lineage_rows(pool: TaskPool, which: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One plain record for each version of the slots that `print_lineages` shows: a task, and what became of it."""
+    for slot, versions, outcomes in _lineages(pool, which):
+        by_index = {version.index: version for version in versions}
+        for version in versions:
+            parent = None if version.parent is None else by_index[version.parent]
+            rewrite, task = version.task.rewrite, version.task
+            row: dict[str, Any] = {
+                "slot": slot,
+                "version": version.index,
+                "task": task.id,
+                "goal": task.goal,
+                "state": version.state,
+                "reason": version.decided.reason if version.decided is not None else "",
+                "parent_version": version.parent,
+                "parent": None if parent is None else parent.task.id,
+                "direction": rewrite.direction if rewrite else None,
+                "author": rewrite.author if rewrite else None,
+                "critique": rewrite.critique if rewrite else None,
+            }
+            if parent is not None:
+                before, after = _before_and_after(version, parent, outcomes)
+                row["before"] = {"successes": before.successes, "episodes": before.n}
+                row["after"] = {"successes": after.successes, "episodes": after.n}
+            yield row
+
+
+def _lineages(
+    pool: TaskPool, which: Sequence[str]
+) -> Iterator[tuple[int, Sequence[Version], Mapping[Any, Sequence[OutcomeRecord]]]]:
+    slots = sorted({slot for name in which for slot in _slots_of(pool, name)} if which else _tried(pool))
+    for slot in slots:
+        with pool.snapshot():
+            versions, outcomes = pool.versions(slot), _by_task(pool.outcomes(slot, errors=False))
+        yield slot, versions, outcomes
+
+
+def _slots_of(pool: TaskPool, name: str) -> list[int]:
+    if name.isdecimal():
+        pool.root(int(name))  # raises for an unknown slot
+        return [int(name)]
+    pool.task(name)
+    return [slot for slot in pool.slots if any(version.task.id == name for version in pool.versions(slot))]
+
+
+def _tried(pool: TaskPool) -> set[int]:
+    return {event.slot for event in pool.events(kind="proposed")}
+
+
+def _tree(slot: int, versions: Sequence[Version], outcomes: Mapping[Any, Sequence[OutcomeRecord]]) -> Tree:
+    root, *rest = versions
+    tree = Tree(
+        Group(
+            Text.assemble((f"slot {slot}", "bold"), "  ", plain_text(root.task.goal)),
+            plain_text(root.task.id, style="dim"),
+        ),
+        guide_style="dim",
+    )
+    nodes, by_index = {root.index: tree}, {version.index: version for version in versions}
+    for version in rest:
+        parent = by_index[version.parent] if version.parent is not None else root
+        before, after = _before_and_after(version, parent, outcomes)
+        nodes[version.index] = nodes[parent.index].add(_edge(version, parent, before, after))
+    return tree
+
+
+def _before_and_after(
+    version: Version, parent: Version, outcomes: Mapping[Any, Sequence[OutcomeRecord]]
+) -> tuple[Tally, Tally]:
+    """How the parent did while it was active until the decision, and the candidate on trial."""
+    start = parent.decided.index if parent.decided is not None else 0
+    proposed = version.proposed.index if version.proposed is not None else 0
+    end = version.decided.index if version.decided is not None else sys.maxsize
+    old = outcomes.get((version.slot, parent.task.id, "active"), ())
+    new = outcomes.get((version.slot, version.task.id, "candidate"), ())
+    return (
+        Tally.of(record.outcome for record in old if start <= record.event < end),
+        Tally.of(record.outcome for record in new if proposed <= record.event < end),
+    )
+
+
+def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> RenderableType:
+    rewrite = version.task.rewrite
+    direction = _ARROWS.get(rewrite.direction, "") if rewrite else ""
+    verdict = version.state if version.decided is None else f"{version.state}: {printable(version.decided.reason, 60)}"
+    head = Text.assemble(
+        (direction, "bold"), "  ", (verdict, _STATES.get(version.state, "")), "  ",
+        _rate(before), " → ", _rate(after),
+        (f"  by {printable(rewrite.author, 60)}" if rewrite else "", "dim"),
+        (f"  {version.task.id}", "dim"),
+    )  # fmt: skip
+    lines: list[RenderableType] = [head]
+    if parent.task.goal != version.task.goal:
+        lines.append(word_diff(parent.task.goal, version.task.goal))
+    else:
+        lines += world_diff(parent.task, version.task)[:MAX_LINES]
+    if rewrite and rewrite.critique:
+        lines.append(plain_text(f"“{rewrite.critique}”", style="italic"))
+    return Group(*lines)
+
+
+# -- metrics -------------------------------------------------------------------------------------------------
+
+
+def rows_of(pool: TaskPool) -> int:
+    """Groups in a row such that the whole series has about `ROWS` rows; whole batches of 16."""
+    groups = len({record.batch for record in pool.outcomes()})
+    return 16 * max(1, round(groups / (16 * ROWS)))
+
+
+def print_metrics(rows: Sequence[CurriculumRow], alarms: Sequence[DriftAlarm]) -> None:
+    """The series as a table; reasons and alarms under it."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    for name in (
+        "groups", "accepted\n▲ / ▼", "rejec-\nted", "below\nband", "in\nband", "above\nband", "won", "won,\nnew",
+        "re-\nwritten", "drift\nmean", "drift\nmax", "shift", "diver-\nsity", "dupli-\ncates",
+    ):  # fmt: skip
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            str(row.groups), f"{row.accepted_harder} / {row.accepted_easier}", str(sum(row.rejected.values())),
+            _percent(row.below), _percent(row.inside), _percent(row.above), _percent(row.accuracy),
+            _percent(row.new_accuracy), _percent(row.rewritten), f"{row.drift:.2f}", f"{row.drift_max:.2f}",
+            f"{row.shift:.2f}", f"{row.diversity:.2f}", str(row.duplicates),
+        )  # fmt: skip
+    out = console()
+    out.print(table)
+    for name, reasons in (("rejected", rows[-1].rejected), ("never tried", rows[-1].discarded)):
+        if reasons:
+            most = sorted(reasons.items(), key=lambda item: -item[1])
+            out.print(plain_text(f"{name}: " + ", ".join(f"{reason} {number}" for reason, number in most)))
+    for alarm in alarms:
+        text = f"slot {alarm.slot} came {alarm.distance:.2f} away from its root with {alarm.task_id}"
+        out.print(Text.assemble(("drift: ", "bold yellow"), plain_text(f"{text} (limit {alarm.limit:.2f})")))
+
+
+# -- small parts ---------------------------------------------------------------------------------------------
+
+
+def _by_task(records: Iterable[OutcomeRecord]) -> dict[tuple[int, str, str], list[OutcomeRecord]]:
+    found: dict[tuple[int, str, str], list[OutcomeRecord]] = {}
+    for record in records:
+        found.setdefault((record.slot, record.task_id, record.outcome.role), []).append(record)
+    return found
+
+
+def _rate(tally: Tally) -> Text:
+    return Text(f"{tally.accuracy:.0%} of {tally.n}" if tally.n else "–")
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"

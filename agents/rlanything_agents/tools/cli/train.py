@@ -1,0 +1,155 @@
+"""``rlanything train``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rlanything_agents.tools.cli import completion
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.options import Changes
+from rlanything_agents.tools.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rlanything_agents.config import RunConfig
+    from rlanything_agents.runs.folder import RunFolder
+
+__all__ = ["train"]
+
+
+def train(
+    config: Annotated[Path, typer.Option(help="YAML file of the run.")],
+    override: Changes = None,
+    runs: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
+    restart: Annotated[bool, typer.Option(help="Delete the run of this name and begin again.")] = False,
+    tracker: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Show the curves in trackio, tensorboard or wandb too; may be repeated.",
+            autocompletion=completion.trackers,
+        ),
+    ] = None,
+    num_workers: Annotated[
+        int | None, typer.Option(min=1, help="Play on so many workers (Ray); the same as --set workers.number=N.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check all that needs no weights, print the plan, and start nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the closed loop: policy, reward model and tasks learn together.
+
+    The same command continues an interrupted run from its last checkpoint.
+    """
+    from rich.console import Console
+
+    from rlanything_agents.config import load_config
+    from rlanything_agents.runs.folder import RunFolder
+    from rlanything_agents.runs.preflight import preflight
+    from rlanything_agents.runs.progress import Reporter
+    from rlanything_agents.training.ranks.launch import launched, must_be_trainable
+
+    with plain_errors():
+        process = launched()
+    with _ending_at_once(process.size), plain_errors():
+        if process.number:
+            raise typer.Exit(0 if dry_run else _follow())
+        watching = [f"trackers=[{', '.join(tracker)}]"] if tracker else []
+        playing = [f"workers.number={num_workers}"] if num_workers else []
+        settings = load_config(config, [*(override or ()), *watching, *playing])
+        folder = RunFolder(runs / settings.name)
+        if dry_run:
+            raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
+        must_be_trainable(settings, process)
+        if restart:
+            folder.delete()
+        preflight(settings, folder)
+        reporter = Reporter(Console(stderr=True)) if as_json else Reporter()
+        reporter.say(_header(settings, folder))
+        _spin_little()
+        from rlanything_agents.runs.train import train as run
+        from rlanything_agents.training.ranks.channel import Ranks
+
+        try:
+            ranks = Ranks.join() if process.size > 1 else None
+            summary = run(settings, folder, reporter, command=shlex.join(["rlanything", *sys.argv[1:]]), ranks=ranks)
+        except KeyboardInterrupt:
+            typer.echo(f"\ninterrupted ({folder.path}): the same command goes on from the last checkpoint", err=True)
+            raise typer.Exit(130) from None
+        if as_json:
+            print_json(summary)
+
+
+def _header(settings: RunConfig, folder: RunFolder) -> str:
+    """What the run will do and where, for the seconds until PyTorch is loaded and the first bar stands."""
+    return (
+        f"Run {settings.name} ({settings.domain}, seed {settings.seed}) in {folder.path}\n"
+        f"Stages: warm start, evaluation, {settings.iterations} iterations of the closed loop, evaluation, report\n"
+        "Loading PyTorch, Transformers and TRL ..."
+    )
+
+
+def _follow() -> int:
+    """Train beside the process that has the run; the exit code."""
+    _spin_little()
+    from rlanything_agents.training.ranks.follow import follow
+
+    return follow()
+
+
+def _spin_little() -> None:
+    # An OpenMP thread spins before it sleeps. By default it spins so long that threads take the cores from each other
+    # as soon as anything else runs here; without spinning a small model on two idle cores is 1.4 to 2 times slower.
+    # This many rounds cost neither. It must be set before torch loads.
+    os.environ.setdefault("GOMP_SPINCOUNT", "6000")
+
+
+@contextmanager
+def _ending_at_once(processes: int) -> Iterator[None]:
+    """End one of several training processes with the block, without Python's own end.
+
+    The threads of PyTorch's gloo abort in about one of eight ends of an interpreter, and a process that leads and fails
+    must not wait for those that wait for it.
+    """
+    if processes == 1:
+        yield
+        return
+    code = 1
+    try:
+        yield
+        code = 0
+    except typer.Exit as ended:
+        code = ended.exit_code
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
+    """Show what stands in the run's way and what it will need; whether nothing does."""
+    from rlanything_agents.tools.cli.doctor import findings_tree, show_findings
+    from rlanything_agents.tools.cli.screen import console
+    from rlanything_agents.tools.planning.checks import DryRun
+    from rlanything_agents.tools.planning.show import plan_tables
+
+    looked = DryRun(settings, folder)
+    if as_json:
+        tree = findings_tree(looked.findings())
+        print_json({**tree, "plan": None if looked.plan is None else looked.plan.to_dict()})
+        return bool(tree["healthy"])
+    healthy = show_findings(looked.findings(), as_json=False)
+    if looked.plan is not None:
+        out = console()
+        for table in plan_tables(looked.plan):
+            out.print(table)
+    return healthy

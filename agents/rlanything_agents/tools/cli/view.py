@@ -1,0 +1,70 @@
+"""``rlanything view``."""
+
+from __future__ import annotations
+
+import contextlib
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import AsJson, print_lines
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.view import Site
+
+__all__ = ["view"]
+
+
+def view(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or one with runs in it.")],
+    export: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the pages to a new folder instead of serving them.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a run in a browser: curves, tasks and their lineage, every episode turn by turn.
+
+    The run may still be going on; nothing in its folder is changed. The address that is printed has a token in it:
+    whoever knows it, on this machine, may look. Ctrl-C ends the viewer.
+    """
+    from rlanything_agents.tools.view import Site, serve
+
+    def ready(url: str) -> None:
+        if as_json:
+            print_lines([{"url": url}])  # one line: a script reads it while the viewer goes on
+        else:
+            typer.echo(f"{path}: {url}  (Ctrl-C ends)")
+        if browser:
+            webbrowser.open(url)
+
+    with plain_errors():
+        site = Site(path)
+        if export is not None:
+            _export(site, export, as_json)
+            return
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            serve(site, port, ready=ready)
+    except OSError as error:
+        typer.echo(f"error: port {port} cannot be used: {error.strerror}; choose another with --port", err=True)
+        raise typer.Exit(2) from None
+
+
+def _export(site: Site, target: Path, as_json: bool) -> None:
+    from rich.console import Console
+
+    from rlanything_agents.tools.view import export_site
+    from rlanything_verifiers.plain_text import printable
+
+    with Console(stderr=True).status("writing") as status:
+        written = export_site(site, target, progress=lambda name: status.update(f"writing {printable(name, 60)}"))
+    index = target / "index.html"
+    if as_json:
+        print_lines([{"index": str(index), "bytes": written, "runs": len(site.runs)}])
+    else:
+        typer.echo(f"{index}: {len(site.runs)} run(s), {written / 1e6:.1f} MB")

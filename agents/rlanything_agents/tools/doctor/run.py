@@ -1,0 +1,328 @@
+"""What of a run folder is whole, and from where the run would go on. Nothing in the folder is changed or believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from rlanything_agents.runs.folder import RunFolder, RunFolderError
+from rlanything_agents.runs.manifest import damage
+from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.runs.stored.folder import MAX_JSON
+from rlanything_agents.tools.doctor.health import examine_health
+from rlanything_envs.llm.log import LogFormatError, read_log
+from rlanything_envs.osworld.desktop.doctor import Finding
+from rlanything_verifiers.plain_file import read_plain
+
+__all__ = ["examine_run"]
+
+MODELS = ("policy", "judge")
+ADAPTERS = "adapter_"
+"""What the files of a model begin with of which only adapters are trained."""
+AGAIN = "none is needed: the command of this run does the stage again"
+TAKEN = "none is needed: the command of this run takes the rows of its checkpoint"
+LEARNER = frozenset({"trainer", "average", "averaged"})
+"""Keys of a stored learner."""
+
+
+def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
+    """Look at every file of a run.
+
+    Args:
+        path: The folder.
+        proofs: Also play the proof of every task of the pool.
+
+    Raises:
+        RunFolderError: It is not the folder of a run.
+    """
+    folder = RunFolder(path)
+    if not (path / "config.json").exists():
+        raise RunFolderError(f"{path} is not a run folder: it has no config.json")
+    config = _object(path / "config.json")
+    yield from _config(config, path)
+    yield from _versions(path)
+    yield from _stages(folder)
+    rows, findings = _metrics(folder)
+    yield from findings
+    yield from examine_health(rows)
+    yield from _trajectories(folder, len(rows))
+    yield from _prompts(folder.prompts)
+    whole = []
+    for _, checkpoint in reversed(folder.checkpoints.stored()):
+        found = list(_checkpoint(checkpoint, proofs=False))
+        yield from found
+        if all(finding.good for finding in found):
+            whole.append(checkpoint)
+    if folder.pool.exists():
+        yield from _pool(folder.pool, "pool.sqlite", proofs)
+    yield _continuing(folder, config, rows, whole)
+
+
+def _object(path: Path) -> dict[str, Any] | str:
+    """A JSON object, or why there is none."""
+    try:
+        content = read_plain(path, MAX_JSON + 1)
+        value = json.loads(content) if len(content) <= MAX_JSON else None
+    except (OSError, ValueError, RecursionError) as error:
+        return f"cannot be read: {error}"
+    return value if isinstance(value, dict) else "does not hold a JSON object"
+
+
+def _config(config: dict[str, Any] | str, path: Path) -> Iterator[Finding]:
+    from pydantic import ValidationError
+
+    from rlanything_agents.config import RunConfig
+
+    if isinstance(config, str):
+        yield Finding("config.json", False, config, "restore it from a copy, or begin anew with --restart")
+        return
+    try:
+        settings = RunConfig.model_validate(config)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        yield Finding("config.json", False, said, "the version of the library that wrote it is in versions.json")
+        return
+    said = f"{settings.name}: {settings.domain}, seed {settings.seed}, {settings.iterations} iterations at most"
+    yield Finding("config.json", True, said)
+
+
+def _versions(path: Path) -> Iterator[Finding]:
+    from rlanything_agents.runs.summary import installed_versions
+
+    stored = _object(path / "versions.json")
+    if isinstance(stored, str):
+        yield Finding("versions.json", None, stored, "it is written anew when the run goes on")
+        return
+    now = installed_versions()
+    different = [f"{name} {was} (here {here})" for name, here in now.items() if (was := stored.get(name, here)) != here]
+    if different:
+        said = f"written with {', '.join(different)}"
+        yield Finding("versions.json", None, said, "with other versions a run goes on, but not bit for bit")
+    else:
+        yield Finding("versions.json", True, "the versions installed here")
+
+
+def _stages(folder: RunFolder) -> Iterator[Finding]:
+    stages = folder.path / "stages"
+    for file in sorted(stages.glob("*.json")):
+        found = _object(file)
+        broken = found if isinstance(found, str) else None
+        yield Finding(f"stages/{file.name}", broken is None, broken or "done", AGAIN if broken else "")
+        own = list(_models(stages / file.stem, f"stages/{file.stem}")) if file.stem == "warm_start" else []
+        yield from _with_changes(stages / file.stem, f"stages/{file.stem}", own, AGAIN)
+
+
+def _with_changes(place: Path, topic: str, found: list[Finding], remedy: str) -> Iterator[Finding]:
+    """What was found in a folder, and the files that are not as they were when it was complete."""
+    changed = {f"{topic}/{file}": what for file, what in damage(place).items()}
+    for finding in found:
+        if finding.topic not in changed or finding.good is False:
+            yield replace(finding, remedy=finding.remedy or remedy) if finding.good is False else finding
+            changed.pop(finding.topic, None)
+    for file, what in changed.items():
+        yield Finding(file, False, what, remedy)
+
+
+def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
+    """The rows, as far as they follow each other, and what there is to say of the file."""
+    name = folder.metrics.name
+    if not folder.metrics.exists():
+        return [], [Finding(name, None, "no iteration is done yet")]
+    rows: list[dict[str, Any]] = []
+    try:
+        lines = read_plain(folder.metrics, MAX_JSON).split(b"\n")
+    except OSError as error:
+        return [], [Finding(name, False, str(error))]
+    cut = bool(lines.pop())
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict) or row.get("iteration") != number:
+            said = f"line {number} is not the row of iteration {number}"
+            own = any((checkpoint / name).is_file() for _, checkpoint in folder.checkpoints.stored()[:1])
+            remedy = TAKEN if own else f"cut the file before line {number} and delete later checkpoints"
+            return rows, [Finding(name, False, said, remedy)]
+        rows.append(row)
+    if cut:
+        return rows, [Finding(name, None, f"{len(rows)} iterations, and a row cut short", "resuming leaves it out")]
+    return rows, [Finding(name, True, f"{len(rows)} iterations")]
+
+
+def _trajectories(folder: RunFolder, iterations: int) -> Iterator[Finding]:
+    found = {file.name: file for file in folder.trajectories.glob("*.jsonl.gz")}
+    wanted = [f"{k:04d}.jsonl.gz" for k in range(1, iterations + 1)]
+    episodes = 0
+    broken = False
+    for name in sorted({*wanted, *found}):
+        if name not in found:
+            broken = True
+            yield Finding(f"trajectories/{name}", False, "missing", "nothing reads it but reports and exports")
+            continue
+        try:
+            episodes += sum(1 for _ in read_episodes(found[name]))
+        except EpisodesError as error:
+            broken = True
+            yield Finding(f"trajectories/{name}", False, str(error), "nothing reads it but reports and exports")
+    if not broken:
+        yield Finding("trajectories", True, f"{episodes} episodes in {len(found)} files")
+
+
+def _prompts(path: Path) -> Iterator[Finding]:
+    """What a language model was asked and answered, where one rewrites tasks."""
+    if not path.exists():
+        return
+    try:
+        records = [record.finish_reason for record in read_log(path)]
+    except (LogFormatError, OSError) as error:
+        yield Finding(path.name, False, str(error), "cut the file before that line: what is missing is asked again")
+        return
+    yield Finding(path.name, True, f"{len(records)} answers, {records.count('error')} of them failures")
+
+
+def _checkpoint(checkpoint: Path, *, proofs: bool) -> Iterator[Finding]:
+    topic = f"checkpoints/{checkpoint.name}"
+    found = list(_models(checkpoint, topic))
+    found += _pool(checkpoint / "pool.sqlite", f"{topic}/pool.sqlite", proofs)
+    yield from _with_changes(checkpoint, topic, found, "")
+
+
+def _models(place: Path, topic: str) -> Iterator[Finding]:
+    """Weights and learners of both models; one line where all is well."""
+    problems: list[Finding] = []
+    tensors = 0
+    for role in MODELS:
+        adapters = (place / role / f"{ADAPTERS}config.json").exists()
+        settings = f"{ADAPTERS}config.json" if adapters else "config.json"
+        weights = [file.name for file in sorted((place / role).glob("*.safetensors"))] or ["model.safetensors"]
+        checks = [(settings, _settings), *((name, _weights) for name in weights), ("learner.pt", _learner)]
+        for name, check in checks:
+            file = place / role / name
+            try:
+                if not file.is_file():
+                    raise ValueError("missing")
+                tensors += check(file)
+            except Exception as error:  # of whatever library reads it
+                said = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+                problems.append(Finding(f"{topic}/{role}/{name}", False, said))
+    if problems:
+        yield from problems
+    else:
+        yield Finding(topic, True, f"{tensors} tensors of {' and '.join(MODELS)}, with their optimizers")
+
+
+def _settings(file: Path) -> int:
+    if isinstance(found := _object(file), str):
+        raise ValueError(found)
+    return 0
+
+
+def _weights(file: Path) -> int:
+    """Read every tensor of a file; safetensors holds no code."""
+    import torch
+    from safetensors import safe_open
+
+    with safe_open(file, framework="pt") as tensors:
+        names = list(tensors.keys())
+        for name in names:
+            if not torch.isfinite(tensors.get_tensor(name)).all():
+                raise ValueError(f"{name} holds numbers that are not finite")
+    return len(names)
+
+
+def _learner(file: Path) -> int:
+    """Read optimizer and average; tensors and plain data only, nothing else is unpickled."""
+    import torch
+
+    try:
+        state = torch.load(file, weights_only=True, map_location="cpu")
+    except pickle.UnpicklingError:
+        raise ValueError("more than tensors and plain data are in it; it is not loaded") from None
+    if not isinstance(state, Mapping) or LEARNER - set(state):
+        raise ValueError("it is not the state of a learner")
+    return 0
+
+
+def _pool(path: Path, topic: str, proofs: bool) -> Iterator[Finding]:
+    """A copy of the pool is looked at, so that nothing is migrated and a run that goes on is not waited for."""
+    from rlanything_task_pools import PoolError, TaskPool
+    from rlanything_task_pools.verify import verify_pool
+
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "pool.sqlite"
+        try:
+            _copied(path, copy)
+            with TaskPool.open(copy) as pool:
+                problems = [f"{problem.where}: {problem.what}" for problem in verify_pool(pool, replay=proofs)]
+                counts = {} if problems else pool.counts()
+        except (sqlite3.DatabaseError, PoolError, OSError) as error:
+            problems = [str(error).replace(str(copy), str(path))]
+        if problems:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            yield Finding(topic, False, f"{problems[0][:300]}{more}", f"rlanything pool verify {path}")
+        else:
+            said = f"{counts['slots']} slots, {counts['tasks']} tasks, {counts['outcomes']} outcomes"
+            yield Finding(topic, True, f"{said}{', every proof played' if proofs else ''}")
+
+
+def _copied(path: Path, copy: Path) -> None:
+    if not path.is_file():
+        raise OSError("missing")
+    # Only the log of a run that goes on has to be read too; without it nothing is made beside the file.
+    live = path.with_name(f"{path.name}-wal").exists() and os.access(path.parent, os.W_OK)
+    mode = "mode=ro" if live else "immutable=1"
+    with (
+        closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)) as source,
+        closing(sqlite3.connect(copy)) as target,
+    ):
+        source.backup(target)
+
+
+def _continuing(
+    folder: RunFolder, config: dict[str, Any] | str, rows: list[dict[str, Any]], whole: list[Path]
+) -> Finding:
+    """From where the same command would go on."""
+    topic = "resume"
+    stored = folder.checkpoints.stored()
+    if isinstance(config, str):
+        return Finding(
+            topic, False, "it cannot be told without config.json", "restore it, or begin anew with --restart"
+        )
+    if folder.summary.exists() and not isinstance(_object(folder.summary), str):
+        return Finding(topic, True, f"the run has ended after {len(rows)} iterations")
+    if not stored:
+        stages = [name for name in ("warm_start", "before") if (folder.path / "stages" / f"{name}.json").exists()]
+        return Finding(topic, True, f"before the first iteration, with {' and '.join(stages) or 'nothing'} done")
+    try:
+        found = folder.checkpoints.latest()
+    except RunFolderError as error:
+        said, _, remedy = str(error).partition(": restore")
+        return Finding(topic, False, said, f"restore{remedy}")
+    done, path = found or stored[0]
+    if path not in whole:  # one of an older version, which has no list of its files
+        older = [other for other in whole if int(other.name) < done]
+        if older:
+            remedy = f"delete {path}: the run goes on after iteration {int(older[-1].name)}"
+            return Finding(topic, False, f"checkpoint {path.name} is broken, {older[-1].name} is whole", remedy)
+        remedy = f"delete {folder.checkpoints.path}: the loop begins anew"
+        return Finding(topic, False, "no checkpoint is whole", remedy)
+    if len(rows) < done and not (path / folder.metrics.name).is_file():
+        said = f"checkpoint {path.name} is whole, but metrics.jsonl has {len(rows)} iterations"
+        return Finding(topic, False, said, "restore metrics.jsonl from a copy, or begin anew with --restart")
+    passed = [other.name for number, other in stored if number > done]
+    lost = max(len(rows), stored[0][0]) - done
+    said = f"after iteration {done}" + (f"; {lost} later one(s) are played again" if lost > 0 else "")
+    if passed:
+        return Finding(topic, None, f"{said}, for checkpoint {' and '.join(passed)} is damaged", "none is needed")
+    return Finding(topic, True, said)

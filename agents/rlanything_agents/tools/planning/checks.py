@@ -1,0 +1,296 @@
+"""Everything that would stop a run and can be known without weights: looked for before anything starts, all of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rlanything_agents.config import AnyModel, Part, PretrainedConfig, RunConfig
+from rlanything_agents.runs.checkpoints import Checkpoints
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.tools.doctor import Finding
+from rlanything_agents.tools.planning.plan import RunPlan, plan_run
+from rlanything_agents.tools.planning.show import human
+from rlanything_agents.training.ranks.launch import launched, obstacles
+
+__all__ = ["DryRun"]
+
+HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+EPISODES_DISK = 20_000
+"""Bytes of an episode's compressed record; a run of the quickstart takes some 2,000, longer thoughts take more."""
+
+Check = Callable[[], Iterator[Finding]]
+
+
+class DryRun:
+    """A look at a run that is about to start: nothing is written, nothing downloaded, no service asked anything.
+
+    Args:
+        config: Of the run.
+        folder: Where it would be.
+    """
+
+    def __init__(self, config: RunConfig, folder: RunFolder) -> None:
+        self.config = config
+        self.folder = folder
+        self.plan: RunPlan | None = None
+        """What it will need, once `findings` has worked it out."""
+
+    def findings(self) -> Iterator[Finding]:
+        """One after the other, as they are found; a check that fails keeps no other from being made."""
+        checks: tuple[tuple[str, Check], ...] = (
+            ("extras", self._extras),
+            ("domain", self._tasks),
+            ("environment", self._environment),
+            ("rewriter", self._rewriter),
+            ("keys", self._keys),
+            ("engines", self._engines),
+            ("processes", self._processes),
+            ("models", self._models),
+            ("plan", self._plan),
+            ("run folder", self._folder),
+            ("disk", self._disk),
+        )
+        for topic, check in checks:
+            try:
+                yield from check()
+            except (ValueError, LookupError, RuntimeError, ImportError, OSError) as error:
+                if not isinstance(error, OSError) and not type(error).__module__.startswith("rlanything_"):
+                    raise
+                yield Finding(topic, False, str(error))
+
+    def _extras(self) -> Iterator[Finding]:
+        """Packages that this configuration wants besides those that reading it took."""
+        config = self.config
+        wanted = {"train": ["torch", "transformers", "trl"]}
+        if config.curriculum.rewriter == "llm":
+            wanted["llm"] = ["openai"]
+        if any(isinstance(m, PretrainedConfig) and m.lora for m in (config.policy, config.reward_model)):
+            wanted["train"].append("peft")
+        if self.config.engine.kind == "vllm":
+            wanted["vllm"] = ["vllm"]
+        for tracker in config.trackers:
+            wanted.setdefault("trackers", []).append(tracker)
+        for extra, packages in wanted.items():
+            absent = [name for name in packages if importlib.util.find_spec(name) is None]
+            if absent:
+                remedy = f"pip install 'rlanything-envs[{extra}]'"
+                yield Finding(f"extra {extra}", False, f"not installed: {', '.join(absent)}", remedy)
+            else:
+                yield Finding(f"extra {extra}", True, ", ".join(f"{name} {_version(name)}" for name in packages))
+
+    def _tasks(self) -> Iterator[Finding]:
+        """Whether the domain makes the tasks that are asked for, and has the operators."""
+        from rlanything_task_pools import get_domain
+
+        config = self.config
+        domain = get_domain(config.domain)
+        wanted: list[tuple[str, tuple[Part, ...], str]] = [("curriculum.knobs", config.curriculum.knobs, "train")]
+        if not isinstance(config.policy, PretrainedConfig):
+            wanted.append(("warm_start.knobs", config.warm_start.knobs, "train"))
+        wanted += [("evaluation.knobs", config.evaluation.knobs, split) for split in config.evaluation.panels]
+        made = 0
+        for key, mixture, split in wanted:
+            for part in mixture:
+                try:
+                    domain.generate(0, split=split, **part.knobs)
+                    made += 1
+                except (ValueError, LookupError, TypeError) as error:
+                    yield Finding(key, False, f"{split}: {error}")
+        if made:
+            yield Finding("tasks", True, f"{domain.name} made one of each of {made} kinds that are asked for")
+        if config.curriculum.operators is not None:
+            names = domain.with_operators(config.curriculum.operators).operators
+            yield Finding("operators", True, ", ".join(names))
+
+    def _environment(self) -> Iterator[Finding]:
+        """Whether one can be made, and begins an episode."""
+        import gymnasium as gym
+
+        import rlanything_envs  # noqa: F401  (registers the environments)
+        from rlanything_envs.errors import InfrastructureError
+        from rlanything_task_pools import get_domain
+
+        config, domain = self.config, get_domain(self.config.domain)
+        knobs = config.curriculum.knobs[0].knobs
+        arguments = self._arguments()
+        try:
+            env = gym.make(domain.env_id, disable_env_checker=True, **arguments)
+        except TypeError as error:
+            yield Finding("environment", False, f"{domain.env_id}: {error}", "correct the section `environment`")
+            return
+        try:
+            _, info = env.reset(options={"task": domain.generate(0, split="train", **knobs)})
+            if info.get("outcome") == "error":
+                raise InfrastructureError(f"{domain.env_id} could not begin an episode: {info}"[:300])
+        finally:
+            env.close()
+        yield Finding("environment", True, f"{domain.env_id} begins an episode")
+
+    def _arguments(self) -> dict[str, Any]:
+        """Arguments of the environment, as the run gives them."""
+        from rlanything_agents.rollout.dialect import get_dialect
+        from rlanything_envs.registration import text_arguments
+        from rlanything_task_pools import get_domain
+
+        own = (
+            text_arguments(get_domain(self.config.domain).env_id)
+            if isinstance(self.config.policy, PretrainedConfig)
+            else get_dialect(self.config.domain).environment
+        )
+        return {**own, **(self.config.environment or {})}
+
+    def _rewriter(self) -> Iterator[Finding]:
+        """Whether it could be opened: its packages, its key."""
+        from rlanything_agents.runs.rewriting import open_rewriter
+
+        config = self.config.curriculum
+        if not config.adapt:
+            yield Finding("rewriter", True, "none: tasks stay as they are")
+            return
+        with tempfile.TemporaryDirectory() as scratch, open_rewriter(config, Path(scratch) / "prompts.jsonl"):
+            pass
+        llm = config.llm
+        said = f"{llm.model} at {llm.base_url} (not asked)" if config.rewriter == "llm" and llm else config.rewriter
+        yield Finding("rewriter", True, said)
+
+    def _keys(self) -> Iterator[Finding]:
+        """Whether the keys of the servers that write for the models are there."""
+        engine = self.config.engine
+        for role, server in (("policy", engine.policy), ("judge", engine.judge)):
+            if server is not None and server.api_key_env and not os.environ.get(server.api_key_env):
+                yield Finding(f"engine.{role}", False, f"${server.api_key_env} is not set", "put the key there")
+            elif server is not None:
+                yield Finding(f"engine.{role}", True, f"{server.model} at {server.base_url} (not asked)")
+
+    def _engines(self) -> Iterator[Finding]:
+        """Whether the machines that are planned with have engines as large as those that will run."""
+        engine, cluster = self.config.engine, self.config.cluster
+        if engine.kind != "vllm" or cluster is None:
+            return
+        size = engine.tensor_parallel_size
+        for key, cards in (("policy_parallel", cluster.policy_parallel), ("judge_parallel", cluster.judge_parallel)):
+            if cards != size:
+                said = f"cluster.{key} is {cards}, and an engine of this run has {size} (engine.tensor_parallel_size)"
+                yield Finding("engines", None, said, "the forecast is of other machines than those of the run")
+
+    def _processes(self) -> Iterator[Finding]:
+        """Whether as many training processes are there as the configuration says, and can train these models."""
+        launch = launched()
+        trainers = {"policy_trainer": self.config.policy_trainer}
+        if self.config.judge.learns:
+            trainers["judge_trainer"] = self.config.judge_trainer
+        for key, trainer in trainers.items():
+            if trainer.world_size not in (1, launch.size):
+                said = f"{key}.world_size is {trainer.world_size}, here is {launch.size} training process"
+                remedy = f"torchrun --nproc_per_node, or --set {key}.world_size={launch.size}"
+                yield Finding("processes", None, said, remedy)
+        for obstacle in obstacles(self.config, launch):
+            yield Finding("processes", False, obstacle)
+        if launch.size > 1:
+            yield Finding("processes", True, f"{launch.size} train together; this one leads, and does all else")
+
+    def _models(self) -> Iterator[Finding]:
+        """Whether checkpoints are where they are said to be, as far as that shows without weights."""
+        models: list[tuple[str, AnyModel]] = [("policy", self.config.policy)]
+        if self.config.judge_is_asked:
+            models.append(("reward_model", self.config.reward_model))
+        for key, model in models:
+            if not isinstance(model, PretrainedConfig):
+                yield Finding(key, True, "made from nothing")
+                continue
+            name, folder = model.checkpoint, Path(model.checkpoint)
+            if folder.is_dir():
+                yield from _checkpoint_folder(key, folder, model, self.config.domain)
+            elif folder.is_absolute() or name.startswith(".") or not HUB_NAME.fullmatch(name):
+                yield Finding(
+                    key, False, f"{name}: no such folder, and no name on the hub", "organisation/name, or a folder"
+                )
+            else:
+                yield Finding(key, None, f"{name}: a name on the hub; its weights are fetched when the run starts")
+
+    def _plan(self) -> Iterator[Finding]:
+        """Whether every phase finds the memory it needs."""
+        self.plan = plan = plan_run(self.config)
+        where = "a card" if self.config.cluster else "this machine"
+        for model in plan.models:
+            if model.size.vision:
+                said = f"{model.size.name} reads pictures; the loop trains models that read text"
+                yield Finding(model.role, False, said, "use a model of text")
+        for row in plan.memory:
+            limit = "" if row.limit is None else f" of {human(row.limit)} of {where}"
+            remedy = "" if row.fits else "more cards, a shorter context, `checkpointing: true`, or a smaller model"
+            yield Finding(f"memory: {row.phase}", row.fits, f"{human(row.total)}{limit}; {row.note}", remedy)
+
+    def _folder(self) -> Iterator[Finding]:
+        """Whether the run can begin, or go on, in its folder."""
+        path = self.folder.path
+        if (path / "config.json").exists():
+            if self.folder.config() != self.config.model_dump(mode="json"):
+                yield Finding(
+                    "run folder", False, f"{path} holds another run", "another `name`, or start over with --restart"
+                )
+                return
+            found = self.folder.checkpoints.latest()
+            yield Finding("run folder", True, f"{path}: goes on after iteration {found[0] if found else 0}")
+            return
+        parent = _nearest(path)
+        if not parent.is_dir():
+            yield Finding("run folder", False, f"{parent} is no folder", "another --runs")
+            return
+        try:
+            with tempfile.TemporaryFile(dir=parent):
+                pass
+        except OSError as error:
+            yield Finding("run folder", False, f"{parent} cannot be written to: {error.strerror}", "another --runs")
+            return
+        yield Finding("run folder", True, f"{path} will be made")
+
+    def _disk(self) -> Iterator[Finding]:
+        """Whether checkpoints and records find room."""
+        if self.plan is None:
+            return
+        config, path = self.config, self.folder.path.absolute()
+        parent = _nearest(path)
+        episodes = config.iterations * config.rollout.tasks * config.rollout.rollouts
+        need = self.plan.checkpoint * (Checkpoints.KEPT + 1) + episodes * EPISODES_DISK
+        free = shutil.disk_usage(parent).free
+        said = f"{human(need)} for checkpoints and records, {human(free)} free in {parent}"
+        yield Finding("disk", free >= need, said, "" if free >= need else "make room, or another --runs")
+
+
+def _checkpoint_folder(key: str, folder: Path, model: PretrainedConfig, domain: str) -> Iterator[Finding]:
+    absent = [name for name in ("config.json",) if not (folder / name).is_file()]
+    if not any(folder.glob("*.safetensors")):
+        absent.append("*.safetensors")
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+        absent.append("tokenizer.json")
+    if absent:
+        remedy = "the folder must hold what save_pretrained writes, of model and tokenizer"
+        yield Finding(key, False, f"{folder}: no {', no '.join(absent)}", remedy)
+        return
+    from rlanything_agents.domains.chat import chat_dialect
+    from rlanything_agents.models.pretrained import load_template
+
+    chat_dialect(domain, load_template(model), model)
+    size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    yield Finding(key, True, f"{folder}: {human(size)} of weights, a tokenizer that can chat")
+
+
+def _nearest(path: Path) -> Path:
+    """The path itself, or what of it exists."""
+    return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "of unknown version"

@@ -1,0 +1,142 @@
+"""Bytes on a GPU in each phase of an iteration.
+
+Engines (one awake at a time on a card): weights, bf16, divided among the cards of an engine; what is left of the
+engine's share of the card holds the cache of keys and values, Pope et al. 2022 (arXiv 2211.05102), section 2.
+
+Updates: parameters, gradients and AdamW's state, divided among all cards (full sharding: ZeRO stage 3, FSDP).
+Rajbhandari et al. 2019 (arXiv 1910.02054), section 3.1: with bf16 weights 2 + 2 bytes a parameter, and 12 for the
+float32 copy and the two moments. Beside them lies what the backward pass needs of a micro-batch: Korthikanti et al.
+2022 (arXiv 2205.05198), section 4, counted here layer by layer for gated feed-forward layers and attention that stores
+no matrix of scores; and the logits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlanything_agents.tools.planning.sizes import ModelSize
+
+__all__ = ["EngineMemory", "UpdateMemory", "activation_bytes", "engine_memory", "optimizer_bytes", "update_memory"]
+
+RESERVED = 2 << 30
+"""Bytes of a card that the driver's context, libraries and an engine's work space take. Assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMemory:
+    """An engine while it writes, on each of its cards.
+
+    Attributes:
+        weights: Bytes of weights.
+        cache: Bytes left for keys and values; 0 or less where the weights do not fit.
+        tokens: Tokens that the cache of the engine holds.
+        sequences: Sequences of a full length that it holds at once.
+    """
+
+    weights: float
+    cache: float
+    tokens: int
+    sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMemory:
+    """A model while it is trained, on each card.
+
+    Attributes:
+        weights: Bytes of parameters.
+        gradients: Bytes of gradients.
+        optimizer: Bytes of the float32 copy and the moments.
+        activations: Bytes kept for the backward pass of a micro-batch.
+        logits: Bytes of the largest float32 matrix over the vocabulary, and of its gradient.
+        gathered: Bytes of the layer whose shards are on the card for a moment, where parameters are divided.
+    """
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    logits: float
+    gathered: float
+
+    @property
+    def total(self) -> float:
+        """All of it, and what libraries take."""
+        parts = self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.gathered
+        return parts + RESERVED
+
+
+def engine_memory(size: ModelSize, memory: float, share: float, parallel: int, context: int) -> EngineMemory:
+    """What an engine finds room for.
+
+    Args:
+        size: Of its model.
+        memory: Bytes of a card.
+        share: Of the card's memory that the engine may take.
+        parallel: Cards of the engine. Key heads are divided among them, and copied where there are fewer heads.
+        context: Tokens of a sequence of full length.
+    """
+    weights = 2 * size.parameters / parallel
+    cache = memory * share - weights - RESERVED
+    a_token = size.cache_bytes() / min(parallel, size.kv_heads)
+    tokens = max(0, int(cache / a_token))
+    return EngineMemory(weights, cache, tokens, tokens // context)
+
+
+def update_memory(
+    size: ModelSize,
+    cards: int,
+    tokens: int,
+    *,
+    width: int = 2,
+    trained: int | None = None,
+    offload: bool = False,
+    checkpointing: bool = False,
+) -> UpdateMemory:
+    """What an update needs on a card.
+
+    Args:
+        size: Of the model.
+        cards: Cards among which parameters, gradients and optimizer are divided.
+        tokens: Padded tokens of a micro-batch on a card.
+        width: Bytes of a stored weight, 2 or 4.
+        trained: Parameters that are trained, such as those of adapters; all if None.
+        offload: Whether parameters and optimizer rest in the host's memory.
+        checkpointing: Whether only the inputs of blocks are kept, and blocks computed again for the backward pass.
+    """
+    learning = size.parameters if trained is None else trained
+    own = 0 if trained is None else trained  # adapters come on top of the model's weights
+    optimizer = optimizer_bytes(width) * learning / cards
+    weights = width * (size.parameters + own) / cards
+    blocks = activation_bytes(size, tokens)
+    if checkpointing:
+        blocks = 2 * size.hidden * tokens * size.layers + blocks / size.layers
+    largest = max(sum(a * b for a, b in size.linear_widths), size.vocabulary * size.hidden)
+    return UpdateMemory(
+        weights=0.0 if offload else weights,
+        gradients=width * learning / cards,
+        optimizer=0.0 if offload else optimizer,
+        activations=blocks,
+        logits=2 * 4 * tokens * size.vocabulary,
+        gathered=width * largest if cards > 1 or offload else 0.0,
+    )
+
+
+def optimizer_bytes(width: int) -> int:
+    """Bytes a trained parameter of AdamW's state: two float32 moments, and a float32 copy of weights of two bytes."""
+    return 8 if width == 4 else 12
+
+
+def activation_bytes(size: ModelSize, tokens: int, width: int = 2) -> float:
+    """Bytes that the blocks keep for the backward pass, ``width`` bytes a number.
+
+    Of each token, each of the two norms keeps its float32 input and its output; attention keeps queries and keys
+    (before and after their norm where they have one, and turned by their position), values, its result and float32
+    statistics; the feed-forward layers keep both inner vectors, the activated one, and their product.
+    """
+    turned = 3 if size.qk_norm else 2
+    attention = turned * (size.queries + size.keys) + size.keys + size.queries
+    inner = 4 * size.intermediate
+    norms = 2 * (2 * size.hidden + size.hidden)  # float32 input counts double
+    statistics = 4 * size.heads
+    return float(size.layers * tokens * (width * (attention + inner + norms) + statistics))

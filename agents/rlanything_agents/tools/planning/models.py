@@ -1,0 +1,100 @@
+"""The models of a run: their shapes, from a checkpoint's configuration if that is in reach, else as published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rlanything_agents.config import ModelConfig, PretrainedConfig, RunConfig
+from rlanything_agents.tools.planning.errors import UnknownSize
+from rlanything_agents.tools.planning.published import PUBLISHED, published
+from rlanything_agents.tools.planning.sizes import ModelSize, size_from_scratch, size_of_config
+
+__all__ = ["PlannedModel", "planned_models"]
+
+SMALL_CONTEXT = 4096
+"""Positions of a model made from nothing (``backends.tiny.MAX_POSITIONS``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedModel:
+    """One model of a run.
+
+    Attributes:
+        role: What it is for.
+        size: Its shape.
+        width: Bytes of a stored weight.
+        trained: Parameters that learn; 0 for a rewriter.
+        adapters: Whether those are adapters beside the model's own weights.
+        limit: Most tokens that it writes at once.
+        context: Most tokens that it reads and writes.
+        append_only: Whether what it read before is always a prefix of what it reads next.
+    """
+
+    role: Literal["policy", "reward model", "rewriter"]
+    size: ModelSize
+    width: int
+    trained: int
+    adapters: bool
+    limit: int
+    context: int
+    append_only: bool
+
+
+def planned_models(config: RunConfig) -> list[PlannedModel]:
+    """The policy, the reward model where one is asked, and the rewriter where its shape is known.
+
+    Raises:
+        UnknownSize: The size of a pretrained model is not known here.
+        UnknownDialect: A model made from nothing has no words for the domain.
+    """
+    found = [_planned("policy", config.policy, config.domain, learns=True)]
+    if config.judge_is_asked:
+        found.append(_planned("reward model", config.reward_model, config.domain, learns=config.judge.learns))
+    llm = config.curriculum.llm
+    if config.curriculum.rewriter == "llm" and llm is not None and (size := published(llm.model)):
+        found.append(PlannedModel("rewriter", size, 2, 0, False, llm.max_tokens, 4 * llm.max_tokens, False))
+    return found
+
+
+def _planned(
+    role: Literal["policy", "reward model"], model: ModelConfig | PretrainedConfig, domain: str, *, learns: bool
+) -> PlannedModel:
+    if isinstance(model, PretrainedConfig):
+        size = _pretrained_size(model.checkpoint)
+        trained = size.parameters if model.lora is None else size.adapter_parameters(model.lora.rank)
+        return PlannedModel(
+            role,
+            size,
+            2 if model.dtype == "bfloat16" else 4,
+            trained if learns else 0,
+            model.lora is not None,
+            model.max_tokens,
+            model.context,
+            model.thinking != "strip",
+        )
+    from rlanything_agents.rollout.dialect import get_dialect
+
+    dialect = get_dialect(domain)
+    size = size_from_scratch(model, len(dialect.tokenizer), f"{model.layers} x {model.hidden_size}")
+    return PlannedModel(role, size, 4, size.parameters if learns else 0, False, dialect.turn_limit, SMALL_CONTEXT, True)
+
+
+def _pretrained_size(checkpoint: str) -> ModelSize:
+    """From the folder; else from the table; else from the cache of the hub. Nothing is downloaded."""
+    folder = Path(checkpoint)
+    if not folder.is_dir() and (size := published(checkpoint)):
+        return size
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(checkpoint, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # whatever a file of unknown origin makes transformers raise
+        names = ", ".join(size.name for size in PUBLISHED)
+        reason = str(error).partition("\n")[0][:200]
+        raise UnknownSize(
+            f"{checkpoint}: the size of this model is not known here ({reason}): name a folder that holds its "
+            f"config.json, or one of {names}"
+        ) from error
+    return size_of_config(config, checkpoint, f"{folder / 'config.json'}" if folder.is_dir() else "cache of the hub")

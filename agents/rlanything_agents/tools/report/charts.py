@@ -1,0 +1,56 @@
+"""Curves of a run as SVG text, for a page without scripts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlanything_agents.runs.stored import curves
+
+__all__ = ["draw_charts"]
+
+COLOURS = {
+    "blue": "#1f6feb", "amber": "#d29922", "green": "#2da44e", "red": "#cf222e", "violet": "#8250df", "grey": "#8c959f",
+}  # fmt: skip
+LIMITS: dict[str, tuple[float, float] | None] = {"share": (0.0, 1.0), "stack": (0.0, 1.0), "count": None, "free": None}
+"""Of a chart's vertical axis, by its kind."""
+
+
+def draw_charts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One SVG element per chart that has data."""
+    iterations = [row["iteration"] for row in rows]
+    return [_svg(chart, iterations) for chart in curves.draw(rows)]
+
+
+def _svg(chart: Mapping[str, Any], iterations: Sequence[int]) -> str:
+    # A figure object of its own, not pyplot: no display, no global state, safe beside a user's plots.
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(5.2, 3.0), layout="constrained")
+    FigureCanvasSVG(figure)
+    axes = figure.add_subplot()
+    for line in chart["lines"]:
+        points = [(at, value) for at, value in zip(iterations, line["points"], strict=True) if value is not None]
+        colour = COLOURS[line["colour"]]
+        axes.plot(
+            *zip(*points, strict=True), label=line["label"], color=colour, linewidth=1.8, marker="o", markersize=3
+        )
+    axes.set_title(chart["title"], fontsize=11, loc="left", fontweight="bold")
+    axes.set_xlabel("iteration", fontsize=9)
+    axes.set_ylabel(chart["unit"], fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if limits := LIMITS[chart["kind"]]:
+        axes.set_ylim(*limits)
+    elif chart["kind"] == "count":
+        axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, frameon=False)
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    svg = buffer.getvalue()
+    return svg[svg.index("<svg") :]

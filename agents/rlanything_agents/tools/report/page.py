@@ -1,0 +1,53 @@
+"""Writes ``report.html``: one file, no network, model text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.tools.report.charts import draw_charts
+
+__all__ = ["page_templates", "write_report"]
+
+
+def write_report(
+    path: Path,
+    *,
+    summary: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    rewrites: Sequence[Mapping[str, Any]],
+    episodes: Sequence[Mapping[str, Any]],
+) -> None:
+    """Write the page of a run.
+
+    Args:
+        path: The file to write.
+        summary: What ``summary.json`` holds.
+        rows: Metrics rows, one per iteration.
+        rewrites: Accepted rewrites in order: slot, direction, goal before and after, success before and after.
+        episodes: A few played episodes with their judgements, to be read turn by turn.
+    """
+    html = (
+        page_templates()
+        .get_template("report.html.j2")
+        .render(summary=summary, rows=rows, rewrites=rewrites, episodes=episodes, charts=draw_charts(rows))
+    )
+    write_atomically(path, html)
+
+
+def page_templates(package: str = "rlanything_agents.tools.report") -> Environment:
+    """The templates of pages, in the folder ``templates`` of a package."""
+    # Goals, actions and judgements come from task files and models: autoescape is not optional here.
+    pages = Environment(
+        loader=PackageLoader(package, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters["percent"] = lambda value: "–" if value is None else f"{100 * value:.1f} %"
+    return pages

@@ -1,0 +1,256 @@
+"""Episodes of one iteration as a run wrote them down, and as a page shows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from statistics import fmean
+from typing import Any, TypedDict
+
+from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.stored.lines import unpacked_lines
+from rlanything_agents.runs.stored.values import integer, mapping, number, readable, sequence
+from rlanything_envs.verdict import command_of
+
+__all__ = ["CHUNK", "Brief", "Episode", "brief", "read_chunk", "read_episode", "read_index", "search"]
+
+CHUNK = 8
+"""Episodes that travel together; a group of the paper."""
+MAX_TURNS = 2_000
+MAX_JUDGEMENTS = 256
+MAX_HITS = 200
+"""Places a search shows of one iteration."""
+_AROUND = 60
+"""Characters shown before and after what was searched for."""
+
+
+class Vote(TypedDict):
+    """What the reward model said once: a score and its words."""
+
+    score: int
+    text: str
+
+
+class Turn(TypedDict):
+    """One turn and what came of it."""
+
+    thought: str
+    action: str
+    observation: str
+    command: str
+    """What became of the action: ok, impossible or unreadable; empty where that was not written down."""
+    votes: list[Vote]
+    reward: float | None
+    advantage: float | None
+    screen: str
+    """Name of its picture among the screens of the iteration; empty where there is none."""
+
+
+class UnitTest(TypedDict):
+    """A test the reward model wrote for the task of a group."""
+
+    stdin: str
+    stdout: str
+    complaint: str
+    reward: float | None
+
+
+class Episode(TypedDict):
+    """One episode, whole."""
+
+    n: int
+    slot: int
+    role: str
+    goal: str
+    task: str
+    outcome: int | None
+    error: str
+    score: float | None
+    opening: str
+    turns: list[Turn]
+    tests: list[UnitTest]
+    verdicts: dict[str, int]
+
+
+class Brief(TypedDict):
+    """One episode in a list."""
+
+    n: int
+    slot: int
+    role: str
+    goal: str
+    task: str
+    outcome: int | None
+    score: float | None
+    turns: int
+    reward: float | None
+    advantage: float | None
+    votes: float | None
+    last: str
+
+
+def read_episode(n: int, line: bytes) -> Episode:
+    """The episode of a line.
+
+    Raises:
+        ReadError: The line is not the JSON of an episode.
+    """
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"not JSON ({str(error)[:80]})") from None
+    if not isinstance(record, dict) or not isinstance(record.get("turns"), list):
+        raise ReadError("not the record of an episode: it has no turns")
+    outcome = record.get("outcome")
+    return {
+        "n": n,
+        "slot": integer(record.get("slot"), -1),
+        "role": readable(record.get("role"), 40),
+        "goal": readable(record.get("goal"), 10_000),
+        "task": readable(record.get("task_id"), 200),
+        "outcome": outcome if outcome in (1, -1) and not isinstance(outcome, bool | float) else None,
+        "error": readable(record.get("error"), 10_000),
+        "score": number(record.get("score")),
+        "opening": readable(record.get("opening")),
+        "turns": [_turn(mapping(turn)) for turn in record["turns"][:MAX_TURNS]],
+        "tests": [_test(mapping(test)) for test in sequence(record.get("tests"), MAX_JUDGEMENTS)],
+        "verdicts": {
+            readable(name, 80): integer(count) for name, count in list(mapping(record.get("verdicts")).items())[:20]
+        },
+    }
+
+
+def _turn(turn: Mapping[str, Any]) -> Turn:
+    scores = sequence(turn.get("votes"), MAX_JUDGEMENTS)
+    texts = sequence(turn.get("judgements"), MAX_JUDGEMENTS)
+    return {
+        "thought": readable(turn.get("thought")),
+        "action": readable(turn.get("action")),
+        "observation": readable(turn.get("observation")),
+        "command": command_of(turn),
+        "votes": [{"score": _sign(score), "text": readable(text)} for score, text in zip_longest(scores, texts)],
+        "reward": number(turn.get("reward")),
+        "advantage": number(turn.get("advantage")),
+        "screen": "",
+    }
+
+
+def _test(test: Mapping[str, Any]) -> UnitTest:
+    return {
+        "stdin": readable(test.get("stdin"), 4_000),
+        "stdout": readable(test.get("stdout"), 4_000),
+        "complaint": readable(test.get("complaint"), 2_000),
+        "reward": number(test.get("reward")),
+    }
+
+
+def _sign(score: object) -> int:
+    value = number(score)
+    return 0 if value is None else (value > 0) - (value < 0)
+
+
+def brief(episode: Episode) -> Brief:
+    """What a list shows of an episode."""
+    turns = episode["turns"]
+    rewards = [turn["reward"] for turn in turns if turn["reward"] is not None]
+    advantages = [turn["advantage"] for turn in turns if turn["advantage"] is not None]
+    votes = [vote["score"] for turn in turns for vote in turn["votes"]]
+    return {
+        "n": episode["n"],
+        "slot": episode["slot"],
+        "role": episode["role"],
+        "goal": episode["goal"][:300],
+        "task": episode["task"],
+        "outcome": episode["outcome"],
+        "score": episode["score"],
+        "turns": len(turns),
+        "reward": round(fmean(rewards), 3) if rewards else None,
+        "advantage": round(fmean(advantages), 3) if advantages else None,
+        "votes": round(fmean(votes), 3) if votes else None,
+        "last": turns[-1]["action"][:120] if turns else "",
+    }
+
+
+def read_index(folder: SafeFolder, name: str) -> dict[str, Any]:
+    """All episodes of a file in brief, and what of it could not be read.
+
+    Raises:
+        FileNotFoundError, ReadError: There is no such file in the folder.
+    """
+    episodes: list[Brief] = []
+    problems: list[str] = []
+    for episode in _episodes(folder, name, problems):
+        episodes.append(brief(episode))  # noqa: PERF401 (the problems are complete when the episodes are)
+    return {"episodes": episodes, "problems": problems[:20]}
+
+
+def read_chunk(folder: SafeFolder, name: str, chunk: int) -> dict[str, Any]:
+    """The episodes whose numbers begin with ``CHUNK * chunk``, whole.
+
+    Raises:
+        FileNotFoundError, ReadError: There is no such file in the folder.
+    """
+    problems: list[str] = []
+    wanted = range(CHUNK * chunk, CHUNK * (chunk + 1))
+    return {"episodes": list(_episodes(folder, name, problems, wanted)), "problems": problems}
+
+
+def search(folder: SafeFolder, name: str, words: str) -> dict[str, Any]:
+    """Where the episodes of a file have some words, whatever their case: goal, opening, turns, judgements.
+
+    Raises:
+        FileNotFoundError, ReadError: There is no such file in the folder.
+    """
+    needle = words.lower()
+    # As the file spells it: most lines need no reading. Letters beyond ASCII are spelled in more than one way.
+    spelled = json.dumps(needle)[1:-1].encode() if needle.isascii() else b""
+    hits: list[dict[str, Any]] = []
+    problems: list[str] = []
+    for episode in _episodes(folder, name, problems, spelled=spelled):
+        for turn, part, text in _texts(episode):
+            if (place := text.lower().find(needle)) >= 0:
+                start, end = max(0, place - _AROUND), place + len(needle) + _AROUND
+                cut = (text[start:place], text[place : place + len(needle)], text[place + len(needle) : end])
+                hits.append({"episode": brief(episode), "turn": turn, "part": part, "text": cut})
+                break  # one place of an episode is enough to find it
+        if len(hits) >= MAX_HITS:
+            break
+    return {"hits": hits, "problems": problems}
+
+
+def _texts(episode: Episode) -> Iterator[tuple[int | None, str, str]]:
+    yield None, "goal", episode["goal"]
+    yield None, "task", episode["task"]
+    for k, turn in enumerate(episode["turns"]):
+        yield k, "action", turn["action"]
+        yield k, "thought", turn["thought"]
+        yield k, "observation", turn["observation"]
+        for vote in turn["votes"]:
+            yield k, "judgement", vote["text"]
+    yield None, "opening", episode["opening"]
+    yield None, "error", episode["error"]
+
+
+def _episodes(
+    folder: SafeFolder, name: str, problems: list[str], wanted: range | None = None, spelled: bytes = b""
+) -> Iterator[Episode]:
+    """The readable episodes of a file, of which ``problems`` gets to know the others."""
+    with folder.open(name) as file:
+        try:
+            for n, line in unpacked_lines(file):
+                if wanted is not None and n >= wanted.stop:
+                    return
+                if wanted is not None and n not in wanted:
+                    continue
+                if line is None:
+                    problems.append(f"episode {n} of {name}: too long to be shown")
+                    continue
+                if spelled and spelled not in line.lower():
+                    continue
+                try:
+                    yield read_episode(n, line)
+                except ReadError as error:
+                    problems.append(f"episode {n} of {name}: {error}")
+        except ReadError as error:
+            problems.append(f"{name}: {error}")

@@ -1,0 +1,72 @@
+"""The pages of a site as files that open in a browser without a server."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from rlanything_agents.runs.stored.folder import ReadError
+from rlanything_agents.tools.view import shell
+from rlanything_agents.tools.view.run import NoResource
+from rlanything_agents.tools.view.site import Site
+
+__all__ = ["ExportError", "export_site"]
+
+
+class ExportError(ValueError):
+    """The pages cannot be written; the message says where and why."""
+
+
+def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = lambda name: None) -> int:
+    """Write the pages of a site.
+
+    A browser lets no page read files beside it, but lets it load scripts: so each resource becomes a script that hands
+    over its packed content.
+
+    Args:
+        site: What to write.
+        target: A new or empty folder; ``index.html`` in it is the first page.
+        progress: Called with the name of each resource that was written.
+
+    Returns:
+        How many bytes were written.
+
+    Raises:
+        ExportError: The folder has something in it.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ExportError(f"{target} is there already: name a new or an empty folder")
+    written = _write(target / "index.html", shell.page(f"{site.path.resolve().name} · RLAnything", live=False).encode())
+    for name in (*shell.STYLES, *shell.scripts(live=False), "icon.svg"):
+        file = shell.static(name)
+        assert file is not None  # nosec B101 # for the type checker; the names are the shell's own
+        written += _write(target / "static" / name, file.read_bytes())
+    for name in site.names():
+        try:
+            content = site.get(name)
+        except (ReadError, NoResource) as error:
+            content = json.dumps({"error": str(error)}).encode()
+        written += _write(target / "data" / f"{name}.js", _script(name, content))
+        progress(name)
+    for name in site.images():
+        run, inner = site.run(name)
+        try:
+            written += _write(target / "data" / name, run.image(inner)[1])
+        except NoResource:
+            continue  # not a picture
+        progress(name)
+    return written
+
+
+def _script(name: str, content: bytes) -> bytes:
+    packed = base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
+    return f"RL.take({json.dumps(name)},{json.dumps(packed)});\n".encode()
+
+
+def _write(path: Path, content: bytes) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return len(content)

@@ -1,0 +1,174 @@
+"""What a run is, how far it is, and what it came to: the numbers of its first page."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rlanything_agents.runs.monitors import SIGNATURES, health
+from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.stored.values import integer, mapping, number, readable, sequence
+
+__all__ = ["overview", "run_line"]
+
+Rows = Sequence[Mapping[str, Any]]
+MAX_SETTINGS = 400
+MAX_POINTS = 1_000
+"""Evaluations of a run that are looked for."""
+
+
+def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[str, Any]:
+    """The first page of a run, besides its curves.
+
+    Args:
+        folder: Of the run.
+        rows: Its metrics.
+        problems: What is known already not to be readable; more is added.
+    """
+    notes = list(problems)
+    files = {name: _read(folder, f"{name}.json", notes) for name in ("config", "summary", "versions")}
+    before, after = (_read(folder, f"stages/{name}.json", notes) for name in ("before", "after"))
+    config, summary = files["config"], files["summary"]
+    points = list(_evaluations(folder, rows, before, after, notes))
+    return {
+        **_line(config, summary, rows),
+        "command": readable(summary.get("command"), 2_000),
+        "note": readable(summary.get("note"), 2_000),
+        "table": [
+            {key: readable(mapping(line).get(key), 300) for key in ("what", "on", "before", "after", "change")}
+            for line in sequence(summary.get("table"), 50)
+        ],
+        "panels": _panels(points),
+        "judge": [{"at": at, **_numbers(mapping(found.get("judge")))} for at, found in points if found.get("judge")],
+        "rows": [_row(row) for row in rows],
+        "health": [found.to_dict() for found in health(list(map(_alarms, rows))) if found.iterations],
+        "seconds": number(summary.get("seconds")) or sum(sum(_numbers(row.get("seconds")).values()) for row in rows),
+        "counts": _numbers(rows[-1].get("tasks")) if rows else {},
+        "settings": list(itertools.islice(_flat(config), MAX_SETTINGS)),
+        "versions": {readable(k, 60): readable(v, 60) for k, v in list(files["versions"].items())[:40]},
+        "problems": notes[:20],
+    }
+
+
+def run_line(folder: SafeFolder, rows: Rows) -> dict[str, Any]:
+    """The run in a list of runs.
+
+    Raises:
+        ReadError: A file of it cannot be read.
+    """
+    notes: list[str] = []
+    config, summary = folder.json("config.json"), folder.json("summary.json")
+    points = [
+        (at, found)
+        for at, name in (("before", "before"), ("after", "after"))
+        if (found := _read(folder, f"stages/{name}.json", notes))
+    ]
+    success = [number(mapping(row.get("success")).get("active")) for row in rows]
+    return {
+        **_line(config, summary, rows),
+        "panels": _panels(points),
+        "success": [None if value is None else round(value, 3) for value in success[-200:]],
+        "counts": _numbers(rows[-1].get("tasks")) if rows else {},
+        "problems": notes,
+    }
+
+
+def _line(config: Mapping[str, Any], summary: Mapping[str, Any], rows: Rows) -> dict[str, Any]:
+    return {
+        "run": readable(config.get("name"), 100),
+        "domain": readable(config.get("domain"), 60),
+        "seed": integer(config.get("seed")),
+        "feedback": readable(summary.get("feedback"), 60),
+        "band": [number(side) for side in sequence(mapping(config.get("curriculum")).get("band"), 2)],
+        "done": len(rows),
+        "planned": integer(config.get("iterations")),
+        "env_steps": sum(integer(row.get("env_steps")) for row in rows),
+        "env_steps_planned": integer(config.get("env_steps")) or None,
+        "finished": bool(summary),
+        "alarms": sorted(_alarms(rows[-1])["alarms"]) if rows else [],
+    }
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a list of iterations shows of one."""
+    return {
+        "iteration": integer(row.get("iteration")),
+        "success": number(mapping(row.get("success")).get("active")),
+        "candidate": number(mapping(row.get("success")).get("candidate")),
+        "env_steps": integer(row.get("env_steps")),
+        "inside": number(mapping(row.get("curriculum")).get("inside")),
+        "accepted": integer(mapping(row.get("tasks")).get("accepted")),
+        "rejected": integer(mapping(row.get("tasks")).get("rejected")),
+        "masked": integer(mapping(row.get("feedback")).get("masked")),
+    }
+
+
+def _alarms(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the monitors saw in an iteration."""
+    seen = mapping(row.get("alarms"))
+    return {
+        "iteration": integer(row.get("iteration")),
+        "alarms": {
+            signature.name: [readable(line, 300) for line in sequence(seen[signature.name], 20)]
+            for signature in SIGNATURES
+            if signature.name in seen
+        },
+    }
+
+
+def _evaluations(
+    folder: SafeFolder, rows: Rows, before: Mapping[str, Any], after: Mapping[str, Any], notes: list[str]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Every evaluation with the number of iterations before it."""
+    if before:
+        yield 0, before
+    last = integer(rows[-1].get("iteration")) if rows else 0
+    for iteration in range(1, min(last, MAX_POINTS * 10) + 1):
+        name = f"stages/iteration-{iteration:04d}.json"
+        if folder.mark(name)[1] and (found := _read(folder, name, notes)):
+            yield iteration, found
+    if after:
+        yield last, after
+
+
+def _panels(points: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Each panel's success, with its interval, at each evaluation."""
+    names = list(dict.fromkeys(name for _, found in points for name in list(mapping(found.get("panels")))[:20]))
+    return [
+        {
+            "name": readable(name, 60),
+            "points": [
+                {"at": at, **{key: number(panel.get(key)) for key in ("rate", "low", "high", "episodes", "errors")}}
+                for at, found in points
+                if (panel := mapping(mapping(found.get("panels")).get(name)))
+            ],
+        }
+        for name in names
+    ]
+
+
+def _numbers(value: object) -> dict[str, float]:
+    return {
+        readable(key, 60): found
+        for key, item in list(mapping(value).items())[:60]
+        if (found := number(item)) is not None
+    }
+
+
+def _flat(value: object, prefix: str = "", depth: int = 6) -> Iterator[tuple[str, str]]:
+    """Settings as dotted keys and values."""
+    if isinstance(value, dict) and value and depth:
+        for key, item in value.items():
+            name = readable(str(key), 60)
+            yield from _flat(item, f"{prefix}.{name}" if prefix else name, depth - 1)
+    else:
+        yield prefix, readable(value if isinstance(value, str) else str(value), 300)
+
+
+def _read(folder: SafeFolder, name: str, notes: list[str]) -> dict[str, Any]:
+    try:
+        return folder.json(name)
+    except ReadError as error:
+        notes.append(str(error))
+        return {}

@@ -1,0 +1,69 @@
+"""A run's pool, opened so that nothing of it can change, also while the run writes to it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_task_pools import TaskPool
+from rlanything_task_pools.errors import PoolVersionError
+
+__all__ = ["open_pool"]
+
+POOL = "pool.sqlite"
+PATIENCE = 200_000_000
+"""Instructions of SQLite's machine after which reading is given up: half a minute; a pool of 1,000 slots takes 1 %."""
+
+
+class _WatchedPool(TaskPool):
+    """A pool on a read-only connection: readers of a write-ahead log hold up no writer."""
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._connection is None:
+            connection = sqlite3.connect(
+                f"file:{quote(str(self.path.absolute()))}?mode=ro",
+                uri=True,
+                timeout=self._timeout,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            # The file may come from anywhere: its schema is not to run code, and no query may go on for ever.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.set_progress_handler(lambda: 1, PATIENCE)
+            self._connection, self._pid = connection, os.getpid()
+        return self._connection
+
+    def _migrate(self, version: int) -> None:
+        raise PoolVersionError(
+            f"the pool {self.path} has the old schema {version}, and a viewer changes nothing: `rlanything pool show` "
+            "brings it up to date"
+        )
+
+
+@contextmanager
+def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
+    """The pool of a run as it is at this moment; None where the run has none yet.
+
+    Raises:
+        ReadError: It is no pool, or one that cannot be read.
+    """
+    try:
+        for name in (POOL, f"{POOL}-wal", f"{POOL}-shm"):
+            if name == POOL or (folder.root / name).is_symlink():
+                folder.open(name).close()
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        with _WatchedPool.open(folder.root / POOL, timeout=2.0) as pool, pool.snapshot():
+            yield pool
+    except ReadError:
+        raise
+    except (ValueError, LookupError, TypeError, RecursionError, sqlite3.Error) as error:
+        # Whatever a damaged file does to the reading half of a pool.
+        raise ReadError(f"{POOL} cannot be read: {type(error).__name__}: {error}") from None

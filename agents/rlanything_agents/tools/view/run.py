@@ -1,0 +1,234 @@
+"""One run as named resources, read from its folder at the moment they are asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from rlanything_agents.runs.stored import curves
+from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.tools.view import episodes
+from rlanything_agents.tools.view.overview import overview, run_line
+from rlanything_agents.tools.view.pool import POOL, open_pool
+from rlanything_agents.tools.view.tasks import pool_table, slot_tree
+
+__all__ = ["NoResource", "RunView", "is_run"]
+
+MAX_METRICS = 256 << 20
+"""Bytes of ``metrics.jsonl`` that are read: some 80,000 iterations."""
+KEPT = 96
+"""Indexes of iterations and tables of tasks kept at hand, as JSON."""
+
+_TRAJECTORIES = re.compile(r"[0-9]{4,9}\.jsonl\.gz")
+_SCREENS = re.compile(r"[0-9]{1,6}-[0-9]{1,6}\.(webp|png)")
+_WATCHED = ("config.json", "metrics.jsonl", "summary.json", "trajectories", "stages", POOL, f"{POOL}-wal")
+_IMAGES = {b"RIFF": "image/webp", b"\x89PNG": "image/png"}
+MAX_IMAGE = 8 << 20
+
+
+class NoResource(LookupError):
+    """There is no resource of this name."""
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is that of a run."""
+    return (path / "config.json").is_file() and ((path / "stages").is_dir() or (path / "trajectories").is_dir())
+
+
+class RunView:
+    """The resources of a run.
+
+    - ``stamp``: changes when the run has written something.
+    - ``overview``: what it is, how far it is, its numbers and curves.
+    - ``tasks``, ``slots/N``: its pool, and the tree of one slot.
+    - ``index/N``: the episodes of iteration N in brief; ``episodes/N/C``: chunk C of them, whole.
+
+    Args:
+        path: The folder of the run.
+        name: What the run is called among others.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.folder = SafeFolder(path)
+        self.name = name
+        self._kept: OrderedDict[tuple[str, tuple[tuple[int, int], ...]], bytes] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, name: str) -> bytes:
+        """A resource as JSON.
+
+        Raises:
+            NoResource: There is none of this name.
+            ReadError: It cannot be read.
+        """
+        match name.split("/"):
+            case ["stamp"]:
+                return _json({"stamp": self.stamp()})
+            case ["overview"]:
+                return _json(self._overview())
+            case ["tasks"]:
+                return self._cached(name, (POOL, f"{POOL}-wal"), self._tasks)
+            case ["slots", number] if _is_number(number):
+                with open_pool(self.folder) as pool:
+                    if pool is None:
+                        raise NoResource(name)
+                    return _json(slot_tree(pool, int(number)))
+            case ["index", number] if _is_number(number):
+                file = _file(int(number))
+                return self._cached(name, (file,), lambda: episodes.read_index(self.folder, file))
+            case ["episodes", number, chunk] if _is_number(number) and _is_number(chunk):
+                return self._found(name, lambda: self._chunk(int(number), int(chunk)))
+        raise NoResource(name)
+
+    def search(self, iteration: int, words: str) -> bytes:
+        """Where the episodes of an iteration have some words; see `episodes.search`.
+
+        Raises:
+            NoResource, ReadError: As for `get`.
+        """
+        return self._found(f"search/{iteration}", lambda: episodes.search(self.folder, _file(iteration), words))
+
+    def image(self, name: str) -> tuple[str, bytes]:
+        """Media type and content of a screen, ``screens/N/EPISODE-TURN.webp``.
+
+        Raises:
+            NoResource: There is none, or it is no picture.
+        """
+        match name.split("/"):
+            case ["screens", number, file] if _is_number(number) and _SCREENS.fullmatch(file):
+                try:
+                    content = self.folder.read(name, MAX_IMAGE)
+                except (FileNotFoundError, ReadError):
+                    raise NoResource(name) from None
+                for start, kind in _IMAGES.items():
+                    if content.startswith(start):
+                        return kind, content
+        raise NoResource(name)
+
+    def names(self) -> Iterator[str]:
+        """All resources but ``stamp``, in an order in which pages need them."""
+        yield "overview"
+        yield "tasks"
+        for row in self._rows_of("tasks", "slots"):
+            yield f"slots/{row['slot']}"
+        for iteration in self.iterations():
+            yield f"index/{iteration}"
+            briefs = self._rows_of(f"index/{iteration}", "episodes")
+            for chunk in sorted({row["n"] // episodes.CHUNK for row in briefs}):
+                yield f"episodes/{iteration}/{chunk}"
+
+    def _rows_of(self, name: str, key: str) -> list[dict[str, Any]]:
+        """What a resource lists; nothing where it cannot be read."""
+        try:
+            rows: list[dict[str, Any]] = json.loads(self.get(name))[key]
+        except (ReadError, NoResource):
+            return []
+        return rows
+
+    def images(self) -> Iterator[str]:
+        """All screens."""
+        for iteration in self.iterations():
+            folder = f"screens/{iteration:04d}"
+            yield from (f"{folder}/{name}" for name in self.folder.names(folder, _SCREENS))
+
+    def iterations(self) -> list[int]:
+        """Iterations whose episodes are there."""
+        return sorted({int(name.split(".")[0]) for name in self.folder.names("trajectories", _TRAJECTORIES)})
+
+    def stamp(self) -> str:
+        """Another text when the run has written something."""
+        return "-".join(f"{time:x}.{size:x}" for time, size in map(self.folder.mark, _WATCHED))
+
+    def line(self) -> dict[str, Any]:
+        """The run in a list of runs."""
+        line: dict[str, Any] = json.loads(self._cached("line", _WATCHED, self._line))
+        return line
+
+    def _line(self) -> dict[str, Any]:
+        rows, problems = self._rows()
+        try:
+            return {"name": self.name, **run_line(self.folder, rows)}
+        except ReadError as error:
+            return {"name": self.name, "problems": [str(error), *problems]}
+
+    def _overview(self) -> dict[str, Any]:
+        rows, problems = self._rows()
+        shown = overview(self.folder, rows, problems)
+        return {
+            "name": self.name,
+            "stamp": self.stamp(),
+            "chunk": episodes.CHUNK,
+            "iterations": self.iterations(),
+            "charts": curves.draw(rows),
+            **shown,
+        }
+
+    def _rows(self) -> tuple[list[Mapping[str, Any]], list[str]]:
+        """The metrics, and what of them cannot be read; a last line that is being written is neither."""
+        try:
+            lines = self.folder.read("metrics.jsonl", MAX_METRICS).split(b"\n")[:-1]
+        except FileNotFoundError:
+            return [], []
+        except ReadError as error:
+            return [], [str(error)]
+        rows: list[Mapping[str, Any]] = []
+        problems: list[str] = []
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            if isinstance(row, dict) and isinstance(row.get("iteration"), int):
+                rows.append(row)
+            else:
+                problems.append(f"metrics.jsonl line {number} is not a row of metrics")
+        return rows, problems[:20]
+
+    def _chunk(self, iteration: int, chunk: int) -> dict[str, Any]:
+        found = episodes.read_chunk(self.folder, _file(iteration), chunk)
+        screens = {name.split(".")[0]: name for name in self.folder.names(f"screens/{iteration:04d}", _SCREENS)}
+        for episode in found["episodes"] if screens else []:
+            for k, turn in enumerate(episode["turns"]):
+                turn["screen"] = screens.get(f"{episode['n']:04d}-{k:03d}", "")
+        return found
+
+    def _tasks(self) -> dict[str, Any]:
+        with open_pool(self.folder) as pool:
+            return pool_table(pool) if pool else {"slots": [], "counts": {}, "reasons": {}}
+
+    def _cached(self, name: str, files: Sequence[str], read: Callable[[], dict[str, Any]]) -> bytes:
+        """A resource that is read again when one of its files has changed."""
+        key = (name, tuple(self.folder.mark(file) for file in files))
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        content = self._found(name, read)
+        with self._lock:
+            self._kept[key] = content
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return content
+
+    def _found(self, name: str, read: Callable[[], dict[str, Any]]) -> bytes:
+        try:
+            return _json(read())
+        except FileNotFoundError:
+            raise NoResource(name) from None
+
+
+def _file(iteration: int) -> str:
+    return f"trajectories/{iteration:04d}.jsonl.gz"
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 9
+
+
+def _json(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()

@@ -1,0 +1,188 @@
+"""Answers a browser on this machine: only whoever knows the token, only for this host name, and only with files of the
+site. It writes nothing and holds no lock, so a run may go on while it is looked at.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hmac
+import json
+import secrets
+from collections.abc import Callable
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from rlanything_agents.runs.stored.folder import ReadError
+from rlanything_agents.tools.view import shell
+from rlanything_agents.tools.view.run import NoResource
+from rlanything_agents.tools.view.site import Site
+
+__all__ = ["ViewServer", "serve"]
+
+HOST = "127.0.0.1"
+MAX_WORDS = 200
+"""Characters of a search."""
+IDLE = 60.0
+"""Seconds after which a silent connection is closed."""
+_PACKED = 1_400
+"""Smallest answer worth packing, in bytes: one packet."""
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
+
+
+class ViewServer(ThreadingHTTPServer):
+    """Serves a site on the loopback interface.
+
+    Args:
+        site: What to show.
+        port: Port to listen on; 0 for a free one.
+
+    Raises:
+        OSError: The port is taken.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, site: Site, port: int = 0) -> None:
+        super().__init__((HOST, port), _Handler)
+        self.site = site
+        self.token = secrets.token_urlsafe(24)
+        self.port = int(self.server_address[1])
+        self.cookie = f"rlanything-view-{self.port}"  # cookies know no ports; two viewers must not share one
+        self.hosts = frozenset(f"{name}:{self.port}" for name in (HOST, "localhost"))
+
+    @property
+    def url(self) -> str:
+        """Where a browser begins; whoever has this address may look at everything in the site."""
+        return f"http://{HOST}:{self.port}/?token={self.token}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that went away is no news."""
+
+
+def serve(site: Site, port: int = 0, *, ready: Callable[[str], None] = print) -> None:
+    """Serve a site until interrupted.
+
+    Args:
+        site: What to show.
+        port: Port to listen on; 0 for a free one.
+        ready: Called with the address, once a browser may come.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    with ViewServer(site, port) as server:
+        ready(server.url)
+        server.serve_forever(poll_interval=0.2)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection of a browser."""
+
+    server: ViewServer
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "rlanything", ""
+    timeout = IDLE
+
+    def do_GET(self) -> None:
+        """Answer one request."""
+        if self.headers.get("Host", "") not in self.server.hosts:
+            # Another name for this address: a page elsewhere may have pointed its own name here.
+            self._plain(HTTPStatus.FORBIDDEN, "This server answers to 127.0.0.1 and localhost only.")
+            return
+        try:
+            address = urlsplit(self.path)
+            query = parse_qs(address.query, max_num_fields=8)
+        except ValueError:
+            self._plain(HTTPStatus.BAD_REQUEST, "This is no address.")
+            return
+        if address.path == "/" and (token := query.get("token")):
+            self._enter(token[0])
+        elif not self._is_known():
+            self._plain(HTTPStatus.FORBIDDEN, "Open the address that `rlanything view` printed: it has a token.")
+        else:
+            self._answer(unquote(address.path), query)
+
+    def _enter(self, token: str) -> None:
+        if not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            self._plain(HTTPStatus.FORBIDDEN, "This token is of another viewer: open the address printed last.")
+            return
+        cookie = f"{self.server.cookie}={self.server.token}; Path=/; HttpOnly; SameSite=Strict"
+        self._send(HTTPStatus.SEE_OTHER, "text/plain", b"", {"Location": "/", "Set-Cookie": cookie})
+
+    def _is_known(self) -> bool:
+        try:
+            morsel = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.cookie)
+        except CookieError:
+            return False
+        return morsel is not None and hmac.compare_digest(morsel.value.encode(), self.server.token.encode())
+
+    def _answer(self, path: str, query: dict[str, list[str]]) -> None:
+        try:
+            match path.split("/"):
+                case ["", ""]:
+                    title = f"{self.server.site.path.resolve().name} · RLAnything"
+                    self._send(HTTPStatus.OK, "text/html; charset=utf-8", shell.page(title, live=True).encode())
+                case ["", "static", name] if file := shell.static(name):
+                    self._send(HTTPStatus.OK, shell.MEDIA_TYPES[PurePosixPath(name).suffix], file.read_bytes())
+                case ["", "data", *parts] if parts and parts[-1].endswith(".json"):
+                    content = self._data("/".join(parts).removesuffix(".json"), query)
+                    self._send(HTTPStatus.OK, "application/json", content)
+                case ["", "data", *parts]:
+                    run, name = self.server.site.run("/".join(parts))
+                    self._send(HTTPStatus.OK, *run.image(name))
+                case _:
+                    raise NoResource(path)
+        except NoResource:
+            self._plain(HTTPStatus.NOT_FOUND, "There is nothing of this name.")
+        except ReadError as error:
+            self._json(HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(error)})
+        except OSError as error:
+            self._json(
+                HTTPStatus.UNPROCESSABLE_ENTITY, {"error": f"a file of the run cannot be read: {error.strerror}"}
+            )
+
+    def _data(self, name: str, query: dict[str, list[str]]) -> bytes:
+        match name.split("/"):
+            case [key, "search", iteration] if iteration.isascii() and iteration.isdecimal() and len(iteration) < 10:
+                words = query.get("q", [""])[0][:MAX_WORDS]
+                if not words.strip():
+                    raise NoResource(name)
+                return self.server.site.run(key)[0].search(int(iteration), words)
+        return self.server.site.get(name)
+
+    def _plain(self, status: HTTPStatus, text: str) -> None:
+        self._send(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+
+    def _json(self, status: HTTPStatus, value: dict[str, str]) -> None:
+        self._send(status, "application/json", json.dumps(value).encode())
+
+    def _send(self, status: HTTPStatus, kind: str, content: bytes, more: dict[str, str] | None = None) -> None:
+        headers = {"Content-Type": kind, "Content-Security-Policy": shell.policy(live=True), **_HEADERS, **(more or {})}
+        if (
+            len(content) > _PACKED
+            and not kind.startswith("image/")
+            and "gzip" in self.headers.get("Accept-Encoding", "")
+        ):
+            content = gzip.compress(content, 1)
+            headers["Content-Encoding"] = "gzip"
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the terminal belongs to whoever started the viewer."""

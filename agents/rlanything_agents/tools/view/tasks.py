@@ -1,0 +1,182 @@
+"""The tasks of a run: the table of its slots, and the tree of what each root became."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from rlanything_agents.runs.stored.folder import ReadError
+from rlanything_agents.runs.stored.values import readable
+from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows
+from rlanything_agents.tools.cli.task_diff import word_diff, world_diff
+from rlanything_envs.curriculum.acceptance import Tally
+from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, UnknownDomain, Version, get_domain
+
+__all__ = ["pool_table", "slot_tree"]
+
+MAX_DIFF = 60
+"""Lines of a world's difference that are shown of one rewrite."""
+MAX_PROOF = 200
+ALIKE = 0.5
+"""Share of words two goals must have in common to be compared word by word."""
+_MARKS = {"red": "-", "green": "+"}
+
+
+def pool_table(pool: TaskPool) -> dict[str, Any]:
+    """One row for each slot, counts, and why candidates were turned down."""
+    tried: dict[int, Counter[str]] = {}
+    reasons: dict[str, Counter[str]] = {"accepted": Counter(), "rejected": Counter(), "discarded": Counter()}
+    for event in pool.events():
+        tried.setdefault(event.slot, Counter())[event.kind] += 1
+        if event.kind in reasons:
+            reasons[event.kind][readable(event.reason, 60)] += 1
+    rows = []
+    for row in slot_rows(pool):
+        root, active, candidate = row["root"], row["active"], row["candidate"]
+        counts = tried.get(row["slot"], Counter())
+        rows.append(
+            {
+                "slot": row["slot"],
+                "goal": readable(active["goal"], 400),
+                "task": active["id"],
+                "root": readable(root["goal"], 400) if root["id"] != active["id"] else "",
+                "trial": readable(candidate["goal"], 400) if candidate else "",
+                "depth": row["depth"],
+                "won": row["successes"],
+                "played": row["episodes"],
+                "accepted": counts["accepted"],
+                "rejected": counts["rejected"],
+                "discarded": counts["discarded"],
+            }
+        )
+    return {
+        "slots": rows,
+        "counts": pool.counts(),
+        "reasons": {kind: counter.most_common(12) for kind, counter in reasons.items()},
+    }
+
+
+def slot_tree(pool: TaskPool, slot: int) -> dict[str, Any]:
+    """The versions of a slot's task, each with its parent, what changed, how both fared and what was decided.
+
+    Raises:
+        ReadError: The pool has no such slot.
+    """
+    if slot not in pool.slots:
+        raise ReadError(f"the pool has no slot {slot}")
+    versions, outcomes = pool.versions(slot), pool.outcomes(slot)
+    active = pool.active(slot)
+    by_index = {version.index: version for version in versions}
+    tallies = {row["version"]: row for row in lineage_rows(pool, [str(slot)])}
+    current = [v.index for v in versions if v.state in ("root", "accepted") and v.task.id == active.id][-1:]
+    return {
+        "slot": slot,
+        "versions": [
+            _version(version, by_index.get(version.parent or -1), tallies[version.index])
+            | {"current": version.index in current, "played": _series(version, outcomes, versions)}
+            for version in versions
+        ],
+        "discarded": [_discarded(event) for event in pool.events(slot, kind="discarded")[-100:]],
+    }
+
+
+def _version(version: Version, parent: Version | None, tallies: Mapping[str, Any]) -> dict[str, Any]:
+    task, rewrite = version.task, version.task.rewrite
+    shown: dict[str, Any] = {
+        "index": version.index,
+        "parent": version.parent,
+        "state": version.state,
+        "task": task.id,
+        "goal": readable(task.goal, 4_000),
+        "traits": {readable(name, 60): readable(str(value), 200) for name, value in list(task.traits.items())[:20]},
+        "proof": [readable(action, 400) for action in task.proof[:MAX_PROOF]],
+        "reason": readable(version.decided.reason, 200) if version.decided else "",
+    }
+    if parent is not None and rewrite is not None:
+        shown |= {
+            "direction": rewrite.direction,
+            "author": readable(rewrite.author, 100),
+            "critique": readable(rewrite.critique, 4_000),
+            "change": [[readable(k, 60), readable(str(v), 400)] for k, v in list(rewrite.change.items())[:12]],
+            "before": [tallies["before"][key] for key in ("successes", "episodes")],
+            "trial": [tallies["after"][key] for key in ("successes", "episodes")],
+            "goal_diff": _goal_diff(parent.task.goal, task.goal),
+            "world_diff": _world_diff(parent.task, task),
+        }
+    else:
+        shown["world"] = _described(task)
+    return shown
+
+
+def _series(version: Version, outcomes: Sequence[OutcomeRecord], versions: Sequence[Version]) -> list[list[int]]:
+    """Won and counted episodes of each group on a version while it was active, oldest first."""
+    if version.state not in ("root", "accepted"):
+        return []
+    start = version.decided.index if version.decided else 0
+    later = [v.decided.index for v in versions if v.state == "accepted" and v.decided and v.decided.index > start]
+    end = min(later, default=sys.maxsize)
+    groups: dict[int, list[OutcomeRecord]] = {}
+    for record in outcomes:
+        if record.task_id == version.task.id and record.outcome.role == "active" and start <= record.event < end:
+            groups.setdefault(record.batch, []).append(record)
+    tallies = [Tally.of(record.outcome for record in group) for group in groups.values()]
+    return [[tally.successes, tally.n] for tally in tallies][-200:]
+
+
+def _discarded(event: Event) -> dict[str, Any]:
+    return {
+        "index": event.index,
+        "task": event.task_id,
+        "reason": readable(event.reason, 200),
+        "detail": readable(event.stats.get("detail"), 2_000),
+    }
+
+
+def _described(task: Task) -> str:
+    try:
+        return readable(get_domain(task.domain).describe(task), 20_000)
+    except (UnknownDomain, ValueError):
+        return ""  # a foreign or broken task is still worth looking at
+
+
+def _world_diff(one: Task, other: Task) -> list[list[str]]:
+    lines = world_diff(one, other)
+    shown = [
+        [_MARKS.get(str(line.style), ""), line.plain[1:] if line.plain[:1] in "+- " else line.plain] for line in lines
+    ]
+    more = len(shown) - MAX_DIFF
+    return shown if more <= 0 else [*shown[:MAX_DIFF], ["", f"[{more} more lines]"]]
+
+
+def _goal_diff(old: str, new: str) -> list[list[str]]:
+    """What of a goal went, came and stayed; of two goals with little in common, one after the other."""
+    if old == new:
+        return []
+    pieces = _pieces(word_diff(old, new))
+    stayed = sum(len(words.split()) for mark, words in pieces if not mark)
+    if stayed < ALIKE * max(len(old.split()), len(new.split())):
+        return [["-", readable(old, 4_000)], ["", " "], ["+", readable(new, 4_000)]]
+    return pieces
+
+
+def _pieces(text: Text) -> list[list[str]]:
+    """A coloured text as pairs of a mark (``-``, ``+`` or nothing) and words, without the brackets for terminals."""
+    pieces: list[list[str]] = []
+    end = 0
+    for span in sorted(text.spans, key=lambda span: span.start):
+        if span.start > end:
+            pieces.append(["", text.plain[end : span.start]])
+        mark = _MARKS.get(str(span.style), "")
+        words = text.plain[span.start : span.end]
+        if mark:
+            lead = " " if words.startswith(" ") else ""
+            words = lead + words.strip()[2:-2]
+        pieces.append([mark, words])
+        end = span.end
+    if end < len(text.plain):
+        pieces.append(["", text.plain[end:]])
+    return pieces

@@ -1,0 +1,64 @@
+"""What TRL's trainer is told: our settings by its names, and that it neither generates, rewards, reports nor stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trl import GRPOConfig
+
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.training.update import TrainingError
+
+__all__ = ["grpo_settings", "no_reward"]
+
+
+def grpo_settings(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfig:
+    """The arguments of its trainer.
+
+    Args:
+        config: Ours.
+        folder: It wants one; nothing is written there.
+        on_cpu: Whether the model is on a processor.
+    """
+    return GRPOConfig(
+        output_dir=folder,
+        learning_rate=config.learning_rate,
+        lr_scheduler_type="constant",
+        optim="adamw_torch",
+        adam_beta1=config.betas[0],
+        adam_beta2=config.betas[1],
+        adam_epsilon=config.epsilon,
+        weight_decay=config.weight_decay,
+        max_grad_norm=config.max_grad_norm,
+        num_train_epochs=1,
+        gradient_accumulation_steps=1,  # an item of the data loader is a whole optimizer step
+        per_device_train_batch_size=2,  # these two only satisfy TRL's checks: no generation happens here
+        num_generations=2,
+        loss_type="dapo",
+        importance_sampling_level="token",
+        epsilon=config.clip,
+        beta=0.0,
+        use_bias_correction_kl=False,  # the plain k3 estimate, not weighted by the probability ratio
+        temperature=config.temperature,
+        router_aux_loss_coef=0.0,
+        use_cpu=on_cpu,
+        ddp_find_unused_parameters=False,
+        bf16=config.bf16,
+        gradient_checkpointing=config.checkpointing,
+        seed=config.seed,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        save_strategy="no",
+        eval_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+    )
+
+
+def no_reward(prompts: list[str], **_: Any) -> list[float]:
+    """In the place of the reward function that it wants.
+
+    Raises:
+        TrainingError: It was asked.
+    """
+    raise TrainingError("samples carry their advantages: TRL must not ask for rewards")

@@ -1,0 +1,113 @@
+"""Imitation: a model learns to write what it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional
+from transformers import PreTrainedModel
+
+from rlanything_agents.models.masters import MasterAdamW
+
+__all__ = ["Row", "fit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sequence to imitate.
+
+    Attributes:
+        ids: Tokens.
+        learnt: Per token whether it is to be imitated; the others are only read.
+    """
+
+    ids: list[int]
+    learnt: list[bool]
+
+
+def fit(
+    model: PreTrainedModel,
+    rows: Sequence[Row],
+    *,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    seed: int,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> list[float]:
+    """Maximise the likelihood of the learnt tokens: AdamW, 5 % linear warm-up, then cosine decay to a tenth.
+
+    Args:
+        model: Trained in place; left in evaluation mode.
+        rows: What to imitate.
+        epochs: Passes over the rows.
+        batch_size: Rows per optimiser step; rows of like length share a batch.
+        learning_rate: Peak rate.
+        seed: Seed of the order.
+        progress: Called after each optimiser step with its number, the number of all steps, and the loss.
+
+    Returns:
+        Mean loss per epoch, nats per learnt token.
+
+    Raises:
+        ValueError: There are no rows.
+    """
+    if not rows:
+        raise ValueError("nothing to imitate: no rows; the expert may have won no episode")
+    rng = np.random.default_rng(seed)
+    batches = -(-len(rows) // batch_size)
+    total = epochs * batches
+    optimizer = MasterAdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total))
+    decoder, head = model.get_decoder(), model.get_output_embeddings()
+    model.train()
+    means, step = [], 0
+    for _ in range(epochs):
+        losses = []
+        for batch in _batches(rows, batch_size, rng):
+            ids, learnt = _pad(batch, model.device)
+            hidden = decoder(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
+            loss = functional.cross_entropy(head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]])
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            schedule.step()
+            step += 1
+            losses.append(loss.item())
+            if progress is not None:
+                progress(step, total, losses[-1])
+        means.append(float(np.mean(losses)))
+    model.eval()
+    return means
+
+
+def _rate(step: int, total: int) -> float:
+    warm = max(1, total // 20)
+    if step < warm:
+        return (step + 1) / warm
+    return 0.1 + 0.45 * (1 + float(np.cos(np.pi * (step - warm) / max(1, total - warm))))
+
+
+def _batches(rows: Sequence[Row], size: int, rng: np.random.Generator, pool: int = 16) -> list[list[Row]]:
+    """Random batches of rows of like length: sorted within pools of ``pool`` batches, then shuffled."""
+    order = rng.permutation(len(rows))
+    batches = []
+    for first in range(0, len(order), size * pool):
+        ranked = sorted(order[first : first + size * pool], key=lambda i: len(rows[i].ids))
+        batches += [[rows[i] for i in ranked[k : k + size]] for k in range(0, len(ranked), size)]
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def _pad(rows: Sequence[Row], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Right-padded ids and learnt flags of shape (rows, longest). Causal attention needs no mask for such padding."""
+    width = max(len(row.ids) for row in rows)
+    ids = torch.zeros((len(rows), width), dtype=torch.int64)
+    learnt = torch.zeros((len(rows), width), dtype=torch.bool)
+    for i, row in enumerate(rows):
+        ids[i, : len(row.ids)] = torch.tensor(row.ids)
+        learnt[i, : len(row.ids)] = torch.tensor(row.learnt)
+    return ids.to(device), learnt.to(device)

@@ -1,0 +1,77 @@
+"""A process that follows: it makes the two models, waits, and does what the one that leads has it do."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers.utils import logging as transformers_logging
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.rollout.copies import Role
+from rlanything_agents.runs.learners import make_both
+from rlanything_agents.runs.stopping import RunStopped
+from rlanything_agents.training.learner import Learner
+from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, noticing_loss
+from rlanything_agents.training.ranks.launch import RanksError
+from rlanything_agents.training.ranks.packing import unpacked
+from rlanything_agents.training.samples import SampleError
+from rlanything_agents.training.update import TrainingError
+
+__all__ = ["follow", "obey"]
+
+
+def follow() -> int:
+    """Take part in a run until the process that leads ends it.
+
+    It says nothing of what that one meets or is told of: models that cannot be made, an error in an update, its end.
+
+    Returns:
+        The exit code of this process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that leads is asked as well, and ends the others
+    warnings.simplefilter("ignore")
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        with noticing_loss():
+            ranks = Ranks.join()
+            learners = _prepare(ranks)
+            while (order := ranks.receive())["do"] != "end":
+                obey(order, learners[order["role"]], ranks)
+    except (RanksError, TrainingError, SampleError):
+        return 2
+    except ProcessLost:
+        return RunStopped.TRY_LATER
+    return 0
+
+
+def _prepare(ranks: Ranks) -> Mapping[Role, Learner]:
+    """Both models, with the weights and trainers that the one that leads begins with."""
+    config = RunConfig.model_validate(ranks.receive())
+    torch.set_num_threads(config.threads)
+    try:
+        learners = make_both(config)
+    except (ValueError, LookupError, RuntimeError, ImportError, OSError) as error:
+        ranks.report(f"{type(error).__name__}: {error}")
+        raise RanksError("the models cannot be made") from error
+    ranks.report()
+    return learners
+
+
+def obey(order: Mapping[str, Any], learner: Learner, ranks: Ranks) -> None:
+    """Do with a learner what the process that leads does with its own; see `lead.Led`."""
+    if order["weights"]:
+        ranks.share(learner.model)
+    match order["do"]:
+        case "update":
+            learner.trainer.update(unpacked(order["samples"]), order["rate"], order["steps"])
+        case "hold":
+            learner.hold()
+        case "state":
+            learner.trainer.state_dict()
+        case "load":
+            learner.trainer.load_state_dict(order["state"])

@@ -1,0 +1,74 @@
+"""Samples as a few tensors, on their way to other processes: exact, and read in no time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+
+from rlanything_agents.training.samples import Allowed, Sample
+
+__all__ = ["packed", "unpacked"]
+
+COLUMNS = ("weights", "advantages", "logprobs")
+FREE = -1
+"""In place of a choice: every token was allowed."""
+
+
+def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
+    """Samples as tensors: their lengths, all their tokens in one row, and each set of allowed tokens once."""
+    table: dict[Allowed, int] = {}
+    chosen = [
+        FREE if choice is None else table.setdefault(choice, len(table))
+        for sample in samples
+        for choice in sample.allowed or ()
+    ]
+    columns = [
+        [*chain.from_iterable(getattr(s, name) for s in samples)] for name in ("weights", "advantages", "logprobs")
+    ]
+    return {
+        "lengths": _whole(
+            [[len(s.prompt_ids), len(s.completion_ids), s.allowed is not None] for s in samples], (-1, 3)
+        ),
+        "ids": _whole([*chain.from_iterable([*s.prompt_ids, *s.completion_ids] for s in samples)]),
+        "columns": torch.from_numpy(np.array(columns, dtype=np.float64)),
+        "chosen": _whole(chosen),
+        "choices": _whole([*chain.from_iterable(table)]),
+        "choice_lengths": _whole([len(choice) for choice in table]),
+    }
+
+
+def unpacked(tensors: Mapping[str, Any]) -> list[Sample]:
+    """The samples again.
+
+    Raises:
+        SampleError: They are none that a model could have produced.
+    """
+    ends = np.cumsum(tensors["choice_lengths"].numpy())
+    table = [tuple(part.tolist()) for part in np.split(tensors["choices"].numpy(), ends[:-1])] if len(ends) else []
+    ids, chosen = tensors["ids"].numpy(), tensors["chosen"].numpy()
+    weights, advantages, logprobs = tensors["columns"].numpy()
+    samples, token, place, bound = [], 0, 0, 0
+    for prompt, completion, constrained in tensors["lengths"].tolist():
+        part = slice(place, place + completion)
+        choices = chosen[bound : bound + completion].tolist() if constrained else None
+        samples.append(
+            Sample(
+                prompt_ids=ids[token : token + prompt].tolist(),
+                completion_ids=ids[token + prompt : token + prompt + completion].tolist(),
+                weights=weights[part].tolist(),
+                advantages=advantages[part].tolist(),
+                logprobs=logprobs[part].tolist(),
+                allowed=None if choices is None else [None if k == FREE else table[k] for k in choices],
+            )
+        )
+        token, place = token + prompt + completion, place + completion
+        bound += completion if constrained else 0
+    return samples
+
+
+def _whole(numbers: Sequence[Any], shape: tuple[int, ...] = (-1,)) -> torch.Tensor:
+    return torch.from_numpy(np.array(numbers, dtype=np.int64).reshape(shape))

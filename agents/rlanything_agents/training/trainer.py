@@ -1,0 +1,472 @@
+"""TRL's `GRPOTrainer` fed with samples: our loop decides what is learnt, TRL computes the loss and takes the
+steps.
+
+Importing this module, or `grpo_settings`, imports TRL (seconds); everything else in the package does without.
+
+The data loader hands over one *optimizer step* at a time: a list of micro-batches of similar length. TRL
+multiplies its completion mask with ``tool_mask``; a real-valued one carries the samples' weights into its
+loss. With ``loss_type="dapo"`` the divisor is an input too, so every micro-batch divides by the weight of its
+whole optimizer step and the gradient is that of ``sum(weight * loss) / sum(weight)`` however the rows are
+cut.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import DistributedType
+from datasets import Dataset
+from torch.utils.data import DataLoader
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
+from trl import GRPOTrainer
+
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.engines import lean
+from rlanything_agents.models.masters import MasterAdamW
+from rlanything_agents.models.pretrained import trained
+from rlanything_agents.training.collection import quick_collection
+from rlanything_agents.training.constrained import constrained
+from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
+from rlanything_agents.training.ranks.sharding import spread_optimizer, whole_optimizer, whole_weights
+from rlanything_agents.training.samples import (
+    Allowed,
+    Sample,
+    check_vocabulary,
+    micro_batches,
+    optimizer_batches,
+    trimmed,
+)
+from rlanything_agents.training.update import TrainingError, UpdateStats
+
+__all__ = ["SampleTrainer", "make_trainer"]
+
+
+@dataclass(frozen=True, slots=True)
+class _MicroBatch:
+    """Rows of one forward pass and the total weight of the optimizer step they belong to."""
+
+    rows: list[Sample]
+    step_weight: float
+
+
+class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
+    """A model and its optimizer, fed with `Sample` rows.
+
+    The model is trained in place and may be used for generation between updates. Global random states are
+    left as they were, by the constructor too (TRL re-seeds them).
+
+    Args:
+        model: A causal language model; it stays on its device.
+        tokenizer: Its tokenizer (TRL asks for the padding and end tokens).
+        config: See `TrainerConfig`.
+
+    Raises:
+        TrainingError: The number of processes is not ``config.world_size``, bf16 was asked for on a CPU, or the model
+            cannot be spread over the processes as accelerate was told to.
+    """
+
+    optimizer: Any
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> None:
+        on_cpu = model.device.type == "cpu"
+        use_cache = model.config.use_cache
+        if config.bf16 and on_cpu:
+            raise TrainingError("bf16 training needs an accelerator: set bf16 to false on a CPU")
+        with _preserved_rng(), tempfile.TemporaryDirectory() as nothing_is_written_here:
+            super().__init__(
+                model=model,
+                reward_funcs=no_reward,
+                args=grpo_settings(config, nothing_is_written_here, on_cpu),
+                train_dataset=Dataset.from_dict({"prompt": [""]}),
+                processing_class=tokenizer,
+            )
+        if config.world_size not in (1, self.args.world_size):
+            raise TrainingError(
+                f"{self.args.world_size} training process(es) are running, the configuration says "
+                f"{config.world_size}: torchrun --nproc_per_node {config.world_size}, or leave world_size out"
+            )
+        if self.accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
+            self._check_strategy()
+        model.config.use_cache = use_cache  # transformers turns it off for good, and generation with it
+        self.remove_callback(PrinterCallback)
+        # Set after construction: with a beta in its arguments TRL would load a reference model from disk, but
+        # the reference here is the policy before the update, whose log-probabilities the samples carry.
+        self.beta = config.beta
+        self.sample_config = config
+        self.updates = 0
+        self._rate = 1.0
+        self._batches: list[list[Sample]] = []
+        self._allowed: list[Allowed | None] = []
+        self._scored: tuple[torch.Tensor, ...] = ()
+        self._steps: list[tuple[float, float]] = []
+        self._sums = torch.zeros(5, dtype=torch.float64)
+        self._anchor: PreTrainedModel | None = None
+        self._anchor_kl: torch.Tensor | None = None
+        self._whole: dict[str, torch.Tensor] | None = None
+        self._to_spread: Mapping[str, Any] | None = None
+        self._plugin: Any = copy.copy(getattr(self.accelerator.state, "fsdp_plugin", None))
+        # Other processes and autocast act through the module's own forward.
+        self._lean = self.accelerator.num_processes == 1 and not config.bf16 and lean.supports(self.model)
+        self._training_forward: Any = None
+        self._swap_forward()
+
+    def set_anchor(self, model: PreTrainedModel) -> None:
+        """Copy the model that ``config.anchor`` holds the trained one to; it is no part of `state_dict`."""
+        self._anchor = copy.deepcopy(model).requires_grad_(False).eval().to(self.accelerator.device)
+
+    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
+        """Train on the samples with steps of AdamW over a shuffled split of them.
+
+        Args:
+            samples: What to learn from.
+            rate: Share of the peak learning rate.
+            steps: Optimizer steps of this update; ``config.optimizer_steps`` where it is None.
+
+        Raises:
+            SampleError: A token id outside the vocabulary, or less than one step.
+            TrainingError: The loss or the gradient is not finite, or there is no anchor to be held to.
+        """
+        start, config = time.perf_counter(), self.sample_config
+        if config.anchor and self._anchor is None:
+            raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
+        self._rate = rate
+        check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
+        seeds = np.random.SeedSequence([config.seed, self.updates])
+        self._batches = optimizer_batches(
+            [trimmed(sample) for sample in samples],
+            config.optimizer_steps if steps is None else steps,
+            np.random.default_rng(seeds),
+        )
+        self._steps, self._sums = [], torch.zeros(5, dtype=torch.float64)
+        if config.fresh_optimizer:
+            self.optimizer = self._to_spread = None
+        if self._batches:
+            was_training = self.model.training
+            with _preserved_rng(), quick_collection():
+                torch.manual_seed(int(seeds.generate_state(1)[0]))
+                self._swap_forward()
+                try:
+                    self.train()
+                finally:
+                    self._swap_forward()
+                    self.model.train(was_training)
+            if self.accelerator.is_fsdp2:
+                self._whole = whole_weights(self.model)
+        self.updates += 1
+        sums = self.accelerator.reduce(self._sums.to(self.accelerator.device), reduction="sum")
+        weight, kl, clipped, entropy, anchor_kl = sums.tolist()
+        losses, norms = zip(*self._steps, strict=True) if self._steps else ((0.0,), (0.0,))
+        rows = sum(map(len, self._batches))
+        self._batches = []
+        return UpdateStats(
+            loss=float(np.mean(losses)),
+            grad_norm=float(np.mean(norms)),
+            kl=kl / max(weight, 1e-12),
+            clip_fraction=clipped / max(weight, 1e-12),
+            entropy=entropy / max(weight, 1e-12),
+            optimizer_steps=len(self._steps),
+            rows=rows,
+            step_samples=weight,
+            tokens=sum(len(sample) for sample in samples if any(sample.weights)),
+            seconds=time.perf_counter() - start,
+            anchor_kl=anchor_kl / max(weight, 1e-12),
+        )
+
+    @property
+    def spread(self) -> bool:
+        """Whether the model is spread over the processes by now; it is from its first update on."""
+        return self._whole is not None
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """What is trained of the model, by name: all weights, or the adapters.
+
+        Of a model that is spread, copies as they were after the last update, in the process that leads.
+        """
+        return trained(self.model, self.model.state_dict() if self._whole is None else self._whole)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer state and number of updates: with the model's weights, all that the next update needs.
+
+        Of a model that is spread, all processes call this, and the one that leads gets the whole.
+        """
+        optimizer = self._to_spread
+        if self.optimizer is not None:
+            own = self._plain_optimizer()
+            optimizer = whole_optimizer(self.model, own) if self.spread else own.state_dict()
+        return {"updates": self.updates, "optimizer": optimizer}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state_dict`: the next update does what it would have done there.
+
+        Raises:
+            TrainingError: The model is spread already.
+        """
+        if self.spread:
+            raise TrainingError("a model that is spread over processes takes no other state: load before its updates")
+        self.updates = state["updates"]
+        self.optimizer = None
+        if self.accelerator.is_fsdp2:
+            self._to_spread = state["optimizer"]  # for the parameters there are when the model is spread
+        elif state["optimizer"] is not None:
+            self.create_optimizer().load_state_dict(state["optimizer"])
+
+    def _check_strategy(self) -> None:
+        """Whether this trainer can do what accelerate was told.
+
+        Raises:
+            TrainingError: It cannot.
+        """
+        if not self.accelerator.is_fsdp2:
+            raise TrainingError(
+                f"{self.accelerator.distributed_type.value}, in the version launched, is not what this trainer knows: "
+                "use FSDP2 (configs/accelerate/fsdp2.yaml)"
+            )
+        low = {str(weight.dtype) for weight in self.model.parameters() if weight.requires_grad} - {"torch.float32"}
+        if low:
+            raise TrainingError(
+                f"weights of {', '.join(sorted(low))} are not spread over processes: AdamW steps float32, of which "
+                "their optimizer would keep whole copies. Set dtype to float32, and bf16 to true to compute in bfloat16"
+            )
+
+    def _own_plugin(self) -> Any:
+        """How this model is spread. Accelerate keeps one for all models, and notes in it which layers it has found in
+        the first; in a model that is spread already it would find none.
+        """
+        plugin = copy.copy(self._plugin)
+        if self.spread:
+            plugin.auto_wrap_policy, plugin.activation_checkpointing = None, False
+        return plugin
+
+    def _plain_optimizer(self) -> torch.optim.Optimizer:
+        """Without what accelerate wraps around it."""
+        plain: torch.optim.Optimizer = getattr(self.optimizer, "optimizer", self.optimizer)
+        return plain
+
+    # What follows overrides hooks of TRL and transformers.
+
+    def _prepare_for_training(self, *args: Any, **kwargs: Any) -> Any:
+        """As transformers does it, with the optimizer's state spread like the model."""
+        if self.accelerator.is_fsdp2:
+            self.accelerator.state.fsdp_plugin = self._own_plugin()
+        prepared = super()._prepare_for_training(*args, **kwargs)
+        if self._to_spread is not None:
+            spread_optimizer(self.model, self._plain_optimizer(), self._to_spread)
+            self._to_spread = None
+        return prepared
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """AdamW; on float32 copies of weights of lower precision."""
+        if any(weight.requires_grad and weight.dtype != torch.float32 for weight in self.model.parameters()):
+            self.optimizer_cls_and_kwargs = (MasterAdamW, self.get_optimizer_cls_and_kwargs(self.args, self.model)[1])
+        return super().create_optimizer(model)
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """One item per optimizer step: this process's share of its micro-batches."""
+        steps: Any = [self._share(batch) for batch in self._batches]
+        return DataLoader(steps, batch_size=None, collate_fn=_as_is)
+
+    def _share(self, batch: list[Sample]) -> list[_MicroBatch]:
+        """Rows of each micro-batch for this process, equally many in all (they wait for each other)."""
+        weight = sum(sum(sample.weights) for sample in batch)
+        rank, world = self.args.process_index, self.args.world_size
+        share = []
+        for rows in micro_batches(batch, self.sample_config.micro_batch_tokens * world):
+            silent = replace(rows[-1], weights=[0.0] * len(rows[-1].weights))
+            rows += [silent] * (-len(rows) % world)
+            share.append(_MicroBatch(rows[rank::world], weight))
+        return share
+
+    def training_step(
+        self, model: torch.nn.Module, inputs: list[_MicroBatch], num_items_in_batch: Any = None
+    ) -> torch.Tensor:
+        """Forward and backward over all micro-batches of one optimizer step."""
+        optimizer = self.optimizer or self.create_optimizer()
+        for group in optimizer.param_groups:  # the scheduler of `Trainer.train` knows one call, not a run
+            group["lr"] = self._rate * self.sample_config.learning_rate
+        loss = torch.zeros((), device=self.accelerator.device)
+        for number, micro in enumerate(inputs, 1):
+            # Whole models add their gradients up once for a step; of one in parts nobody could keep all of them.
+            alone = number < len(inputs) and not self.accelerator.is_fsdp2
+            with self.accelerator.no_sync(model) if alone else nullcontext():
+                loss += super().training_step(model, micro, num_items_in_batch)
+        # All processes stop where one would: the others would wait for it.
+        if not torch.isfinite(self.accelerator.reduce(loss, reduction="sum")):
+            raise TrainingError(
+                f"the loss is {loss.item()} in {self._place()}: "
+                "lower the learning rate, or go back to the last checkpoint"
+            )
+        return loss
+
+    def compute_loss(self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *args: Any, **kwargs: Any) -> Any:
+        """TRL's loss, and the pull of the anchor with the same weights."""
+        loss = super().compute_loss(model, inputs, *args, **kwargs)
+        if self._anchor_kl is None:
+            return loss
+        pull = (inputs["tool_mask"] * self._anchor_kl).sum() / inputs["num_items_in_batch"]
+        # As in TRL: gradients are averaged over the processes, so each counts its own as many times over.
+        return loss + self.sample_config.anchor * self.accelerator.num_processes * pull
+
+    def _prepare_inputs(self, micro: _MicroBatch) -> dict[str, torch.Tensor]:
+        """Pad on the right only: models with absolute positions see what they saw when sampling.
+
+        No real token attends to what comes after it, so the padding needs no attention mask (its weights are
+        0) and attention can take its fast causal path. The columns that every row's prompt fills are TRL's
+        prompt; the rest of longer prompts counts as completion of weight 0.
+        """
+        rows, device = micro.rows, self.accelerator.device
+        prompt = min(len(sample.prompt_ids) for sample in rows)
+        width = max(map(len, rows))
+        ids = np.full((len(rows), width), self._tokenizer.pad_token_id, dtype=np.int64)
+        columns = np.zeros((3, len(rows), width), dtype=np.float32)
+        for row, sample in enumerate(rows):
+            begin, end = len(sample.prompt_ids), len(sample)
+            ids[row, :begin], ids[row, begin:end] = sample.prompt_ids, sample.completion_ids
+            columns[:, row, begin:end] = sample.weights, sample.advantages, sample.logprobs
+        weights, advantages, logprobs = torch.from_numpy(columns[:, :, prompt:]).to(device)
+        every = torch.from_numpy(ids).to(device)
+        ones = torch.ones_like(every)
+        # TRL takes the divisor for at least 1: count in units of the smallest weight.
+        unit = torch.where(weights > 0, weights, torch.inf).min().clamp(max=1.0)
+        logprobs = torch.where(weights > 0, logprobs, 0.0)
+        self._scored = (weights, advantages, logprobs)
+        self._allowed = []
+        if any(sample.allowed for sample in rows):
+            for sample in rows:
+                choices = sample.allowed or [None] * len(sample.weights)
+                self._allowed += [c for c, w in zip(choices, sample.weights, strict=True) if w]
+        return {
+            "prompt_ids": every[:, :prompt],
+            "prompt_mask": ones[:, :prompt],
+            "completion_ids": every[:, prompt:],
+            "completion_mask": ones[:, prompt:],
+            "tool_mask": weights / unit,
+            "num_items_in_batch": micro.step_weight / unit,
+            "advantages": advantages,
+            "old_per_token_logps": logprobs,
+            "ref_per_token_logps": logprobs,
+        }
+
+    def _get_per_token_logps_and_entropies(
+        self,
+        model: torch.nn.Module,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        logits_to_keep: int,
+        **options: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Log-probabilities of the sampled tokens among the allowed ones; 0 for tokens of weight 0.
+
+        The zeros matter: TRL multiplies by the weight at the end, and ``exp`` of a log-probability far from
+        the stored 0 would overflow to infinity times zero.
+        """
+        weights, advantages, old = self._scored
+        sampled, aux_loss = weights > 0, None
+        if self._allowed or self._lean:
+            logps, entropies = self._score(model, input_ids, attention_mask, sampled)
+        else:
+            logps, entropies, aux_loss = super()._get_per_token_logps_and_entropies(
+                model, input_ids, attention_mask, logits_to_keep, **options
+            )
+            logps = torch.where(sampled, logps, 0.0)
+            entropies = torch.where(sampled, entropies, 0.0)
+        self._anchor_kl = None
+        if self.sample_config.anchor:
+            with torch.no_grad():
+                anchor, _ = self._score(self._anchor, input_ids, attention_mask, sampled)
+            self._anchor_kl = _k3(anchor, logps)
+        with torch.no_grad():
+            ratio = (logps - old).exp()
+            clipped = torch.where(advantages > 0, ratio > 1 + self.epsilon_high, ratio < 1 - self.epsilon_low)
+            kl = _k3(old, logps)
+            pull = torch.zeros_like(kl) if self._anchor_kl is None else self._anchor_kl
+            tallies = (torch.ones_like(kl), kl, clipped & (advantages != 0), entropies, pull)
+            self._sums += torch.stack([(weights * x).sum() for x in tallies]).double().cpu()
+        return logps, entropies, aux_loss
+
+    def _score(
+        self, model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, sampled: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log-probabilities and entropies over the allowed tokens, 0 where nothing was sampled."""
+        width = sampled.shape[1]
+        if self._lean:
+            wanted = torch.zeros_like(input_ids, dtype=torch.bool)
+            wanted[:, -width - 1 : -1] = sampled  # a token is expected after the one before it
+            logits = lean.wanted_logits(model, input_ids, wanted) / self.temperature
+        else:
+            with self.accelerator.autocast():
+                output = model(
+                    input_ids=input_ids, attention_mask=attention_mask, logits_to_keep=width + 1, use_cache=False
+                )
+            logits = output.logits[:, :-1][sampled].float() / self.temperature
+        allowed = self._allowed or [None] * len(logits)
+        new, entropy = constrained(logits, input_ids[:, -width:][sampled], allowed)
+        zeros = logits.new_zeros(sampled.shape)
+        return zeros.masked_scatter(sampled, new), zeros.masked_scatter(sampled, entropy)
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Keep loss and gradient norm of each optimizer step; print and store nothing."""
+        self._metrics["train"].clear()
+        if "grad_norm" in logs:
+            if not np.isfinite(logs["grad_norm"]):
+                raise TrainingError(
+                    f"the gradient norm is {logs['grad_norm']} in {self._place()} and the weights are lost: "
+                    "go back to the last checkpoint"
+                )
+            self._steps.append((logs["loss"], logs["grad_norm"]))
+
+    def _place(self) -> str:
+        return f"optimizer step {len(self._steps) + 1} of update {self.updates + 1}"
+
+    def floating_point_ops(self, inputs: Any) -> int:
+        """Not counted."""
+        return 0
+
+    def _send_telemetry(self) -> None:
+        """Nothing leaves this machine."""
+
+    def _swap_forward(self) -> None:
+        """Put the model's own ``forward`` and the one patched for training in each other's place.
+
+        TRL patches the instance. Left in place, a deep copy of the model would go on computing with the
+        weights of the original.
+        """
+        owner = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+        own = owner.__dict__.pop("forward", None)
+        if self._training_forward is not None:
+            owner.forward = self._training_forward
+        self._training_forward = own
+
+
+def make_trainer(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> SampleTrainer:
+    """The TRL engine for one model; build one for the policy and one for the reward model."""
+    return SampleTrainer(model, tokenizer, config)
+
+
+def _k3(reference: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """The k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
+    return (reference - new).exp() - (reference - new) - 1
+
+
+def _as_is(item: Any) -> Any:
+    return item
+
+
+@contextmanager
+def _preserved_rng() -> Iterator[None]:
+    """Leave the global random states of Python, NumPy and PyTorch as they were."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)

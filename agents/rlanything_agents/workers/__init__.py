@@ -1,6 +1,0 @@
-"""Who plays the episodes of a run: this process, or workers on Ray."""
-
-from rlanything_agents.workers.local import LocalWorkers
-from rlanything_agents.workers.workers import Play, Shard, Workers, open_workers, shards_of
-
-__all__ = ["LocalWorkers", "Play", "Shard", "Workers", "open_workers", "shards_of"]

@@ -1,0 +1,145 @@
+"""Every knob is checked before anything starts, and the message names the key."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from rlanything_agents.config import ConfigError, LoraConfig, PretrainedConfig, RunConfig, load_config
+from rlanything_agents.feedback import PRESETS
+
+CONFIGS = sorted((Path(__file__).resolve().parents[3] / "configs").glob("*.yaml"))
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.name)
+def test_shipped_configurations_are_valid(path: Path) -> None:
+    assert load_config(path).name
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("name: a\nrollout: {taks: 3}", "unknown key `rollout.taks`"),
+        ("name: a\nsed: 1", "unknown key `sed`"),
+        ("seed: 1", "`name` is missing"),
+        ("name: a\nrollout: {tasks: 0}", "`rollout.tasks`"),
+        ("name: a\nrollout: {temperature: -1}", "`rollout.temperature`"),
+        ("name: a\nrollout: {temperature: .nan}", "`rollout.temperature`"),
+        ("name: ../escape", "`name`"),
+        ("name: a\ncurriculum: {band: [0.8, 0.2]}", "`curriculum.band`"),
+        ("name: a\ncurriculum: {pool_size: 4}", "rollout.tasks (16) is larger than curriculum.pool_size (4)"),
+        ("name: a\nfeedback: papper", "papper"),
+        ("name: a\nfeedback: {lam: -1}", "`feedback.lam`"),
+        ("name: a\npolicy: {hidden_size: 130}", "`policy`"),
+        ("name: a\ncurriculum: {rewriter: llm}", "needs a section `llm`"),
+        ("name: a\ncurriculum: {roots: 1.5}", "`curriculum.roots`"),
+        ("name: a\njudge: {warmup: 2, train: false}", "needs a judge that learns"),
+        ("name: a\njudge: {warmup: 2, source: oracle}", "needs a judge that learns"),
+        ("name: a\niterations: 4\njudge: {warmup: 4}", "leaves the policy none of the 4 iterations"),
+        ("name: a\nenv_steps: 0", "`env_steps`"),
+        ("name: a\npolicy_trainer: {average: 1}", "`policy_trainer.average`"),
+        ("name: a\nevaluation: {knobs: []}", "`evaluation.knobs`"),
+        ("name: a\nwarm_start: {knobs: [{share: 0}]}", "`warm_start.knobs.0.share`"),
+        ("name: a\npolicy: 3", "the key `checkpoint`"),
+        ("name: a\npolicy: {checkpoint: x, hidden_size: 3}", "unknown key `policy.hidden_size`"),
+        ("name: a\npolicy: {checkpoint: x, max_tokens: 9000}", "leaves no room for a prompt in a context of 8192"),
+        ("name: a\npolicy: {checkpoint: x, lora: {targets: []}}", "`policy.lora.targets`"),
+        ("name: a\npolicy: {checkpoint: x}", "Give reward_model a checkpoint"),
+        ("name: a\nreward_model: {checkpoint: ''}", "`reward_model.checkpoint`"),
+        ("- just\n- a list", "mapping"),
+        ("name: [unclosed", "not valid YAML"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, text))
+    assert named in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no configuration file .*absent\.yaml"):
+        load_config(tmp_path / "absent.yaml")
+
+
+def test_overrides_reach_nested_keys(tmp_path: Path) -> None:
+    path = write(tmp_path, "name: a\nfeedback: paper")
+    config = load_config(path, ["rollout.tasks=4", "feedback.lam=0.25", "seed=7"])
+    assert (config.rollout.tasks, config.seed) == (4, 7)
+    assert config.feedback == PRESETS["paper"].model_copy(update={"lam": 0.25})
+
+
+@pytest.mark.parametrize("override", ["rollout.tasks", "=3", "seed.deeper=1", "rollout.tasks=[1"])
+def test_a_broken_override_is_an_error(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError, match="--set"):
+        load_config(write(tmp_path, "name: a\nseed: 1"), [override])
+
+
+def test_one_word_switches_the_feedback() -> None:
+    for name, preset in PRESETS.items():
+        assert RunConfig.model_validate({"name": "a", "feedback": name}).feedback == preset
+
+
+def test_a_configuration_survives_json() -> None:
+    config = RunConfig(name="a", seed=3)
+    assert RunConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_a_pretrained_model_is_told_by_its_key() -> None:
+    model = {"checkpoint": "a/b", "lora": {"rank": 4}, "thinking": "strip"}
+    config = RunConfig.model_validate({"name": "a", "policy": model, "reward_model": {"checkpoint": "c"}})
+    assert isinstance(config.policy, PretrainedConfig)
+    assert (config.policy.lora, config.policy.thinking) == (LoraConfig(rank=4), "strip")
+    assert RunConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_an_engine_holds_what_fits_the_context() -> None:
+    models = {role: {"checkpoint": "a/b", "context": 4096} for role in ("policy", "reward_model")}
+    engine = {"kind": "vllm", "max_model_len": 4096}
+    assert RunConfig.model_validate({"name": "a", **models, "engine": engine}).engine.max_model_len == 4096
+    models["reward_model"]["context"] = 4097
+    with pytest.raises(ValidationError, match=r"max_model_len \(4096\) is less than reward_model\.context \(4097\)"):
+        RunConfig.model_validate({"name": "a", **models, "engine": engine})
+
+
+def test_what_has_no_part_in_a_run_is_not_stored() -> None:
+    stored = RunConfig(name="a").model_dump(mode="json")
+    assert not {"engine", "corrupt", "trackers"} & stored.keys()
+    assert stored["policy"] == {"hidden_size": 128, "layers": 4, "heads": 4, "intermediate_size": 384}
+
+
+def test_knobs_are_a_mapping_or_a_mixture() -> None:
+    one = RunConfig.model_validate({"name": "a", "evaluation": {"knobs": {"kinds": ["heat"]}}}).evaluation.knobs
+    assert [(part.share, part.knobs) for part in one] == [(1.0, {"kinds": ["heat"]})]
+    parts = [{"share": 3, "knobs": {"kinds": ["simple"]}}, {"share": 1, "knobs": {"kinds": ["heat"]}}]
+    two = RunConfig.model_validate({"name": "a", "warm_start": {"knobs": parts}})
+    assert [part.share for part in two.warm_start.knobs] == [3.0, 1.0]
+    assert RunConfig.model_validate(two.model_dump(mode="json")) == two
+
+
+def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
+    rows = [{"env_steps": 100}, {"env_steps": 300}]
+    assert RunConfig(name="a", iterations=8).used(rows) == pytest.approx(2 / 8)
+    assert RunConfig(name="a", iterations=8, env_steps=1000).used(rows) == pytest.approx(0.4)
+    assert RunConfig(name="a", iterations=2, env_steps=1000).used(rows) == 1.0
+    assert RunConfig(name="a", iterations=8, env_steps=400).used([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "votes", "asked"),
+    [
+        ({}, True, True),
+        ({"feedback": "outcome", "judge": {"train": False}}, False, False),
+        ({"feedback": "outcome"}, True, True),
+        ({"judge": {"source": "oracle"}}, True, False),
+        ({"feedback": "outcome", "judge": {"source": "oracle"}}, False, False),
+    ],
+)
+def test_who_is_asked_for_votes(changes: dict[str, object], votes: bool, asked: bool) -> None:
+    config = RunConfig.model_validate({"name": "a", **changes})
+    assert (config.votes_wanted, config.judge_is_asked) == (votes, asked)

@@ -1,0 +1,34 @@
+"""What the tests of desktop agents share: generated tasks, and a desktop in few words."""
+
+from collections.abc import Callable, Iterator
+
+import gymnasium as gym
+import pytest
+
+from rlanything_agents.domains.osworld.dialect import DIALECT
+from rlanything_envs.osworld.env import OSWorldEnv
+from rlanything_task_pools import Task
+from rlanything_task_pools.osworld import DOMAIN
+
+PLAYED = ("rename_files", "write_files", "count_lines", "edit_config", "sheet_cells")
+"""The kinds that the small model knows."""
+
+
+@pytest.fixture(scope="session")
+def desktops() -> Callable[..., list[Task]]:
+    """Tasks of some kinds, rungs and numbers of hints in turn."""
+
+    def make(number: int, kinds: tuple[str, ...] = PLAYED[:4], first: int = 100, split: str = "train") -> list[Task]:
+        return [
+            DOMAIN.generate(first + n, split, kinds=[kinds[n % len(kinds)]], difficulty=(n // 4 % 4) / 3, hints=n % 3)
+            for n in range(number)
+        ]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def small() -> Iterator[gym.Env[str, str]]:
+    env = DIALECT.wrapped(OSWorldEnv(15, **DIALECT.environment))
+    yield env
+    env.close()

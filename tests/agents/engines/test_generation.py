@@ -1,0 +1,281 @@
+"""Small models, the ragged cache, sampling, and the generator on top of them."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
+
+from rlanything_agents.engines.cache import RaggedCache, RaggedDecoder
+from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.models.small import EOS, PAD, tiny_model, word_tokenizer
+from rlanything_envs.llm.generator import SamplingParams
+
+WORDS = [f"w{i}" for i in range(60)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerFast:
+    return word_tokenizer(WORDS)
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
+    # A wide initial spread makes the expected tokens depend on the whole context.
+    return tiny_model(tokenizer, hidden_size=32, layers=2, heads=4, intermediate_size=64, initializer_range=0.3)
+
+
+def full_logprobs(model: PreTrainedModel, ids: list[int]) -> torch.Tensor:
+    with torch.no_grad():
+        return model(torch.tensor([ids])).logits[0].log_softmax(-1)
+
+
+def two_head_llama() -> LlamaForCausalLM:
+    config = LlamaConfig(
+        vocab_size=64,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        initializer_range=0.3,
+    )
+    torch.manual_seed(0)
+    return LlamaForCausalLM(config).eval()
+
+
+@pytest.mark.parametrize("architecture", ["qwen3", "llama"])
+@pytest.mark.parametrize("seed", range(4))
+def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
+    model: Qwen3ForCausalLM, architecture: str, seed: int
+) -> None:
+    network = model if architecture == "qwen3" else two_head_llama()
+    rng = np.random.default_rng(seed)
+    texts = [rng.integers(0, 64, rng.integers(5, 60)).tolist() for _ in range(11)]
+    position, rows = [0] * len(texts), list(range(len(texts)))  # rows[row] is the text behind a row of the cache
+    compared = 0
+    with RaggedDecoder.open(network, len(texts)) as decoder:
+        decoder.cache._capacity = 4  # so that it has to grow
+        while rows:
+            lanes = np.array([r for r, i in enumerate(rows) if position[i] < len(texts[i]) and rng.random() < 0.7])
+            if len(lanes):
+                chunks = []
+                for r in lanes:
+                    i, size = rows[r], int(rng.integers(1, 20))
+                    chunks.append(texts[i][position[i] : position[i] + size])
+                    position[i] += len(chunks[-1])
+                for r, logits in zip(lanes, decoder.append(lanes, chunks), strict=True):
+                    expected = full_logprobs(network, texts[rows[r]])[position[rows[r]] - 1]
+                    torch.testing.assert_close(logits.log_softmax(-1), expected, atol=1e-5, rtol=0)
+                    compared += 1
+            kept = [r for r, i in enumerate(rows) if position[i] < len(texts[i])]
+            if len(kept) < len(rows):
+                kept = list(rng.permutation(kept).astype(int))
+                decoder.keep(np.array(kept, dtype=np.int64))
+                rows = [rows[r] for r in kept]
+    assert compared > 30
+
+
+def test_copied_lanes_continue_on_their_own(model: Qwen3ForCausalLM) -> None:
+    prompt, endings = [5, 9, 30, 12], [[7], [41, 2], [7, 7, 7]]
+    with RaggedDecoder.open(model, 1) as decoder:
+        decoder.append(np.array([0]), [prompt])
+        decoder.keep(np.zeros(3, dtype=np.int64))
+        logits = decoder.append(np.arange(3), endings)
+    for got, ending in zip(logits, endings, strict=True):
+        torch.testing.assert_close(got.log_softmax(-1), full_logprobs(model, prompt + ending)[-1], atol=1e-5, rtol=0)
+
+
+def test_decoding_gives_the_model_back_as_it_was(model: Qwen3ForCausalLM) -> None:
+    model.train()
+    before = model.config._attn_implementation
+
+    def fail() -> None:
+        with RaggedDecoder.open(model, 1):
+            assert not model.training
+            raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        fail()
+    assert model.training
+    assert model.config._attn_implementation == before
+    model.eval()
+
+
+def test_an_empty_cache_has_no_length() -> None:
+    assert RaggedCache(0).get_seq_length() == 0
+
+
+def test_tokenizer_keeps_its_words_on_disk(tokenizer: PreTrainedTokenizerFast, tmp_path: object) -> None:
+    tokenizer.save_pretrained(tmp_path)
+    again = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    text = "w3 w59 w0"
+    assert again(text)["input_ids"] == tokenizer(text)["input_ids"] == [7, 63, 4]
+    assert again.decode([7, 63, 4]) == text
+    assert again.unk_token_id in again("w3 w60")["input_ids"]
+    assert (again.pad_token, again.eos_token) == (PAD, EOS)
+    assert again.pad_token_id != again.eos_token_id
+
+
+@pytest.mark.parametrize("words", [["a", "a"], ["a b"], [""], [PAD]])
+def test_tokenizer_refuses_words_it_could_not_tell_apart(words: list[str]) -> None:
+    with pytest.raises(ValueError, match="vocabulary"):
+        word_tokenizer(words)
+
+
+def test_tiny_model_is_small_seeded_and_storable(tokenizer: PreTrainedTokenizerFast, tmp_path: object) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    model = tiny_model(tokenizer, seed=1)
+    assert torch.equal(torch.rand(3), expected), "the caller's random stream moved"
+    assert 0.7e6 < sum(p.numel() for p in model.parameters()) < 0.8e6
+    same, other = tiny_model(tokenizer, seed=1), tiny_model(tokenizer, seed=2)
+    weight = "model.layers.0.self_attn.q_proj.weight"
+    assert torch.equal(model.state_dict()[weight], same.state_dict()[weight])
+    assert not torch.equal(model.state_dict()[weight], other.state_dict()[weight])
+    model.save_pretrained(tmp_path)
+    stored = Qwen3ForCausalLM.from_pretrained(tmp_path)
+    ids = [5, 6, 7]
+    torch.testing.assert_close(full_logprobs(stored, ids), full_logprobs(model, ids))
+    with pytest.raises(ValueError, match="multiple of heads"):
+        tiny_model(tokenizer, hidden_size=30)
+
+
+def test_sampling_follows_the_probabilities_and_the_choices() -> None:
+    probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
+    logits = probabilities.log().repeat(1000, 1)
+    uniform = (np.arange(1000) + 0.5) / 1000
+    tokens, logprobs = sample_tokens(logits, [None] * 1000, uniform, 1.0)
+    assert np.bincount(tokens).tolist() == [100, 200, 300, 400]
+    assert np.allclose(logprobs, probabilities.log()[tokens], atol=1e-6)
+    tokens, logprobs = sample_tokens(logits, [(1, 3)] * 1000, uniform, 1.0)
+    assert abs(np.bincount(tokens)[1] - 333) <= 1
+    assert set(tokens) == {1, 3}
+    assert logprobs[0] == pytest.approx(np.log(1 / 3), abs=1e-6)
+
+
+@given(
+    logits=st.lists(st.floats(-50, 50, width=32), min_size=4, max_size=4),
+    choices=st.sets(st.integers(0, 3), min_size=1),
+    uniform=st.sampled_from([0.0, 1e-300, 0.5, float(np.nextafter(1, 0))]),
+    temperature=st.sampled_from([0.01, 0.8, 1.0, 3.0]),
+)
+@settings(max_examples=200)
+def test_sampling_never_leaves_the_choices(
+    logits: list[float], choices: set[int], uniform: float, temperature: float
+) -> None:
+    allowed = tuple(sorted(choices))
+    (token,), (logprob,) = sample_tokens(torch.tensor([logits]), [allowed], np.array([uniform]), temperature)
+    assert token in choices
+    assert logprob <= 1e-6
+    expected = torch.tensor(logits)[list(allowed)].log_softmax(-1)[allowed.index(token)]
+    assert logprob == pytest.approx(float(expected), abs=1e-4), "log-probabilities are those at temperature 1"
+
+
+@given(data=st.data(), n=st.integers(1, 6), temperature=st.sampled_from([0.3, 1.0, 2.0]))
+@settings(max_examples=100)
+def test_looking_at_candidates_only_chooses_what_a_mask_would(data: st.DataObject, n: int, temperature: float) -> None:
+    """Rows of differently many candidates, some of them free, against a mask over the whole vocabulary."""
+    ids = st.sets(st.integers(0, 19), min_size=1).map(lambda chosen: tuple(sorted(chosen)))
+    choices = data.draw(st.lists(st.one_of(st.none(), ids), min_size=n, max_size=n))
+    if data.draw(st.booleans()):
+        choices = [choices[0]] * n  # one object, as the slots of a thought are
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    logits, uniform = torch.from_numpy(rng.normal(0, 3, (n, 20))).float(), rng.random(n)
+    masked = logits.clone()
+    for row, choice in enumerate(choices):
+        if choice is not None:
+            masked[row, [i for i in range(20) if i not in choice]] = float("-inf")
+    assert (
+        sample_tokens(logits, choices, uniform, temperature)[0]
+        == (expected := sample_tokens(masked, [None] * n, uniform, temperature))[0]
+    )
+    assert np.allclose(sample_tokens(logits, choices, uniform, temperature)[1], expected[1], atol=1e-5)
+
+
+def test_noise_of_a_lane_is_its_own() -> None:
+    many, few = LaneNoise(7, range(5)), LaneNoise(7, [3], block=3)
+    rows = np.array([0, 3, 4])
+    for _ in range(20):
+        assert few.draw(np.array([0]))[0] == many.draw(rows)[1]
+    assert LaneNoise(8, [3]).draw(np.array([0])) != LaneNoise(7, [3]).draw(np.array([0]))
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**63 - 1])
+def test_a_lane_draws_what_numpy_draws_for_seed_and_lane(seed: int) -> None:
+    lanes = [0, 1, 767, 2**32 - 1]
+    noise, rows = LaneNoise(seed, lanes, block=2), np.arange(len(lanes))
+    drawn = np.array([noise.draw(rows) for _ in range(5)]).T
+    for lane, numbers in zip(lanes, drawn, strict=True):
+        assert numbers.tolist() == np.random.default_rng((seed, lane)).random(5).tolist()
+
+
+def test_generator_scores_what_it_samples(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
+    generator = TransformersGenerator(model, tokenizer, batch_size=8)
+    rng = np.random.default_rng(0)
+    prompts = [rng.integers(4, 64, rng.integers(1, 30)).tolist() for _ in range(9)]
+    params = SamplingParams(max_tokens=6, temperature=0.7, n=3, seed=11)
+    answers = generator.generate(prompts, params)
+    assert [len(answer) for answer in answers] == [3] * 9
+    for prompt, answer in zip(prompts, answers, strict=True):
+        for completion in answer:
+            assert completion.prompt_ids == prompt
+            ids = completion.token_ids
+            logprobs = full_logprobs(model, prompt + ids)[len(prompt) - 1 : -1]
+            expected = logprobs[range(len(ids)), ids]
+            assert np.allclose(completion.logprobs, expected, atol=1e-5)
+            assert completion.finish_reason == ("stop" if ids[-1] == tokenizer.eos_token_id else "length")
+            assert completion.text == tokenizer.decode([i for i in ids if i != tokenizer.eos_token_id])
+    assert len({tuple(c.token_ids) for answer in answers for c in answer}) > 9, "completions differ"
+    whole = TransformersGenerator(model, tokenizer, batch_size=1000).generate(prompts, params)
+    assert [[c.token_ids for c in a] for a in whole] == [[c.token_ids for c in a] for a in answers]
+
+
+def test_generator_cuts_at_stop_texts_and_narrows_to_top_k(
+    model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    generator = TransformersGenerator(model, tokenizer)
+    greedy = SamplingParams(max_tokens=5, top_k=1, seed=0)
+    ((completion,),) = generator.generate([[9, 10]], greedy)
+    ids = [9, 10]
+    for _ in completion.token_ids:
+        ids.append(int(full_logprobs(model, ids)[-1].argmax()))
+    assert completion.token_ids == ids[2:]
+    assert generator.generate([[9, 10]], SamplingParams(max_tokens=5, top_p=1e-6, seed=3)) == [[completion]]
+    word = tokenizer.decode(completion.token_ids[1:2])
+    ((stopped,),) = generator.generate([[9, 10]], SamplingParams(max_tokens=5, top_k=1, seed=0, stop=(word,)))
+    assert stopped.finish_reason == "stop"
+    assert word not in stopped.text
+    assert len(stopped.token_ids) <= 2
+
+
+def test_generator_reads_chats_through_the_template(model: Qwen3ForCausalLM) -> None:
+    tokenizer = word_tokenizer(WORDS)
+    tokenizer.chat_template = "{% for m in messages %}w1 {{ m.content }} {% endfor %}w2"
+    generator = TransformersGenerator(model, tokenizer)
+    ((completion,),) = generator.generate([[{"role": "user", "content": "w5"}]], SamplingParams(max_tokens=1, seed=0))
+    assert completion.prompt_ids == tokenizer("w1 w5 w2")["input_ids"]
+    with pytest.raises(ValueError, match="at least one"):
+        generator.generate([[]], SamplingParams(max_tokens=1))
+
+
+@pytest.mark.parametrize("bad", [{"max_tokens": 0}, {"temperature": 0.0}, {"top_p": 0.0}, {"top_k": -1}, {"n": 0}])
+def test_sampling_parameters_are_checked(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        SamplingParams(**{"max_tokens": 1, **bad})  # type: ignore[arg-type]
+
+
+def test_generator_takes_over_weights(
+    model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, tmp_path: object
+) -> None:
+    other = tiny_model(tokenizer, hidden_size=32, layers=2, heads=4, intermediate_size=64, seed=9)
+    generator = TransformersGenerator(other, tokenizer)
+    generator.update_weights(model, version=3)
+    params = SamplingParams(max_tokens=3, seed=1)
+    ((mine,),) = generator.generate([[4, 5]], params)
+    ((theirs,),) = TransformersGenerator(model, tokenizer).generate([[4, 5]], params)
+    assert mine.token_ids == theirs.token_ids
+    assert (mine.weights_version, theirs.weights_version) == (3, 0)

@@ -1,0 +1,378 @@
+"""vLLM's server over real HTTP, played by a stand-in that samples from a real model."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_vllm import LLM
+from fake_vllm_server import FakeServer, Handler, base_settings
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import WORDS, adapted, make_small, scored, shake
+
+from rlanything_agents.config.engine import ServerConfig
+from rlanything_agents.engines.controls import read_object
+from rlanything_agents.engines.sampled import Sampled
+from rlanything_agents.engines.vllm import EngineFailed
+from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
+from rlanything_agents.engines.vllm_server import UnfitServer, VLLMServerGenerator
+from rlanything_envs.llm import EndpointRefused, SamplingParams
+from rlanything_envs.llm.errors import MalformedAnswer, is_outage
+
+PROMPTS = [[1, 5, 6], [1, 7]]
+PARAMS = SamplingParams(8, n=3, seed=5)
+Serve = Callable[..., FakeServer]
+
+
+@pytest.fixture
+def serve(engines: type[LLM], tmp_path: Path) -> Iterator[Serve]:
+    running = []
+
+    def start(**options: Any) -> FakeServer:
+        settings = base_settings(tmp_path / "served", make_small(9), WORDS) | options.pop("settings", {})
+        server = FakeServer(engines, settings, **options)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        running.append(server)
+        return server
+
+    yield start
+    for server in running:
+        server.stopping.set()
+        server.shutdown()
+        server.server_close()
+
+
+def client(server: FakeServer, model: Any, folder: Path, sleeps: bool = False, **changes: Any) -> VLLMServerGenerator:
+    config = ServerConfig.model_validate(
+        {"base_url": server.base_url, "model": "small", "attempts": 2, "read_timeout": 20, "patience": 30} | changes
+    )
+    generator = VLLMServerGenerator(config, model, WORDS, folder / "policy", sleeps=sleeps)
+    generator._controls.retries = generator.retries = type(generator.retries)(
+        attempts=config.attempts, total_s=config.patience, first_wait_s=0.01, longest_wait_s=0.02
+    )
+    return generator
+
+
+def test_the_server_samples_from_the_trained_weights_and_says_all_it_must(serve: Serve, tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    with client(server, model, tmp_path) as generator:
+        for version in range(3):
+            if version:
+                shake(model, version)
+                generator.update_weights(model, version)
+            answers = generator.generate(PROMPTS, PARAMS)
+            for prompt, samples in zip(PROMPTS, answers, strict=True):
+                assert len({tuple(sample.token_ids or ()) for sample in samples}) > 1
+                for sample in samples:
+                    assert sample.prompt_ids == prompt
+                    assert sample.weights_version == version
+                    assert sample.logprobs == pytest.approx(scored(model, prompt, sample.token_ids or []), abs=1e-4)
+        assert generator.generate(PROMPTS, PARAMS) == answers
+    assert server.engine.log == [f"{what}" for n in range(3) for what in (f"reload weights-{n:06d}", "reset")]
+    assert server.bodies[-1]["top_k"] == 0
+    assert len(server.bodies) == 2 + 4 * len(PROMPTS)  # two probes; the samples of a prompt in one request
+
+
+def test_adapters_go_to_the_server_as_adapters(serve: Serve, tmp_path: Path) -> None:
+    model = adapted(tmp_path / "base")
+    server = serve(lora=True, dev=False, settings={"model": str(tmp_path / "base")})
+    with client(server, model, tmp_path) as generator:
+        for version in range(2):
+            if version:
+                shake(model, version)
+                generator.update_weights(model, version)
+            ((sample,),) = generator.generate([[1, 5]], SamplingParams(8, seed=0))
+            assert sample.logprobs == pytest.approx(scored(model, [1, 5], sample.token_ids or []), abs=1e-4)
+    assert len(server.adapters) == 1
+
+
+def test_a_server_that_sleeps(serve: Serve, engines: type[LLM], tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    with client(server, model, tmp_path, sleeps=True) as generator:
+        before = generator.generate(PROMPTS, PARAMS)
+        generator.sleep()
+        generator.sleep()
+        assert engines.gpu.used == 0
+        assert generator.generate(PROMPTS, PARAMS) == before
+        generator.sleep()
+        shake(model, 1)
+        generator.update_weights(model, 1)
+        ((sample,),) = generator.generate([[1, 5]], SamplingParams(8, seed=0))
+        assert sample.logprobs == pytest.approx(scored(model, [1, 5], sample.token_ids or []), abs=1e-4)
+    assert [line for line in server.engine.log if "s" in line[:5]].count("sleep 2") == 2
+
+
+def test_a_restarted_server_gets_its_weights_again(serve: Serve, tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    with client(server, model, tmp_path) as generator:
+        before = generator.generate(PROMPTS, PARAMS)
+        server.start()
+        assert generator.generate(PROMPTS, PARAMS) == before
+
+
+def test_what_a_server_wrote_while_it_lost_its_weights_is_thrown_away(serve: Serve, tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    with client(server, model, tmp_path) as generator:
+        before = generator.generate(PROMPTS, PARAMS)
+        left = 1
+
+        def restart(handler: Handler, route: str) -> bool:
+            nonlocal left
+            if route == "POST /v1/completions" and left:
+                left -= 1
+                server.start()
+            return False
+
+        server.before = restart
+        assert generator.generate(PROMPTS, PARAMS) == before
+        left = 99
+        with pytest.raises(EngineFailed, match="lost its weights twice"):
+            generator.generate(PROMPTS, PARAMS)
+
+
+def test_without_development_endpoints_no_weights_are_taken(serve: Serve, tmp_path: Path) -> None:
+    with (
+        client(serve(dev=False), make_small(), tmp_path) as generator,
+        pytest.raises(UnfitServer, match=r"cannot take new weights.*VLLM_SERVER_DEV_MODE=1"),
+    ):
+        generator.generate(PROMPTS, PARAMS)
+
+
+def test_without_runtime_adapters_none_are_taken(serve: Serve, tmp_path: Path) -> None:
+    with (
+        client(serve(), adapted(tmp_path / "base"), tmp_path) as generator,
+        pytest.raises(UnfitServer, match="--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"),
+    ):
+        generator.generate(PROMPTS, PARAMS)
+
+
+def test_a_server_that_hides_its_ids_is_not_trainable(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+
+    def hide(answer: dict[str, Any]) -> None:
+        for choice in answer["choices"]:
+            del choice["token_ids"], choice["prompt_token_ids"]
+
+    server.lie = hide
+    with (
+        client(server, make_small(), tmp_path) as generator,
+        pytest.raises(UnfitServer, match="does not return the ids"),
+    ):
+        generator.generate(PROMPTS, PARAMS)
+
+
+def test_log_probabilities_of_another_kind_are_found_out(serve: Serve, tmp_path: Path) -> None:
+    server = serve(settings={"logprobs_mode": "processed_logprobs"})
+    with (
+        client(server, make_small(), tmp_path) as generator,
+        pytest.raises(UnfitServer, match="--logprobs-mode raw_logprobs"),
+    ):
+        generator.generate(PROMPTS, PARAMS)
+
+
+def test_a_wrong_name_is_refused_as_such(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    server.before = lambda handler, route: (
+        route == "POST /v1/completions" and not handler.reply({"error": {"message": "no such model"}}, 404)
+    )
+    with (
+        client(server, make_small(), tmp_path) as generator,
+        pytest.raises(EndpointRefused, match="no such model"),
+    ):
+        generator.generate(PROMPTS, PARAMS)
+
+
+def test_a_server_that_is_down(tmp_path: Path) -> None:
+    config = ServerConfig(base_url="http://127.0.0.1:9/v1", model="m", attempts=1)
+    with (
+        VLLMServerGenerator(config, make_small(), WORDS, tmp_path / "policy") as generator,
+        pytest.raises(EngineFailed, match="ConnectionLost"),
+    ):
+        generator.generate(PROMPTS, PARAMS)
+
+
+def _cut(field: str) -> Callable[[dict[str, Any]], None]:
+    return lambda answer: [choice.update({field: choice[field][:-1]}) for choice in answer["choices"]]  # type: ignore[return-value]
+
+
+def _set(field: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda answer: answer["choices"][0].update({field: value})  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("lie", "message"),
+    [
+        (_set("token_ids", [99]), "beyond the model's"),
+        (_set("token_ids", ["5"]), "no token ids"),
+        (_set("token_ids", []), "no token ids"),
+        (_set("token_ids", [[5]]), "no token ids"),
+        (_set("logprobs", None), "no log-probability"),
+        (_set("logprobs", {"token_logprobs": "x"}), "no log-probability"),
+        (_set("logprobs", [1]), "no log-probability"),
+        (_set("prompt_token_ids", [1, 1]), "another prompt"),
+        (_set("finish_reason", "repetition"), "'repetition'"),
+        (_set("finish_reason", None), "'None'"),
+        (_set("finish_reason", "abort"), "'abort'"),
+    ],
+)
+def test_lies_are_errors(serve: Serve, tmp_path: Path, lie: Callable[[dict[str, Any]], None], message: str) -> None:
+    server = serve()
+    with client(server, make_small(), tmp_path) as generator:
+        generator.wake()
+        server.lie = lie
+        (samples,) = generator.generate([[1, 5]], SamplingParams(6, n=2, seed=0))
+    assert samples[0].finish_reason == "error"
+    assert message in (samples[0].error or "")
+    assert not samples[0].text
+    assert samples[0].token_ids is None
+    assert samples[1].finish_reason != "error"
+
+
+def test_fewer_choices_are_asked_for_again(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    with client(server, make_small(), tmp_path) as generator:
+        generator.wake()
+        server.lie = lambda answer: answer["choices"].__delitem__(slice(1, None))
+        (samples,) = generator.generate([[1, 5]], SamplingParams(6, n=3, seed=0))
+    assert all(sample.token_ids for sample in samples)
+    assert [body.get("n", 1) for body in server.bodies[-3:]] == [3, 2, 1]
+
+
+def _status(code: int) -> Callable[[Handler], None]:
+    return lambda handler: handler.reply({"error": {"message": "no", "code": code}}, code)
+
+
+def _hang_up(handler: Handler) -> None:
+    handler.close_connection = True
+
+
+def _hang(handler: Handler) -> None:
+    handler.server.stopping.wait(20)
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        (_status(500), "ServerBusy"),
+        (_hang_up, "ConnectionLost"),
+        (_hang, "TimedOut"),
+        (lambda handler: handler.reply(b"<html>"), "MalformedAnswer"),
+    ],
+)
+def test_requests_that_fail_for_good_are_errors(
+    serve: Serve, tmp_path: Path, fault: Callable[[Handler], None], name: str
+) -> None:
+    server = serve()
+    with client(server, make_small(), tmp_path, read_timeout=1.0) as generator:
+        generator.wake()
+        server.before = lambda handler, route: route == "POST /v1/completions" and not fault(handler)
+        ((sample,),) = generator.generate([[1, 5]], SamplingParams(6, seed=0))
+    assert sample.finish_reason == "error"
+    assert (sample.error or "").startswith(name)
+    assert is_outage(sample.error)
+    assert not sample.text
+
+
+def test_weights_that_are_not_read_are_sent_again(serve: Serve, tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    with client(server, model, tmp_path) as generator:
+        before = generator.generate(PROMPTS, PARAMS)
+        shake(model, 1)
+        generator.update_weights(model, 1)
+        server.before = lambda handler, route: route == "POST /reset_prefix_cache" and not _status(500)(handler)
+        with pytest.raises(EngineFailed, match="reset_prefix_cache"):
+            generator.generate(PROMPTS, PARAMS)
+        assert server.weight_version.endswith("under-way")
+        server.before = None
+        after = generator.generate(PROMPTS, PARAMS)
+    assert after != before
+    assert after[0][0].logprobs == pytest.approx(scored(model, PROMPTS[0], after[0][0].token_ids or []), abs=1e-4)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-20, 40) | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(ids=JSON | st.lists(st.integers(-2, 17), max_size=9), logprobs=JSON | st.lists(st.floats(), max_size=9),
+       reason=JSON | st.sampled_from(["stop", "length"]))  # fmt: skip
+def test_nothing_untrue_becomes_a_sample(ids: Any, logprobs: Any, reason: Any) -> None:
+    params = SamplingParams(6)
+    sample = Sampled(WORDS, 16).completion([1], ids, logprobs, reason, params, 3)
+    if sample.finish_reason == "error":
+        assert sample.error
+        assert sample.token_ids is None
+        assert not sample.text
+    else:
+        assert sample.token_ids == ids
+        assert 1 <= len(ids) <= 6
+        assert all(0 <= token < 16 for token in ids)
+        assert len(logprobs) == len(ids)
+        assert all(-9000 < value <= 1e-3 for value in logprobs)
+        assert WORDS.eos_token_id not in ids[:-1]
+
+
+@given(st.binary(max_size=40) | JSON.map(lambda value: repr(value).encode()))
+def test_control_answers_are_objects_or_named_errors(content: bytes) -> None:
+    with contextlib.suppress(MalformedAnswer):
+        assert isinstance(read_object(content), dict)
+
+
+def reader(generator: VLLMServerGenerator) -> ServedGenerator:
+    config = ServerConfig(base_url=generator.endpoint.base_url, model="small", attempts=2, read_timeout=20, patience=30)
+    other = ServedGenerator(config, WORDS)
+    other._controls.retries = other.retries = generator.retries
+    return other
+
+
+def test_others_ask_the_same_server_and_get_the_same_in_parts(serve: Serve, tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    prompts = [*PROMPTS, *PROMPTS]
+    with client(server, model, tmp_path) as generator, reader(generator) as other:
+        whole = generator.generate(prompts, PARAMS)
+        assert whole[:2] != whole[2:], "the place of a prompt names its chance"
+        other.take(generator.serve())
+        parts = [other.generate(prompts[at : at + 2], replace(PARAMS, first=at)) for at in (2, 0)]
+        assert parts[1] + parts[0] == whole
+        shake(model, 1)
+        generator.update_weights(model, 1)
+        other.take(generator.serve())
+        assert other.generate(prompts, PARAMS) == generator.generate(prompts, PARAMS) != whole
+    assert sum(line == "reload weights-000001" for line in server.engine.log) == 1, "weights come from one side alone"
+
+
+@pytest.mark.parametrize("adapters", [False, True])
+def test_others_notice_that_the_server_was_given_weights_again(serve: Serve, tmp_path: Path, adapters: bool) -> None:
+    model = adapted(tmp_path / "base") if adapters else make_small()
+    server = serve(lora=adapters, dev=not adapters, settings={"model": str(tmp_path / "base")} if adapters else {})
+    with client(server, model, tmp_path) as generator, reader(generator) as other:
+        with pytest.raises(WeightsLost, match="nobody has said"):
+            other.generate(PROMPTS, PARAMS)
+        other.take(generator.serve())
+        before = other.generate(PROMPTS, PARAMS)
+
+        def give_again(handler: Handler, route: str) -> bool:
+            server.before = None
+            server.start()  # it is back with the weights of its command line, answers, and then gets the right ones
+            done.append(1)
+            return False
+
+        done: list[int] = []
+        server.before = lambda handler, route: route == "POST /v1/completions" and give_again(handler, route)
+        with pytest.raises(WeightsLost, match="restarted, or do two runs share it"):
+            other.generate(PROMPTS, PARAMS)
+        assert done
+        served = generator.serve()
+        with pytest.raises(WeightsLost):  # those that it has now were sent after these were said
+            other.generate(PROMPTS, PARAMS)
+        other.take(served)
+        assert other.generate(PROMPTS, PARAMS) == before

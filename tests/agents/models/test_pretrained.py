@@ -1,0 +1,194 @@
+"""Checkpoints as people have them: loaded, adapted, stored, and refused in words."""
+
+import json
+import shutil
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from families import checkpoint, tokenizer
+from safetensors.torch import load_file
+
+from rlanything_agents.config import PretrainedConfig
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.models.masters import MasterAdamW
+from rlanything_agents.models.pretrained import CheckpointError, load_model, load_template, load_weights, save_weights
+from rlanything_agents.training.learner import Learner
+from rlanything_agents.training.samples import Sample
+from rlanything_agents.training.trainer import make_trainer
+
+LORA = {"rank": 2, "alpha": 4, "targets": ["q_proj", "v_proj"]}
+SAMPLES = [Sample([1, 2], [k, k + 1], [0.5, 0.5], [1.0, 1.0], [-6.0, -6.0]) for k in range(3, 9)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checkpoint("qwen3", tmp_path_factory.mktemp("models") / "qwen3")
+
+
+def config(path: Path | str, **settings: Any) -> PretrainedConfig:
+    return PretrainedConfig.model_validate({"checkpoint": str(path), "dtype": "float32", "context": 4096, **settings})
+
+
+def learner(path: Path, **settings: Any) -> Learner:
+    wanted = config(path, **settings)
+    words = load_template(wanted).tokenizer
+    model = load_model(wanted, words, seed=3)
+    trainer = TrainerConfig(learning_rate=1e-2, average=0.5)
+    return Learner(model, make_trainer(model, words, trainer), trainer, words)
+
+
+def weights(model: Any) -> dict[str, torch.Tensor]:
+    return {name: weight.detach().clone() for name, weight in model.state_dict().items()}
+
+
+def test_the_tokenizer_ends_where_the_template_ends_a_turn(tmp_path: Path) -> None:
+    template = load_template(config(checkpoint("llama3", tmp_path)))
+    assert tokenizer("llama3").init_kwargs["eos_token"] == "<|end_of_text|>"
+    assert template.tokenizer.eos_token_id == template.end_id
+    assert template.tokenizer.pad_token_id == template.end_id
+
+
+def broken(source: Path, target: Path, **changes: Any) -> Path:
+    """A copy with changed keys in its JSON files; files that are None are taken away."""
+    shutil.copytree(source, target)
+    for name, change in changes.items():
+        file = target / name.replace("__", ".")
+        if change is None:
+            file.unlink()
+        elif isinstance(change, bytes):
+            file.write_bytes(change)
+        else:
+            file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "said"),
+    [
+        ({"chat_template__jinja": None}, {}, "has no chat template: use an instruction-tuned checkpoint"),
+        ({"tokenizer__json": b"{"}, {}, "the tokenizer cannot be loaded"),
+        ({"config__json": b"[]"}, {}, "cannot be loaded"),
+        ({"config__json": {"model_type": "unheard_of"}}, {}, "cannot be loaded"),
+        (
+            {
+                "config__json": {
+                    "model_type": "own",
+                    "auto_map": {"AutoConfig": "own.C", "AutoModelForCausalLM": "own.M"},
+                }
+            },
+            {},
+            "cannot be loaded",
+        ),
+        ({"config__json": {"vision_config": {}}}, {}, "a vision-language model"),
+        ({"model__safetensors": b"no weights"}, {}, "the model cannot be loaded"),
+        ({"model__safetensors": None}, {}, "the model cannot be loaded"),
+        ({}, {"context": 5000}, "reads at most 4096 tokens: lower `context` from 5000"),
+        ({}, {"lora": {"targets": ["nothing"]}}, "lora.targets do not fit the model"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(
+    folder: Path, tmp_path: Path, changes: dict[str, Any], settings: dict[str, Any], said: str
+) -> None:
+    path = broken(folder, tmp_path / "broken", **changes)
+    if "model__safetensors" in changes:
+        torch.save({"a": torch.ones(1)}, path / "pytorch_model.bin")  # never read
+    wanted = config(path, **settings)
+    with pytest.raises(CheckpointError, match=said) as caught:
+        load_model(wanted, load_template(wanted).tokenizer, seed=0)
+    assert str(path) in str(caught.value)
+
+
+def test_another_models_tokenizer_is_refused(tmp_path: Path) -> None:
+    path = checkpoint("qwen2.5", tmp_path)
+    words = deepcopy(tokenizer("qwen2.5"))
+    words.add_tokens([f"extra{number}" for number in range(99)])
+    with pytest.raises(CheckpointError, match=r"has \d+ tokens, the model \d+: they do not belong together"):
+        load_model(config(path), words, seed=0)
+
+
+@pytest.mark.parametrize(
+    "name", ["/absent", "./absent", "../a/b", "a b", "a/b/c", "https://a/b", "a\0", "x" * 5000 + "/"]
+)
+def test_what_is_neither_folder_nor_name_is_refused(name: str) -> None:
+    with pytest.raises(CheckpointError, match="no such folder, and it is no name on the hub"):
+        load_template(config(name))
+
+
+def test_a_hub_that_is_out_of_reach_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(CheckpointError, match=r"nobody/nothing.*download it first"):
+        load_template(config("nobody/nothing"))
+
+
+@pytest.mark.parametrize("lora", [None, LORA])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_stored_model_goes_on_bit_for_bit(
+    folder: Path, tmp_path: Path, lora: dict[str, Any] | None, dtype: str
+) -> None:
+    one, other = (learner(folder, lora=lora, dtype=dtype) for _ in range(2))
+    start = weights(one.model)
+    one.update(SAMPLES, 1.0, groups=1)
+    one.save(tmp_path)
+    other.load(tmp_path)
+    for made in (one, other):
+        made.update(SAMPLES, 1.0, groups=1)
+    ours, theirs = weights(one.model), weights(other.model)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    changed = {name for name in ours if not torch.equal(ours[name], start[name])}
+    assert changed
+    if lora is None:
+        assert load_file(tmp_path / "model.safetensors")
+    else:
+        assert all("lora_" in name for name in changed)
+        assert not (tmp_path / "model.safetensors").exists()
+        assert (tmp_path / "adapter_model.safetensors").stat().st_size < 20_000
+    with one.averaged():
+        assert any(not torch.equal(weights(one.model)[name], ours[name]) for name in changed)
+    assert all(torch.equal(weights(one.model)[name], ours[name]) for name in ours)
+
+
+def test_what_was_stored_of_a_run_is_a_checkpoint_itself(folder: Path, tmp_path: Path) -> None:
+    made = learner(folder)
+    made.save(tmp_path)
+    again = learner(tmp_path)
+    assert all(torch.equal(a, b) for a, b in zip(made.model.parameters(), again.model.parameters(), strict=True))
+
+
+def test_weights_of_another_model_are_refused(folder: Path, tmp_path: Path) -> None:
+    whole = load_model(config(folder), tokenizer("qwen3"), seed=0)
+    adapted = load_model(config(folder, lora=LORA), tokenizer("qwen3"), seed=0)
+    save_weights(load_model(config(folder, lora={"rank": 4}), tokenizer("qwen3"), seed=0), tmp_path / "other")
+    checkpoint("qwen3", tmp_path / "wider", hidden=64)
+    (tmp_path / "empty").mkdir()
+    for model, name in [(adapted, "other"), (whole, "wider"), (whole, "empty"), (adapted, "wider"), (whole, "other")]:
+        with pytest.raises(CheckpointError, match=f"{name}: no weights of this model"):
+            load_weights(model, tmp_path / name)
+
+
+def test_small_steps_of_rounded_weights_add_up() -> None:
+    torch.manual_seed(0)
+    low = torch.nn.Parameter(torch.randn(50).bfloat16())
+    plain = torch.nn.Parameter(low.detach().clone())
+    exact = torch.nn.Parameter(low.detach().float())
+    options = {"lr": 1e-5, "weight_decay": 0.0}
+    ours, rounded, wanted = (
+        MasterAdamW([low], **options),
+        torch.optim.AdamW([plain], **options),
+        torch.optim.AdamW([exact], **options),
+    )
+    start = low.detach().clone()
+    for step in range(400):
+        if step == 200:  # stored and restored on the way
+            state, ours = ours.state_dict(), MasterAdamW([low], **options)
+            ours.load_state_dict(state)
+        for weight, optimizer in ((low, ours), (plain, rounded), (exact, wanted)):
+            weight.grad = torch.ones_like(weight)
+            optimizer.step()
+            optimizer.zero_grad()
+    assert low.dtype == torch.bfloat16
+    assert torch.equal(low, exact.bfloat16())
+    assert (low != start).float().mean() > 0.5
+    assert (plain != start).float().mean() < (low != start).float().mean()

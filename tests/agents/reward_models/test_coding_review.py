@@ -1,0 +1,241 @@
+"""A group of real episodes, tests by a scripted reward model: what both sides learn from it."""
+
+import dataclasses
+import json
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.domains.coding.dialect import DIALECT
+from rlanything_agents.reward_models.unit_test_reviewer import (
+    ProgramGroup,
+    UnitTestReviewer,
+    hidden_verdicts,
+    program_of,
+)
+from rlanything_agents.reward_models.unit_tests import ChatTests, WrittenTest
+from rlanything_agents.rollout.dialect import Step
+from rlanything_agents.rollout.queries import AskedAfter
+from rlanything_agents.rollout.trajectory import Trajectory, outcome_of
+from rlanything_envs import registration  # noqa: F401  (registers the environments)
+from rlanything_envs.coding import messages
+from rlanything_envs.curriculum import Assignment
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_task_pools import Task
+from rlanything_task_pools.coding import DOMAIN, make_task, read_payload
+
+RIGHT = "a, b = map(int, input().split())\nprint(a + b)\n"
+MINUS = "a, b = map(int, input().split())\nprint(a - b)\n"
+NAN = float("nan")
+ANSWERS = (
+    "Input: 5 0\nOutput: 5",  # right, but both wrong programs below pass it too, as far as they can
+    "Input: 1 2\nOutput: 3",  # right, and catches MINUS
+    "Input: 1 2\nOutput: -1",  # agrees with MINUS
+    "I cannot think of one.",
+)
+
+
+class Scripted:
+    trainable = True
+
+    def __init__(self, answers: tuple[str, ...]) -> None:
+        self.answers = answers
+
+    def generate(self, prompts: list[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        assert params.n == len(self.answers)
+        return [
+            [Completion(text, "stop", [1], [4 + k], [-0.5]) for k, text in enumerate(self.answers)] for _ in prompts
+        ]
+
+    def update_weights(self, source: object, version: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    fields = {
+        "statement": "Sum\n\nPrint the sum of two integers.\n\nInput\nTwo integers.\n",
+        "public": [],
+        "hidden": [{"stdin": "1 2\n", "stdout": "3\n"}, {"stdin": "2 0\n", "stdout": "2\n"}],
+        "wrong": [MINUS],
+    }
+    return make_task(read_payload(fields), (RIGHT,))
+
+
+def episode(task: Task, action: str, **arguments: object) -> Trajectory:
+    """One turn in the real environment."""
+    env = gym.make("RLAnything/Coding-v0", **{**DIALECT.environment, **arguments})
+    opening, info = env.reset(options={"task": task})
+    observation, reward, _, _, info = env.step(action)
+    outcome, error = outcome_of(info)
+    steps = (Step("", action, observation),)
+    return Trajectory(task.id, "", opening, steps, outcome, error, float(reward), [1], [2], [0], [-0.1], [None])
+
+
+def submit(code: str) -> str:
+    return f"SUBMIT\n```python\n{code}```"
+
+
+def reviewer(**changes: object) -> UnitTestReviewer:
+    feedback = {"lam": 0.0, "policy_band": None, "judge_band": None}
+    tree = {"name": "x", "domain": "coding", "judge": {"votes": 4}, "feedback": feedback, **changes}
+    return UnitTestReviewer(RunConfig.model_validate(tree), Scripted(ANSWERS), ChatTests())
+
+
+def ask(judge: UnitTestReviewer, assignments: list[Assignment], played: list[list[Trajectory]]) -> list[ProgramGroup]:
+    asking = AskedAfter(judge.writer.generator, judge.params(1))
+    for assignment, episodes in zip(assignments, played, strict=True):
+        asking.add(judge.questions(assignment, episodes))
+    return judge.heard(assignments, played, asking.answers())
+
+
+@pytest.fixture(scope="module")
+def played(task: Task) -> list[Trajectory]:
+    return [episode(task, action) for action in (submit(RIGHT), submit(MINUS), "I give up, sorry.", submit(RIGHT))]
+
+
+@pytest.fixture(scope="module")
+def group(task: Task, played: list[Trajectory]) -> ProgramGroup:
+    (group,) = ask(reviewer(), [Assignment(slot=0, role="active", task=task)], [played])
+    return group
+
+
+def test_programs_are_read_from_episodes(played: list[Trajectory]) -> None:
+    assert [program_of(t) for t in played] == [RIGHT, MINUS, "", RIGHT]
+    assert [t.outcome for t in played] == [1, -1, -1, 1]
+    assert [t.score for t in played] == [1.0, 0.5, 0.0, 1.0]
+
+
+def test_the_program_is_the_one_that_the_environment_ran(task: Task) -> None:
+    last = episode(task, f"```python\n{RIGHT}```\n```python\nprint(3)\n```", action_format="code")
+    assert (program_of(last), last.outcome) == ("print(3)\n", -1)
+    first = episode(task, f"```python\n{RIGHT}```\n```python\nprint(3)\n```")
+    assert (program_of(first), first.outcome) == (RIGHT, 1)
+    tried = episode(task, f"TEST\n```python\n{RIGHT}```", max_turns=2)
+    assert program_of(tried) == ""
+
+
+def test_every_program_runs_on_every_test(group: ProgramGroup) -> None:
+    assert group.correct.tolist() == [1, 0, 0, 1]
+    assert group.passes.tolist() == [[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 0, 0]]
+    assert group.scores()[1].tolist() == [[1, -1, 1, 0]]
+
+
+def test_both_sides_learn(group: ProgramGroup) -> None:
+    """Tests: +1 (the empty program fails), +2, -1, 0 for none. Programs: 1, .5, 0, 1."""
+    review = reviewer().review([group], [])
+    assert review.feedback[0].test_rewards.tolist() == [1, 2, -1, 0]
+    shares = np.array([1, 0.5, 0, 1])
+    ((*advantages,),) = review.advantages
+    assert np.concatenate(advantages) == pytest.approx((shares - shares.mean()) / shares.std())
+    rows, kept = review.samples(np.random.default_rng(0))
+    assert kept == 1
+    assert [(row.completion_ids, round(row.advantages[0], 6)) for row in rows] == [
+        ([4 + k], round((reward - 0.5) / np.sqrt(1.25), 6)) for k, reward in enumerate((1, 2, -1, 0))
+    ]
+    stats = review.stats()
+    assert (stats["accuracy"], stats["unparsable_rate"], stats["test_reward"]) == (0.5, 0.25, 0.5)
+    json.dumps(stats)
+
+
+def test_a_limit_thins_the_tests(group: ProgramGroup) -> None:
+    rows, _ = reviewer(judge={"votes": 4, "steps": 2}).review([group], []).samples(np.random.default_rng(0))
+    assert len(rows) == 2
+    still = reviewer(judge={"votes": 4, "train": False}, feedback={"lam": 0.1})
+    assert still.review([group], []).samples(np.random.default_rng(0)) == ([], 0)
+
+
+def test_quality_against_the_policys_programs(group: ProgramGroup) -> None:
+    quality = reviewer().quality([group], np.random.default_rng(0))
+    assert quality == {"ut": 0.5, "detect": 0.25, "unreadable": 0.25, "tests": 4, "tasks": 1}
+
+
+def test_infrastructure_failures_are_no_rewards(task: Task, played: list[Trajectory], group: ProgramGroup) -> None:
+    """A program the judge failed on, and a test the generator failed on."""
+    lost = dataclasses.replace(played[1], outcome=None, score=0.0)
+    tests = [
+        *group.tests[:3],
+        WrittenTest("", None, "down", failed=True, prompt_ids=[1], token_ids=[9], logprobs=[0.0]),
+    ]
+    passes = group.passes.copy()
+    passes[:, 3] = NAN
+    masked = ProgramGroup(group.assignment, [played[0], lost, *played[2:]], tests, passes)
+    review = reviewer().review([masked], [])
+    found = review.feedback[0]
+    assert np.isnan(found.rewards[1])
+    assert found.policy[1] == 0
+    assert found.test_rewards[:3].tolist() == [1, 1, 0]
+    assert np.isnan(found.test_rewards[3])
+    rows, _ = review.samples(np.random.default_rng(0))
+    assert [9] not in [row.completion_ids for row in rows]
+    assert review.stats()["masked"] == review.stats()["masked_tests"] == 1
+
+
+def test_records_are_json_with_every_test(group: ProgramGroup) -> None:
+    records = reviewer().review([group], []).records(0, 3)
+    assert json.loads(json.dumps(records)) == records
+    assert [record["outcome"] for record in records] == [1, -1, -1, 1]
+    turn = records[1]["turns"][0]
+    assert turn["votes"] == [1, -1, 1, 0]
+    assert turn["judgements"][1] == "'1 2\\n' gives '3\\n' (reward +2)"
+    assert "no pair" in turn["judgements"][3]
+    assert [test["reward"] for test in records[1]["tests"]][:2] == [1, 2]
+    assert records[1]["tests"][1] == {"stdin": "1 2\n", "stdout": "3\n", "complaint": "", "reward": 2}
+    assert "no pair" in records[1]["tests"][3]["complaint"]
+
+
+def test_verdicts_are_those_the_answer_to_a_submission_counts(played: list[Trajectory]) -> None:
+    answer = messages.submitted(["AC", "WA", "TLE", "AC", "RE"])
+    step = dataclasses.replace(played[0].steps[-1], observation=answer)
+    submitted = dataclasses.replace(played[0], steps=(*played[0].steps[:-1], step))
+    assert hidden_verdicts(submitted) == {
+        "accepted": 2,
+        "wrong answer": 1,
+        "over the limit of processor time": 1,
+        "runtime error": 1,
+    }
+    assert hidden_verdicts(dataclasses.replace(played[0], steps=())) == {}
+
+
+def test_a_critique_shows_the_nearest_wrong_program(group: ProgramGroup) -> None:
+    text = reviewer().review([group], []).critique(0)
+    assert text.startswith("2 of 4 programs pass all hidden tests; on average a program passes 62 % of them.")
+    assert MINUS in text
+
+
+def test_turned_results_are_other_results(group: ProgramGroup) -> None:
+    assert group.turned(np.random.default_rng(0), 0.0).passes.tolist() == group.passes.tolist()
+    assert group.turned(np.random.default_rng(0), 1.0).passes.tolist() == (1 - group.passes).tolist()
+
+
+def test_a_panel_measures_against_the_generators_programs(task: Task, played: list[Trajectory]) -> None:
+    judge = reviewer()
+    panel = json.loads(json.dumps(judge.panel(played[:1], [task])))
+    result = judge.measure(panel)
+    assert (result["ut"], result["detect"], result["tests"], result["tasks"]) == (0.5, 0.25, 4, 1)
+    assert result["ut_interval"] == (0.5, 0.5)
+    assert judge.measured_on(result) == "4 tests for 1 held-out tasks"
+
+
+def test_groups_without_a_correct_program_need_no_tests(task: Task, played: list[Trajectory]) -> None:
+    sparing = reviewer(judge={"votes": 4, "scope": "useful"})
+    assignments = [Assignment(slot=n, role="active", task=task) for n in range(2)]
+    lost, won = ask(sparing, assignments, [played[1:3], played[:2]])
+    assert (len(lost.tests), len(won.tests)) == (0, 4)
+    assert not sparing.review([lost, won], []).feedback[0].judge.size
+
+
+def test_coding_has_no_oracle() -> None:
+    with pytest.raises(ValueError, match="oracle"):
+        reviewer(judge={"source": "oracle"})
+
+
+def test_a_generated_task_with_the_small_dialect() -> None:
+    """What the small reward model reads is the task, and its hidden tests stay hidden."""
+    task = DOMAIN.generate(3, families="list_steps", levels={"steps": 1, "size": 8})
+    words = DIALECT.tokenizer.decode(DIALECT.test_prompt(read_payload(task.payload)))
+    assert words.startswith("<bos> <line>")
+    assert words.endswith("<test>")

@@ -1,0 +1,108 @@
+"""Unit tests are read from whatever form a language model gives them, and from nothing else."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rlanything_agents.reward_models.unit_test_answers import MAX_ANSWER, MAX_TEXT, UnreadableTest, read_unit_test
+from rlanything_verifiers.coding import Test
+
+LINE = st.text(
+    st.characters(codec="utf-8", exclude_categories=("C", "Z"), exclude_characters="`~:#*>{}"), min_size=1, max_size=8
+)
+TEXTS = st.lists(LINE, min_size=1, max_size=3).map(lambda lines: "".join(f"= {line}\n" for line in lines))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "**Test Input:**\n```\n1 2\n```\n\n**Test Output:**\n```\n3\n```",
+        "So it is 3.\n\n**Test Input:**\n```text\n1 2\n```\n**Test Output:**\n```text\n3",
+        "Test Input:\n1 2\n\nTest Output:\n3\n\nExplanation: 1 + 2 is 3.",
+        "Input: 1 2\nExpected output: 3",
+        "### Test case 1\n**Input** (stdin):\n~~~\n1 2\n~~~\n**Expected Output**:\n~~~\n3\n~~~",
+        "1. Input:\n`1 2`\n2. Output:\n`3`".replace("`", ""),
+        "Input:\r\n1 2\r\nOutput:\r\n3\r\n",
+        '```json\n{"input": "1 2\\n", "output": "3\\n"}\n```',
+        'Here: {"stdin": "1 2", "expected_output": 3}',
+        'first {"input": "9"} then {"Test Input": "1 2", "Test Output": "3"} done',
+        "<think>Test Input:\n9 9\nTest Output:\n18</think>Test Input:\n1 2\nTest Output:\n3",
+        "Input: 9\nOutput: 8\nNo, better:\nInput: 1 2\nOutput: 3",
+        "```python\ninput: 7\noutput: 7\n```\nInput: 1 2\nOutput: 3",
+    ],
+)
+def test_the_forms_that_models_use(answer: str) -> None:
+    assert read_unit_test(answer) == Test("1 2\n", "3\n")
+
+
+def test_lines_of_an_input_are_kept() -> None:
+    fenced = "**Input**\n```\n2\n\n a b\n```\n**Output**\n```\nx\n y\n```"
+    assert read_unit_test(fenced) == Test("2\n\n a b\n", "x\n y\n")
+    assert read_unit_test("Input:\n2\n5 6\nOutput:\n5\n6\n\nThat is all.") == Test("2\n5 6\n", "5\n6\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("", "no pair"),
+        ("The answer is 42.", "no pair"),
+        ("Input: 1", "no pair"),
+        ("Output: 1\nInput: 2", "no pair"),
+        ('{"input": [1, 2], "output": "3"}', "no pair"),
+        ('{"input": "1", "output": true}', "no pair"),
+        ("Input:\n```\n```\nOutput: 3", "input is empty"),
+        ("Input: 1\nOutput:\n```\n\n```", "output is empty"),
+        ("x" * (MAX_ANSWER + 1), "at most"),
+        ('{"input": "\\ud800", "output": "3"}', "surrogate"),
+        (json.dumps({"input": "1" * (MAX_TEXT + 1), "output": "3"}), "at most"),
+        ("{" * 5000, "no pair"),
+        ("[" * 5000 + '{"a":' * 5000, "no pair"),
+    ],
+)
+def test_anything_else_is_refused_with_a_reason(answer: str, said: str) -> None:
+    with pytest.raises(UnreadableTest, match=said):
+        read_unit_test(answer)
+
+
+@given(st.text(max_size=300))
+@example("Input:")
+@example("```\nInput: 1\n```\nOutput:")
+@example("{" * 50 + '"input"')
+def test_any_text_gives_a_test_or_a_reason(text: str) -> None:
+    try:
+        test = read_unit_test(text)
+    except UnreadableTest:
+        return
+    assert test.stdin.strip()
+    assert test.stdout.strip()
+
+
+PIECES = st.sampled_from(
+    ["Input", "output:", "**Test Input:**", "```", "~~~~", "\n", " ", "{", '"stdin": "1"', "}", ",", "</think>", "1 2"]
+)
+
+
+@given(st.lists(PIECES, max_size=25).map("".join))
+def test_any_mixture_of_marks_gives_a_test_or_a_reason(text: str) -> None:
+    try:
+        test = read_unit_test(text)
+    except UnreadableTest:
+        return
+    assert len(test.stdin) <= len(text) + 1
+
+
+@given(TEXTS, TEXTS, st.sampled_from(["```", "````", "~~~"]))
+def test_a_fenced_test_comes_back_as_it_is(stdin: str, stdout: str, fence: str) -> None:
+    answer = f"**Test Input:**\n{fence}\n{stdin}{fence}\n\n**Test Output:**\n{fence}\n{stdout}{fence}\n"
+    assert read_unit_test(answer) == Test(stdin, stdout)
+    assert read_unit_test(f"Let me think.\n\n{answer}\nDone.") == Test(stdin, stdout)
+
+
+@given(st.text(min_size=1).filter(str.strip), st.text(min_size=1).filter(str.strip))
+def test_a_test_in_json_comes_back_as_it_is(stdin: str, stdout: str) -> None:
+    answer = json.dumps({"test_input": stdin, "test_output": stdout}, indent=1)
+    test = read_unit_test(answer)
+    assert test.stdin == (stdin if stdin.endswith("\n") else f"{stdin}\n")
+    assert test.stdout == (stdout if stdout.endswith("\n") else f"{stdout}\n")

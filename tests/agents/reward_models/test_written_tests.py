@@ -1,0 +1,136 @@
+"""The writer of tests, small or large, and its tests run on programs in the sandbox."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlanything_agents.domains.coding.dialect import DIALECT
+from rlanything_agents.reward_models.trials import Bench, run_tests
+from rlanything_agents.reward_models.unit_test_answers import UnreadableTest
+from rlanything_agents.reward_models.unit_tests import ChatTests, UnitTestWriter, WrittenTest
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_task_pools.coding import Payload, read_payload
+from rlanything_verifiers.coding import Test
+
+RIGHT = "a, b = map(int, input().split())\nprint(a + b)\n"
+MINUS = "a, b = map(int, input().split())\nprint(a - b)\n"
+CRASH = "raise SystemExit(1)\n"
+LOOP = "while True: pass\n"
+
+
+def problem(**fields: object) -> Payload:
+    return read_payload(
+        {
+            "statement": "Sum\n\nPrint the sum of two integers.\n",
+            "public": [{"stdin": "1 2\n", "stdout": "3\n"}],
+            "hidden": [{"stdin": "77 5\n", "stdout": "82\n"}],
+            **fields,
+        }
+    )
+
+
+def said(text: str, **fields: object) -> Completion:
+    return Completion(text, "stop", **fields)  # type: ignore[arg-type]
+
+
+class Scripted:
+    """Answers in turn."""
+
+    trainable = False
+
+    def __init__(self, answers: list[list[Completion]]) -> None:
+        self.answers = answers
+        self.asked: list[tuple[list[Prompt], SamplingParams]] = []
+
+    def generate(self, prompts: list[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        self.asked.append((prompts, params))
+        return self.answers
+
+    def update_weights(self, source: object, version: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_a_language_model_is_shown_the_problem_and_its_samples_and_nothing_hidden() -> None:
+    answers = [said("**Test Input:**\n```\n2 2\n```\n**Test Output:**\n```\n4\n```"), said("I do not know.")]
+    generator = Scripted([answers])
+    ((good, bad),) = UnitTestWriter(generator, ChatTests(max_test_tokens=99)).write([problem()], tests=2, seed=7)
+    (prompts, params) = generator.asked[0]
+    text = prompts[0][0]["content"]  # type: ignore[index]
+    assert "Print the sum of two integers." in text
+    assert "1 2" in text
+    assert "77 5" not in text
+    assert "82" not in text
+    assert (params.max_tokens, params.n, params.seed) == (99, 2, 7)
+    assert good.test == Test("2 2\n", "4\n")
+    assert (bad.test, bad.failed) == (None, False)
+    assert "no pair" in bad.complaint
+
+
+def test_tests_of_functions_are_calls_in_json() -> None:
+    called = problem(entry_point="add", public=[], hidden=[{"stdin": "[1, 2]", "stdout": "3"}])
+    answers = [said("Input: [2, 3]\nOutput: 5"), said("Input: 2 3\nOutput: 5")]
+    generator = Scripted([answers])
+    ((good, bad),) = UnitTestWriter(generator, ChatTests()).write([called], tests=2, seed=0)
+    assert "JSON list of its arguments" in generator.asked[0][0][0][0]["content"]  # type: ignore[index]
+    assert good.test is not None
+    assert bad.test is None
+    (passes,) = run_tests([Bench(called, ("def add(a, b): return a + b", "def add(a, b): return a"), (good, bad))])
+    assert passes.tolist() == [[1, 0], [0, 0]]
+
+
+def test_a_failed_generator_is_no_answer() -> None:
+    failed = Completion("", "error", error="the service is down")
+    ((test,),) = UnitTestWriter(Scripted([[failed]]), ChatTests()).write([problem()], tests=1, seed=0)
+    assert test.failed
+    assert test.complaint == "the service is down"
+    (passes,) = run_tests([Bench(problem(), (RIGHT,), (test,))])
+    assert np.isnan(passes).all()
+
+
+def test_without_ids_there_is_nothing_to_learn_from() -> None:
+    with pytest.raises(ValueError, match="token ids"):
+        WrittenTest("x", Test("1", "1")).sample(1.0)
+    row = WrittenTest("x", None, prompt_ids=[1], token_ids=[2, 3], logprobs=[-1.0, -2.0]).sample(-0.5)
+    assert (row.weights, row.advantages) == ([0.5, 0.5], [-0.5, -0.5])
+
+
+def written(stdin: str, stdout: str) -> WrittenTest:
+    return WrittenTest("", Test(stdin, stdout))
+
+
+def test_programs_pass_and_fail_tests() -> None:
+    tests = (written("1 2\n", "3\n"), written("5 0\n", "5\n"), written("5 0\n", "6\n"), WrittenTest("", None, "none"))
+    sums, empty = run_tests([Bench(problem(), (RIGHT, MINUS, CRASH, "", RIGHT), tests), Bench(problem(), (RIGHT,), ())])
+    assert sums.tolist() == [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]
+    assert empty.shape == (1, 0)
+
+
+def test_a_slow_program_fails_each_test_by_itself() -> None:
+    slow = problem(limits={"cpu": 0.2})
+    tests = tuple(written(f"{n} 0\n", f"{n}\n") for n in range(3))
+    late = "a, b = map(int, input().split())\nwhile a < 2: pass\nprint(a + b)\n"
+    (passes,) = run_tests([Bench(slow, (RIGHT, LOOP, late), tests)])
+    assert passes.tolist() == [[1, 1, 1], [0, 0, 0], [0, 0, 1]]
+
+
+@given(st.lists(st.integers(-999, 999), min_size=1, max_size=8), st.lists(st.integers(-99, 999), max_size=4))
+def test_a_test_of_a_small_model_comes_back(numbers: list[int], outputs: list[int]) -> None:
+    stdout = " ".join(map(str, outputs)) or "EMPTY"
+    ids = DIALECT.test(numbers, stdout)
+    assert ids is not None
+    test = DIALECT.read_test(Completion("", "stop", token_ids=ids))
+    assert test.stdin == f"{len(numbers)}\n{' '.join(map(str, numbers))}\n"
+    assert test.stdout == f"{stdout}\n"
+
+
+@given(st.lists(st.integers(0, 30), max_size=12))
+def test_any_tokens_of_a_small_model_are_a_test_or_not(ids: list[int]) -> None:
+    try:
+        test = DIALECT.read_test(Completion("", "length", token_ids=ids))
+    except UnreadableTest:
+        return
+    length, numbers = test.stdin.split("\n")[:2]
+    assert int(length) == len(numbers.split())
+    assert all(str(int(number)).lstrip("-").isdigit() for number in numbers.split())

@@ -1,0 +1,130 @@
+"""Questions in parts: the answers are those of one call, whoever gives them and in whatever order episodes end."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import Qwen3ForCausalLM
+
+from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.rollout.queries import AskedAfter, AskedMeanwhile, Asking, Gathering, Parts, part_size
+from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+
+PARAMS = SamplingParams(4, n=3, seed=11)
+QUESTIONS: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
+"""Most of them come several times: only their places tell them apart."""
+
+
+@pytest.fixture(scope="module")
+def generator(untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect) -> TransformersGenerator:
+    return TransformersGenerator(untrained, dialect.tokenizer, batch_size=12)
+
+
+@given(st.data())
+def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
+    size, groups = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 6))
+    shard = data.draw(st.integers(1, 9))
+    episodes = list(range(size * groups))
+    shards = [(first, episodes[first : first + shard]) for first in range(0, len(episodes), shard)]
+    got: list[tuple[int, list[Any]]] = []
+    gathering = Gathering(size, lambda number, group: got.append((number, group)))
+    ended: set[int] = set()
+    for first, some in data.draw(st.permutations(shards)):
+        gathering.add(first, some)  # type: ignore[arg-type]
+        ended.update(some)
+        known = next((k for k in episodes if k not in ended), len(episodes)) // size
+        assert got == [(number, episodes[number * size : (number + 1) * size]) for number in range(known)]
+    assert len(got) == groups
+
+
+@given(st.integers(1, 7), st.lists(st.integers(0, 9), max_size=8))
+def test_parts_are_cut_at_the_same_places_however_questions_come_in(size: int, counts: list[int]) -> None:
+    parts, found, asked = Parts(size), [], 0
+    for count in counts:
+        found += list(parts.add([[1, asked + k] for k in range(count)]))
+        asked += count
+        assert len(found) == asked // size
+    found += list(parts.rest())
+    assert [part.first for part in found] == list(range(0, asked, size))
+    assert [question for part in found for question in part.questions] == [[1, k] for k in range(asked)]
+    assert not list(parts.rest())
+
+
+def test_a_part_has_a_question() -> None:
+    with pytest.raises(ValueError, match="at least one question, got 0"):
+        Parts(0)
+
+
+def meanwhile(generator: Any, size: int) -> AbstractContextManager[Asking]:
+    return AskedMeanwhile.open(generator, PARAMS, size)
+
+
+def after(generator: Any, size: int) -> AbstractContextManager[Asking]:
+    return nullcontext(AskedAfter(generator, PARAMS))
+
+
+@pytest.mark.parametrize("way", [after, meanwhile])
+def test_answers_in_parts_are_those_of_one_call_to_the_last_bit(
+    generator: TransformersGenerator, way: Callable[[Any, int], AbstractContextManager[Asking]]
+) -> None:
+    assert part_size(generator, PARAMS.n) == 4
+    expected = generator.generate(QUESTIONS, PARAMS)
+    assert len({tuple(c.token_ids or ()) for samples in expected for c in samples}) > 10, "places name the chance"
+    with way(generator, part_size(generator, PARAMS.n)) as asking:
+        for first, last in ((0, 3), (3, 3), (3, 14), (14, 23)):
+            asking.add(QUESTIONS[first:last])
+        assert asking.answers() == list(zip(QUESTIONS, expected, strict=True))
+
+
+@pytest.mark.parametrize("way", [after, meanwhile])
+def test_nobody_is_asked_nothing(way: Callable[[Any, int], AbstractContextManager[Asking]]) -> None:
+    with way(None, 4) as asking:
+        asking.add([])
+        assert asking.answers() == []
+
+
+def test_seeds_of_their_own_know_no_places(generator: TransformersGenerator) -> None:
+    own = SamplingParams(4, n=2, seeds=tuple(range(6)), first=5)
+    assert generator.generate(QUESTIONS[:6], own) == generator.generate(
+        QUESTIONS[:6], SamplingParams(4, n=2, seeds=tuple(range(6)))
+    )
+    with pytest.raises(ValueError, match="first"):
+        SamplingParams(4, first=-1)
+
+
+class Lost:
+    """Answers once."""
+
+    trainable = False
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        self.asked.append(params.first)
+        if params.first:
+            raise ServiceLost("gone")
+        return [[Completion("", "stop")] * params.n for _ in prompts]
+
+    def update_weights(self, source: object, version: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_question_or_in_the_end() -> None:
+    source = Lost()
+    with meanwhile(source, 2) as asking:
+        asking.add(QUESTIONS[:4])
+        with pytest.raises(ServiceLost, match="gone"):
+            asking.answers()
+    with AskedMeanwhile.open(source, PARAMS, 2) as early:
+        early.add(QUESTIONS[:20])
+        early._answers[1].exception()  # it is known now
+        with pytest.raises(ServiceLost, match="gone"):
+            early.add(QUESTIONS[20:])
+    assert source.asked[:2] == [0, 2]

@@ -1,0 +1,91 @@
+"""Pictures of the screen after each turn, and where they lie."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from PIL import Image
+
+import rlanything_envs  # noqa: F401  (registers the environments)
+from rlanything_agents.config import RunConfig
+from rlanything_agents.config.run import RolloutConfig
+from rlanything_agents.rollout.screens import WIDTH, NoScreen, Screens, store_screens
+from rlanything_agents.runs.folder import RunFolder
+
+
+def desktop() -> gym.Env[Any, Any]:
+    return gym.make("RLAnything/OSWorld-v0", backend="simulator", observation="text", render_mode="rgb_array")
+
+
+def test_a_picture_is_the_screen_after_the_turn() -> None:
+    env = Screens(desktop())
+    env.reset(seed=0)
+    wanted = []
+    for key in ("a", "b"):
+        env.step(f"pyautogui.press('{key}')")
+        wanted.append(env.render())
+    env.reset(seed=1)
+    ((first, second), third) = env.take()
+    assert third == []
+    for content, frame in zip((first, second), wanted, strict=True):
+        picture = Image.open(io.BytesIO(content))
+        assert (picture.format, picture.width) == ("WEBP", WIDTH)
+        assert isinstance(frame, np.ndarray)
+        small = np.asarray(Image.fromarray(frame).resize(picture.size), np.float64)
+        assert np.abs(np.asarray(picture.convert("RGB"), np.float64) - small).mean() < 4
+    assert env.take() == []
+    env.close()
+
+
+def test_an_environment_without_a_screen_is_refused() -> None:
+    with pytest.raises(NoScreen, match=r"rollout\.screenshots"):
+        Screens(gym.make("RLAnything/AlfWorld-v0"))
+
+
+def test_files_are_named_after_the_episodes_of_the_rollout(tmp_path: Path) -> None:
+    """Two environments play three episodes: the first plays 0 and 2, the second, which keeps nothing, plays 1."""
+    watched, other = Screens(desktop()), desktop()
+    for seed in (0, 1):
+        watched.reset(seed=seed)
+        for _ in range(seed + 1):
+            watched.step("WAIT")
+    folder = tmp_path / "screens" / "0001"
+    folder.mkdir(parents=True)
+    (folder / "9999-000.webp").write_bytes(b"of a run that was killed")
+    store_screens([watched, other], folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["0000-000.webp", "0002-000.webp", "0002-001.webp"]
+    store_screens([watched, other], folder)
+    assert not folder.exists()
+    watched.close()
+    other.close()
+
+
+def test_a_full_disk_is_no_reason_to_lose_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    env = Screens(desktop())
+    env.reset(seed=0)
+    env.step("WAIT")
+    (tmp_path / "screens").write_text("in the way")
+    store_screens([env], tmp_path / "screens" / "0001")
+    assert "not complete" in caplog.text
+    env.close()
+
+
+def test_who_looks_is_no_part_of_a_run(tmp_path: Path) -> None:
+    """A run goes on with more screens or with none: the option is not stored."""
+    plain, watched = (RunConfig(name="a", rollout=RolloutConfig(screenshots=number)) for number in (0, 4))
+    assert watched.rollout.screenshots == 4
+    folder = RunFolder(tmp_path / "run")
+    assert not folder.prepare(plain.model_dump(mode="json"))
+    assert folder.prepare(watched.model_dump(mode="json"))
+
+
+def test_a_rewound_run_forgets_the_screens_of_later_iterations(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.prepare({})
+    for iteration in (1, 2, 3):
+        (folder.screens / f"{iteration:04d}").mkdir(parents=True)
+    folder.rewind(1)
+    assert [path.name for path in folder.screens.iterdir()] == ["0001"]

@@ -1,0 +1,177 @@
+"""Whole runs of two iterations with small pretrained models, for policy and judge."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from chat_runs import LORA, run, settings
+from families import checkpoint
+from safetensors.torch import load_file
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.loop import Loop
+
+LESSONS: dict[str, Any] = {
+    "policy": {"lessons": True},
+    "reward_model": {"lessons": True},
+    "warm_start": {
+        "demonstrations": 16,
+        "max_steps": 10,
+        "epochs": 4,
+        "batch_size": 4,
+        "judge_steps": 24,
+        "judge_epochs": 6,
+        "learning_rate": 5e-3,
+        "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def taught(models: Path) -> Path:
+    """The folder of a finished run whose models were taught first, so that there is something to judge and to learn."""
+    folder = models / "taught"
+    run(settings(models, **LESSONS), folder)
+    return folder
+
+
+def stored(folder: Path, iteration: int, role: str) -> dict[str, torch.Tensor]:
+    path = folder / "checkpoints" / f"{iteration:04d}" / role
+    weights: dict[str, torch.Tensor] = load_file(next(path.glob("*.safetensors")))
+    return weights
+
+
+def moved(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    assert one.keys() == other.keys()
+    return any(not torch.equal(one[name], other[name]) for name in one)
+
+
+def test_policy_and_judge_learn(taught: Path) -> None:
+    for role in ("policy", "judge"):
+        before = load_file(taught / "stages" / "warm_start" / role / "model.safetensors")
+        assert moved(before, stored(taught, 2, role)), role
+    rows = RunFolder(taught).rows()
+    assert len(rows) == 2
+    assert all(abs(row[role].get("kl", 0.0)) < 0.5 for row in rows for role in ("policy", "judge"))
+    with gzip.open(taught / "trajectories" / "0001.jsonl.gz", "rt") as file:
+        turns = [turn for line in file for turn in json.loads(line)["turns"]]
+    assert len({vote for turn in turns for vote in turn["votes"]} & {-1, 1}) >= 1
+    assert any("boxed" in text for turn in turns for text in turn["judgements"])
+
+
+class Killed(BaseException):
+    """The process ends."""
+
+
+def interrupted(config: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run, and lose everything in memory at the end of the second iteration; then run again."""
+    iterate = Loop.iterate
+
+    def dying(self: Loop, before: Any) -> Any:
+        done = iterate(self, before)
+        if len(before) == 1:
+            raise Killed
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "iterate", dying)
+        with pytest.raises(Killed):
+            run(config, folder)
+    run(config, folder)
+
+
+@pytest.mark.slow  # the quick tests restore one such model bit for bit, and kill a run of small ones
+def test_an_interrupted_run_reaches_the_same_weights(
+    taught: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = {**LESSONS, "warm_start": {**LESSONS["warm_start"], "reuse": str(taught)}}
+    interrupted(settings(models, **changes), models / "again", monkeypatch)
+    for role in ("policy", "judge"):
+        assert not moved(stored(taught, 2, role), stored(models / "again", 2, role)), role
+
+
+@pytest.mark.slow
+def test_adapters_learn_on_what_another_run_stored(taught: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = {role: str(taught / "stages" / "warm_start" / role) for role in ("policy", "judge")}
+    changes = {
+        "policy": {"checkpoint": paths["policy"], "lora": LORA, "dtype": "bfloat16"},
+        "reward_model": {"checkpoint": paths["judge"], "lora": LORA},
+    }
+    config = settings(models, **changes)
+    run(config, models / "lora")
+    interrupted(config, models / "lora-again", monkeypatch)
+    for role in ("policy", "judge"):
+        adapters = stored(models / "lora", 2, role)
+        assert all("lora_" in name for name in adapters)
+        assert any(weight.any() for name, weight in adapters.items() if "lora_B" in name), "adapters start at 0"
+        assert not moved(adapters, stored(models / "lora-again", 2, role)), role
+
+
+@pytest.mark.slow
+def test_turns_without_earlier_thoughts_are_rows_of_their_own(taught: Path, models: Path) -> None:
+    paths = {role: str(taught / "stages" / "warm_start" / role) for role in ("policy", "judge")}
+    config = settings(
+        models,
+        policy={"checkpoint": paths["policy"], "thinking": "strip"},
+        reward_model={"checkpoint": paths["judge"]},
+        iterations=1,
+    )
+    run(config, models / "strip")
+    (row,) = RunFolder(models / "strip").rows()
+    assert row["policy"]["rows"] == row["policy"]["step_samples"] > 4
+
+
+@pytest.mark.slow
+def test_a_policy_that_chats_learns_to_act(models: Path) -> None:
+    """From the planner's labels alone it comes to write commands that the game takes and that bring it nearer."""
+    knobs = {"rooms": ["Bathroom"], "kinds": ["simple"]}
+    model = {
+        "checkpoint": str(checkpoint("qwen2.5", models / "learner", hidden=64, spread=0.08)),
+        "dtype": "float32",
+        "max_tokens": 24,
+        "context": 2048,
+        "lessons": True,
+    }
+    config = RunConfig.model_validate(
+        {
+            "name": "learn",
+            "seed": 1,
+            "threads": 1,
+            "iterations": 10,
+            "policy": model,
+            "judge": {"source": "oracle", "train": False, "votes": 1},
+            "feedback": {"policy_band": None},
+            "warm_start": {
+                "demonstrations": 120,
+                "max_steps": 8,
+                "epochs": 14,
+                "batch_size": 8,
+                "learning_rate": 5e-3,
+                "judge_steps": 1,
+                "judge_epochs": 1,
+                "knobs": knobs,
+            },
+            "rollout": {"tasks": 4, "rollouts": 6, "max_steps": 4},
+            "policy_trainer": {"learning_rate": 1e-3, "warmup_updates": 2},
+            "curriculum": {"pool_size": 8, "adapt": False, "knobs": knobs},
+            "evaluation": {"episodes": 2, "max_steps": 2, "panels": ["valid_seen"], "knobs": knobs},
+        }
+    )
+    run(config, models / "learn")
+    taken, good = [], []
+    for path in sorted((models / "learn" / "trajectories").glob("*.jsonl.gz")):
+        with gzip.open(path, "rt") as file:
+            turns = [turn for line in file for turn in json.loads(line)["turns"]]
+        taken.append(sum(not turn["observation"].startswith("Nothing happens") for turn in turns) / len(turns))
+        good.append(sum(sum(turn["votes"]) > 0 for turn in turns) / len(turns))
+    for shares in (taken, good):
+        assert sum(shares[-3:]) / 3 > 1.5 * shares[0], shares

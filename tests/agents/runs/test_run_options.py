@@ -1,0 +1,214 @@
+"""What single options of a run do, each on the smallest run that shows it."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.domains.alfworld.dialect import DIALECT
+from rlanything_agents.reward_models.step_judge import GenerativeRewardModel
+from rlanything_agents.rollout.dialect import Step
+from rlanything_agents.runs.folder import RunFolder, RunFolderError
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.train import train, warm_up
+from rlanything_task_pools import TaskPool
+
+SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+BASE: dict[str, Any] = {
+    "name": "small",
+    "seed": 3,
+    "threads": 1,
+    "iterations": 2,
+    "policy": SMALL,
+    "reward_model": SMALL,
+    "warm_start": {"demonstrations": 12, "epochs": 2, "judge_steps": 400, "judge_epochs": 6},
+    "rollout": {"tasks": 2, "rollouts": 3, "max_steps": 5},
+    "feedback": {"policy_band": None, "judge_band": None, "balance": False},
+    "curriculum": {"pool_size": 3, "knobs": {"rooms": ["Kitchen"], "kinds": ["heat"]}},
+    "evaluation": {"episodes": 4, "max_steps": 5, "judge_episodes": 4},
+}
+
+
+def config(**changes: Any) -> RunConfig:
+    """The base with sections laid over it key by key."""
+    tree = json.loads(json.dumps(BASE))
+    for key, value in changes.items():
+        tree[key] = {**tree.get(key, {}), **value} if isinstance(value, Mapping) else value
+    return RunConfig.model_validate(tree)
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warm start for all runs here."""
+    path = tmp_path_factory.mktemp("runs") / "warm"
+    warm_up(config(), RunFolder(path), Reporter.silent())
+    return path
+
+
+def run(warm: Path, path: Path, **changes: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A silent run on the shared warm start: its summary and its metrics."""
+    folder = RunFolder(path)
+    changed = config(warm_start={"reuse": str(warm)}, **changes)
+    return train(changed, folder, Reporter.silent(), command="test"), folder.rows()
+
+
+def episodes(path: Path, iteration: int) -> list[dict[str, Any]]:
+    """What a run stored of an iteration."""
+    with gzip.open(path / "trajectories" / f"{iteration:04d}.jsonl.gz", "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def weights(path: Path) -> dict[str, torch.Tensor]:
+    stored: dict[str, torch.Tensor] = load_file(path / "model.safetensors")
+    return stored
+
+
+def same(one: Path, other: Path) -> bool:
+    a, b = weights(one), weights(other)
+    return all(torch.equal(a[key], b[key]) for key in a)
+
+
+@pytest.fixture
+def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reward model cannot be asked."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the reward model was asked")
+
+    monkeypatch.setattr(GenerativeRewardModel, "judge", refuse)
+
+
+def test_arms_share_a_warm_start_bit_for_bit(warm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    threads = torch.get_num_threads()
+    _, rows = run(warm, tmp_path / "arm", threads=threads + 1)
+    assert capsys.readouterr().out == "", "a silent run says nothing"
+    assert torch.get_num_threads() == threads, "the caller's setting comes back"
+    for role in ("policy", "judge"):
+        assert same(warm / "stages" / "warm_start" / role, tmp_path / "arm" / "stages" / "warm_start" / role)
+    stages = [RunFolder(path).stage("before") for path in (warm, tmp_path / "arm")]
+    assert stages[1] == {"adopted_from": str(warm), **(stages[0] or {})}
+    assert len(rows) == 2
+
+
+def test_panels_that_differ_are_played_again(warm: Path, tmp_path: Path) -> None:
+    run(warm, tmp_path / "arm", evaluation={"seed": 77})
+    before = RunFolder(tmp_path / "arm").stage("before")
+    theirs = RunFolder(warm).stage("before")
+    assert before is not None
+    assert theirs is not None
+    assert "adopted_from" not in before
+    assert before["panels"]["valid_seen"]["tasks"] != theirs["panels"]["valid_seen"]["tasks"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"policy": {"layers": 2}}, "another policy"),
+        ({"warm_start": {"reuse": "absent"}}, "absent is not a run folder"),
+    ],
+)
+def test_a_warm_start_that_does_not_fit_is_refused(
+    warm: Path, tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RunFolderError, match=said):
+        train(
+            config(**{"warm_start": {"reuse": str(warm)}, **changes}),
+            RunFolder(tmp_path / "arm"),
+            Reporter.silent(),
+            command="test",
+        )
+
+
+def test_a_warm_start_in_another_language_is_refused(warm: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "stages").mkdir(parents=True)
+    (other / "config.json").write_text((warm / "config.json").read_text())
+    (other / "stages" / "warm_start.json").write_text(json.dumps({"vocabulary": "0123"}))
+    with pytest.raises(RunFolderError, match="another vocabulary"):
+        run(other, tmp_path / "arm")
+
+
+@pytest.mark.usefixtures("no_judge")
+def test_outcomes_alone_ask_no_judge(warm: Path, tmp_path: Path) -> None:
+    summary, rows = run(
+        warm, tmp_path / "arm", feedback={"lam": 0}, judge={"train": False}, evaluation={"seed": 3, "episodes": 3}
+    )
+    assert summary["before"]["judge"] == summary["after"]["judge"] == {}
+    assert [row["judge_quality"] for row in rows] == [None, None]
+    assert not any("judge" in line["what"] for line in summary["table"])
+
+
+@pytest.mark.usefixtures("no_judge")
+def test_the_oracle_says_what_the_planner_says(warm: Path, tmp_path: Path) -> None:
+    run(warm, tmp_path / "arm", judge={"source": "oracle", "votes": 2})
+    folder = RunFolder(tmp_path / "arm")
+    with TaskPool.open(folder.pool) as pool:
+        for episode in episodes(folder.path, 1):
+            steps = [Step(t["thought"], t["action"], t["observation"]) for t in episode["turns"]]
+            labels = DIALECT.true_labels(pool.task(episode["task_id"]).payload, steps)
+            assert [turn["votes"] for turn in episode["turns"]] == [[label, label] for label in labels]
+    assert same(warm / "stages" / "warm_start" / "judge", folder.checkpoints.path / "0002" / "judge")
+
+
+def test_the_judge_is_warmed_up_on_a_policy_that_stands_still(warm: Path, tmp_path: Path) -> None:
+    _, rows = run(warm, tmp_path / "arm", judge={"warmup": 1})
+    start, checkpoints = warm / "stages" / "warm_start", tmp_path / "arm" / "checkpoints"
+    assert rows[0]["policy"] == {}
+    assert rows[1]["policy"]["optimizer_steps"] > 0
+    assert same(start / "policy", checkpoints / "0001" / "policy")
+    assert not same(start / "policy", checkpoints / "0002" / "policy")
+    assert not same(start / "judge", checkpoints / "0001" / "judge")
+
+
+def test_a_judge_that_does_not_learn_is_measured_once(
+    warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    questions = GenerativeRewardModel.questions
+
+    def count(self: GenerativeRewardModel, trajectory: Any) -> Any:
+        asked.append(trajectory)
+        return questions(self, trajectory)
+
+    monkeypatch.setattr(GenerativeRewardModel, "questions", count)
+    summary, _ = run(warm, tmp_path / "arm", judge={"train": False})
+    assert len(asked) == 2 * 6, "each episode once; the panel's measurement was taken over"
+    assert summary["after"]["judge"] == summary["before"]["judge"] != {}
+
+
+def test_steps_follow_the_groups_that_teach(warm: Path, tmp_path: Path) -> None:
+    trainer = {"steps_per_group": 2.0, "optimizer_steps": 3}
+    _, rows = run(warm, tmp_path / "arm", policy_trainer=trainer, judge_trainer={"steps_per_group": 0.1})
+    for row in rows:
+        taught = {
+            e["slot"] for e in episodes(tmp_path / "arm", row["iteration"]) if any(t["advantage"] for t in e["turns"])
+        }
+        rows_seen = row["policy"].get("rows", 0)
+        assert row["policy"].get("optimizer_steps", 0) == min(2 * len(taught), 3, rows_seen)
+        assert row["judge"].get("optimizer_steps", 1) == 1
+    assert any(row["policy"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"warm_start": {"knobs": {"kinds": ["boil"]}}}, "'boil' is unknown"),
+        ({"curriculum": {"knobs": {"kinds": ["boil"]}}}, "'boil' is unknown"),
+        ({"evaluation": {"knobs": {"kinds": ["boil"]}}}, "'boil' is unknown"),
+        ({"evaluation": {"panels": ["absent"]}}, "'absent' is unknown"),
+        ({"curriculum": {"operators": ["magic"]}}, "no rewrite operator 'magic'"),
+    ],
+)
+def test_what_the_domain_refuses_is_told_before_anything_is_written(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    wrong = config(**changes)
+    with pytest.raises(ValueError, match=said):
+        train(wrong, RunFolder(tmp_path / "run"), Reporter.silent(), command="test")
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,113 @@
+"""The commands ``rlanything benchmark`` and ``rlanything compare``: what they print, and how they end."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark_parts import adapted_pool, expert_service
+from click.testing import Result
+from typer.testing import CliRunner
+
+from rlanything_agents.tools.cli import app
+from rlanything_task_pools.panel import Panel
+
+Invoke = Callable[..., Result]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+
+
+EASY = ("benchmark", "--panel", "alfworld-easy", "--limit", "2", "--workers", "1")
+
+
+def test_from_two_benchmarks_to_their_comparison(invoke: Invoke) -> None:
+    done = invoke(*EASY, "--agent", "expert")
+    assert done.exit_code == 0, done.output
+    assert "100.0% [34.2%, 100.0%]" in done.stdout
+    out = Path("runs/benchmarks/alfworld-easy/expert")
+    assert {"results.jsonl", "results.json", "report.md", "report.html", "benchmark.json"} <= {
+        path.name for path in out.iterdir()
+    }
+    lost = invoke(*EASY, "--agent", "expert", "--env", "max_episode_steps=2", "--out", "short", "--json")
+    found: dict[str, Any] = json.loads(lost.stdout)
+    assert (lost.exit_code, found["total"]["rate"]) == (0, 0.0)
+    assert found["settings"]["environment"] == {"max_episode_steps": 2}
+    compared = invoke("compare", out, "short", "--markdown", "comparison.md")
+    assert compared.exit_code == 0, compared.output
+    assert "tasks lost: 2" in compared.stdout
+    assert "environment" in compared.stdout
+    assert "-100.0" in Path("comparison.md").read_text()
+    assert json.loads(invoke("compare", out, "short", "--json").stdout)["mcnemar"] == {"gained": 0, "lost": 2, "p": 0.5}
+
+
+def test_exit_codes(invoke: Invoke) -> None:
+    assert invoke(*EASY, "--agent", "expert", "--fail-under", "1").exit_code == 0
+    below = invoke(*EASY, "--agent", "expert", "--env", "max_episode_steps=1", "--out", "o", "--fail-under", "0.5")
+    assert below.exit_code == 1
+    assert "success 0.0% is below 50.0%" in below.stderr
+    bad: list[tuple[tuple[str, ...], str]] = [
+        ((*EASY, "--agent", "clever"), "choose one of random"),
+        ((*EASY, "--agent", "random", "--pool", "p"), "either --panel"),
+        (("benchmark", "--agent", "random"), "alfworld-easy"),
+        (("benchmark", "--agent", "random", "--panel", "none"), "alfworld-easy"),
+        (("benchmark", "--agent", "random", "--pool", "none"), "no task pool"),
+        ((*EASY, "--agent", "random", "--env", "x"), "expected key=value"),
+        ((*EASY, "--agent", "random", "--price-in", "1"), "go together"),
+        ((*EASY, "--agent", "random", "--max-dollars", "1"), "--price-in"),
+        ((*EASY, "--agent", "hf:none"), "no such folder"),
+        (("compare", "o", "none"), "has no results.json"),
+    ]
+    for words, told in bad:
+        refused = invoke(*words)
+        assert (refused.exit_code, refused.stdout) == (2, ""), words
+        assert told in refused.stderr, words
+        assert len(refused.stderr.splitlines()) == 1
+
+
+def test_nothing_but_failures_is_no_success(invoke: Invoke, games: Panel) -> None:
+    with expert_service(games) as service:
+        service.failing = 100
+        failed = invoke(*EASY, "--agent", "openai:m", "--base-url", service.base_url, "--out", "o")
+        assert failed.exit_code == 2
+        assert "no episode ended with an outcome" in failed.stderr
+        service.failing = 0
+        prices = ("--price-in", "1", "--price-out", "2")
+        again = invoke(*EASY, "--agent", "openai:m", "--base-url", service.base_url, "--out", "o", *prices)
+    assert again.exit_code == 0, again.output
+    assert "$" in again.stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
+def test_the_page_in_a_browser(invoke: Invoke, tmp_path: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    adapted_pool(tmp_path / "pool.sqlite")
+    assert (
+        invoke("benchmark", "--agent", "random", "--pool", "pool.sqlite", "--workers", "1", "--out", "o").exit_code == 0
+    )
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
+        page.goto((tmp_path / "o" / "report.html").as_uri())
+        assert page.locator("h2").all_inner_texts()[:2] == ["Success", "Adapted tasks against their roots"]
+        rows = page.locator("table").first.locator("tr")
+        assert rows.nth(1).inner_text().split()[:2] == ["all", "5"]
+        assert page.locator("svg circle").count() >= 3
+        tasks = page.locator("details tr")
+        assert not tasks.nth(1).is_visible()
+        page.locator("summary").click()
+        assert tasks.count() == 1 + 5
+        assert tasks.nth(1).is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        browser.close()
+    assert said == []

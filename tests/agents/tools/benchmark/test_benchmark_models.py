@@ -1,0 +1,229 @@
+"""Agents with a model: a checkpoint of random weights, a policy of a training run, and code of one's own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from benchmark_parts import timeless
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.models.small import tiny_model
+from rlanything_agents.rollout.dialect import get_dialect
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.learners import Learners
+from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
+from rlanything_agents.tools.benchmark.episode import World, episodes_of
+from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.policy import RunAgent
+from rlanything_agents.tools.benchmark.runner import run_benchmark
+from rlanything_agents.tools.benchmark.settings import ChatSettings
+from rlanything_task_pools.panel import Panel, load_panel
+
+SHORT = {"max_episode_steps": 3}
+FEW = ChatSettings(max_tokens=6, max_history=1)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model over single bytes, with a chat template."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(
+        models.BPE(vocab={token: at for at, token in enumerate(["<s>", "</s>", *alphabet])}, merges=[])
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+    fast.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}</s>{% endfor %}assistant: "
+    model = tiny_model(fast, hidden_size=16, layers=1, heads=2, intermediate_size=16, initializer_range=0.5)
+    model.generation_config.temperature, model.generation_config.do_sample = 0.3, True
+    model.save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder
+
+
+def test_a_checkpoint_plays_in_batches(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
+    play: Callable[..., dict[str, Any]] = lambda out, **more: run_benchmark(  # noqa: E731
+        games, f"hf:{checkpoint}", tmp_path / out, environment=SHORT, chat=FEW, **more
+    )
+    found = play("out", episodes=2, workers=3)
+    total = found["total"]
+    assert (total["episodes"], total["steps"], total["tokens_estimated"]) == (8, 3.0, False)
+    assert 0 < total["tokens_out"] <= 8 * 3 * 6
+    assert total["tokens_in"] > 8 * 3 * 500, "the manual and the room are read again each turn"
+    assert timeless(play("alone", episodes=2, workers=1)) == timeless(found)
+    assert {"torch", "transformers"} <= set(found["versions"])
+
+
+def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path) -> None:
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8))
+    chats = [[{"role": "user", "content": text}] for text in ("hello", "a longer message", "x")]
+    together = agent.reply(chats, [1, 2, 3])
+    assert [agent.reply([chat], [seed])[0] for chat, seed in zip(chats, [1, 2, 3], strict=True)] == together
+    assert agent.reply(chats, [4, 5, 6]) != together
+    assert [said.usage.prompt_tokens for said in together if said.usage] == [
+        len(f"user: {chat[0]['content']}assistant: ") + 1 for chat in chats
+    ]
+    greedy = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8, temperature=0))
+    assert greedy.reply(chats, [1, 2, 3]) == greedy.reply(chats, [4, 5, 6])
+
+
+def test_tokens_come_as_often_as_the_model_says(checkpoint: Path) -> None:
+    """Chi-squared of first tokens against the model's own distribution at a temperature of 0.7."""
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=1, temperature=0.7))
+    chat, draws = [{"role": "user", "content": "hi"}], 2000
+    with torch.no_grad():
+        logits = agent.model(torch.tensor([agent._ids(chat)])).logits[0, -1]
+    wanted = (logits / 0.7).softmax(-1)
+    counts: dict[str, int] = {}
+    for said in agent.reply([chat] * draws, list(range(draws))):
+        counts[said.text] = counts.get(said.text, 0) + 1
+    texts = [agent.tokenizer.decode([token], skip_special_tokens=True) for token in range(len(wanted))]
+    common = [token for token in wanted.argsort(descending=True)[:8].tolist() if texts.count(texts[token]) == 1]
+    for token in common:
+        expected = draws * float(wanted[token])
+        assert abs(counts.get(texts[token], 0) - expected) < 5 * expected**0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [("nothing", "no such folder"), ("empty", "cannot be loaded"), ("plain", "no chat template")],
+)
+def test_what_is_no_chat_model(checkpoint: Path, tmp_path: Path, change: str, told: str) -> None:
+    folder = tmp_path / "model"
+    if change != "nothing":
+        folder.mkdir()
+    if change == "plain":
+        for file in checkpoint.iterdir():
+            if file.name != "chat_template.jinja":
+                (folder / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(AgentError, match=told):
+        CheckpointAgent(str(folder), ChatSettings())
+
+
+def test_a_chat_that_is_too_long_is_told(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="--max-history"):
+        run_benchmark(games, f"hf:{checkpoint}", tmp_path / "out", chat=ChatSettings(max_tokens=5000))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder as a finished run leaves it, of random weights."""
+    config = RunConfig.model_validate(
+        {
+            "name": "tiny",
+            "domain": "alfworld",
+            "policy": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64},
+            "reward_model": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64},
+        }
+    )
+    folder = RunFolder(tmp_path_factory.mktemp("runs") / "tiny")
+    folder.prepare(config.model_dump(mode="json"))
+    with folder.checkpoints.write(1) as scratch:
+        Learners(config, get_dialect("alfworld")).save(scratch)
+    folder.summary.write_text("{}")
+    return folder.path
+
+
+def test_a_policy_of_a_run_plays_in_its_own_dialect(run: Path, games: Panel, tmp_path: Path) -> None:
+    found = run_benchmark(games, f"run:{run}", tmp_path / "out", episodes=2, environment={"max_episode_steps": 5})
+    assert (found["total"]["episodes"], found["left"]) == (8, 0)
+    assert 0 < found["total"]["steps"] <= 5
+    assert found["total"]["tokens_out"] >= 2 * 8, "a turn has a thought and a command"
+    lines = tmp_path / "out" / "results.jsonl"
+    lines.write_text("".join(lines.read_text().splitlines(keepends=True)[::3]))
+    again = run_benchmark(games, f"run:{run}", tmp_path / "out", episodes=2, environment={"max_episode_steps": 5})
+    assert timeless(again) == timeless(found), "an episode's chance does not hang on what is left to play"
+    assert len(lines.read_text().splitlines()) == 8
+
+
+def test_a_run_plays_its_own_domain_alone(run: Path, tmp_path: Path) -> None:
+    agent, panel = RunAgent(str(run)), load_panel("osworld-generated", 1)
+    with pytest.raises(AgentError, match="learned the domain alfworld"):
+        agent.check(episodes_of(panel, 1, 0))
+    with pytest.raises(ValueError, match="not a run folder"):
+        RunAgent(str(tmp_path))
+    assert list(agent.play(World("alfworld", {}), [], 1)) == []
+    (run / "summary.json").rename(run / "aside.json")
+    with pytest.raises(AgentError, match="no final weights"):
+        RunAgent(str(run))
+    (run / "aside.json").rename(run / "summary.json")
+    (run / "checkpoints" / "0001" / "policy" / "model.safetensors").write_bytes(b"broken")
+    with pytest.raises(AgentError, match="no run that can be played"):
+        RunAgent(str(run))
+
+
+OWN = """
+def constant(messages):
+    assert messages[-1]["role"] == "user"
+    return "look"
+
+def number(messages):
+    return 3
+
+def broken(messages):
+    raise KeyError("lost")
+
+def unplugged(messages):
+    raise ConnectionError("nobody there")
+
+class Counting:
+    def start(self, episode):
+        assert set(episode) == {"domain", "goal", "seed"}
+        self.turns = 0
+    def act(self, messages):
+        self.turns += 1
+        assert len(messages) == 2 * self.turns - 1
+        return f"Action: look {self.turns}"
+
+class Idle:
+    pass
+
+value = 7
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = f"own_agents_{abs(hash(tmp_path))}"
+    (tmp_path / f"{name}.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    return f"python:{name}"
+
+
+@pytest.mark.parametrize("agent", ["constant", "Counting"])
+def test_own_code_plays(games: Panel, own: str, tmp_path: Path, agent: str) -> None:
+    found = run_benchmark(games, f"{own}:{agent}", tmp_path / "out", environment=SHORT, workers=2)
+    assert (found["total"]["rate"], found["total"]["steps"], found["total"]["tokens_in"]) == (0.0, 3.0, None)
+
+
+def test_own_code_that_is_unplugged_loses_nothing(games: Panel, own: str, tmp_path: Path) -> None:
+    found = run_benchmark(games, f"{own}:unplugged", tmp_path / "out", environment=SHORT)
+    assert (found["total"]["rate"], found["total"]["errors"], found["left"]) == (None, 4, 4)
+    assert "ConnectionError: nobody there" in found["errors"][0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        ("number", "answered with int"),
+        ("broken", "failed with KeyError: 'lost'"),
+        ("Idle", "neither a function"),
+        ("value", "neither a function"),
+        ("nothing", "no attribute"),
+    ],
+)
+def test_own_code_that_is_broken_is_told(games: Panel, own: str, tmp_path: Path, agent: str, told: str) -> None:
+    with pytest.raises(AgentError, match=told):
+        run_benchmark(games, f"{own}:{agent}", tmp_path / "out", environment=SHORT)
+
+
+def test_there_is_no_such_code(games: Panel, tmp_path: Path) -> None:
+    for place, told in (("python:nowhere_at_all:f", "No module"), ("python:json", "expected python:module:name")):
+        with pytest.raises(AgentError, match=told):
+            run_benchmark(games, place, tmp_path / "out")

@@ -1,0 +1,69 @@
+"""An iteration's tokens and steps, worked out by hand."""
+
+import dataclasses
+
+import pytest
+
+from rlanything_agents.tools.planning.demand import Demand
+
+#: Ten episodes of 20 turns at most; half are solved, in half of the turns: 15 turns in the mean.
+DEMAND = Demand(
+    tasks=5,
+    rollouts=2,
+    max_steps=20,
+    votes=3,
+    judges_steps=True,
+    judge_learns=True,
+    judge_samples=10**6,
+    response_limit=100,
+    vote_limit=200,
+    context=4096,
+    append_only=True,
+    success=0.5,
+    solved_length=0.5,
+    prompt_tokens=100.0,
+    observation_tokens=10.0,
+    response_tokens=20.0,
+    vote_tokens=30.0,
+    learning=0.5,
+)
+
+
+def changed(**changes: object) -> Demand:
+    return dataclasses.replace(DEMAND, **changes)  # type: ignore[arg-type]
+
+
+def test_steps_and_answers() -> None:
+    assert DEMAND.turns == 15
+    assert DEMAND.steps == 150
+    assert DEMAND.most_steps == 200
+    assert DEMAND.answers == 450
+    assert DEMAND.most_votes == 600
+
+
+def test_a_reward_model_that_writes_for_each_task() -> None:
+    assert changed(judges_steps=False).answers == 15
+    assert changed(judges_steps=False).most_votes == 15
+    assert changed(votes=0).answers == 0
+    assert changed(votes=0).judge_trained_tokens == 0
+
+
+def test_an_append_only_episode_is_one_sample() -> None:
+    # 100 at first, 14 more turns of 10 + 20 each, and the last response; half of ten episodes are learnt from.
+    assert DEMAND.trained_tokens == 10 * (100 + 14 * 30 + 20) * 0.5
+    assert DEMAND.longest == 100 + 19 * 30 + 20
+
+
+def test_other_episodes_are_a_sample_a_turn() -> None:
+    # Prompts of 100, 110, ..., 240 tokens and 20 more each.
+    assert changed(append_only=False).trained_tokens == 10 * sum(100 + 10 * i + 20 for i in range(15)) * 0.5
+    assert changed(append_only=False).longest == 100 + 19 * 10 + 20
+
+
+def test_a_sample_is_no_longer_than_the_context() -> None:
+    assert changed(context=150).longest == 150
+
+
+@pytest.mark.parametrize(("most", "used"), [(10**6, 75), (10, 10)])
+def test_the_judge_learns_from_prompts_and_answers(most: int, used: int) -> None:
+    assert changed(judge_samples=most).judge_trained_tokens == 3 * used * (100 + 10 * 10 + 30)

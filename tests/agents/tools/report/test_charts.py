@@ -1,0 +1,33 @@
+"""The report's curves: each chart appears with its data and stays away without."""
+
+from typing import Any
+
+from rlanything_agents.runs.stored.curves import CHARTS
+from rlanything_agents.tools.report.charts import draw_charts
+
+
+def titles(rows: list[dict[str, Any]]) -> set[str]:
+    page = "".join(draw_charts(rows))
+    return {title for title, *_ in CHARTS if f"<!-- {title} -->" in page}
+
+
+def test_charts_follow_the_data() -> None:
+    rows: list[dict[str, Any]] = [{"iteration": k, "success": {"active": 0.1 * k}} for k in range(3)]
+    assert titles(rows) == {"Training success"}
+    for row in rows:
+        row["feedback"] = {"mu": 1.2, "p_plus": 0.7, "p_minus": 0.5}
+        row["curriculum"] = {"inside": 0.4, "below": 0.6, "above": None, "drift": 0.1, "drift_max": 0.5}
+    assert titles(rows) == {
+        "Training success", "Votes against outcomes", "Groups by the curriculum's band", "Drift of the tasks",
+    }  # fmt: skip
+
+
+def test_every_chart_can_be_drawn_with_gaps() -> None:
+    rows: list[dict[str, Any]] = [{"iteration": k} for k in (1, 2, 3)]
+    for *_, lines in CHARTS:
+        for key, *_ in lines:
+            section, _, name = key.partition(".")
+            rows[0].setdefault(section, {})[name] = 0.5
+            rows[1].setdefault(section, {})[name] = float("nan")
+            rows[2].setdefault(section, {})[name] = 1
+    assert titles(rows) == {title for title, *_ in CHARTS}

@@ -1,0 +1,162 @@
+"""Who is answered, by which name, and with what."""
+
+import gzip
+import http.client
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlanything_agents.tools.view import shell
+from rlanything_agents.tools.view.server import ViewServer
+
+Served = Callable[[Path], ViewServer]
+
+
+def ask(
+    server: ViewServer,
+    path: str,
+    *,
+    cookie: str | None = None,
+    host: str | None = None,
+    packed: bool = False,
+    method: str = "GET",
+) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    headers = {"Host": host or f"127.0.0.1:{server.port}"}
+    if cookie:
+        headers["Cookie"] = cookie
+    if packed:
+        headers["Accept-Encoding"] = "gzip"
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    found = answer.status, dict(answer.getheaders()), answer.read()
+    connection.close()
+    return found
+
+
+def enter(server: ViewServer) -> str:
+    status, headers, _ = ask(server, f"/?token={server.token}")
+    assert (status, headers["Location"]) == (303, "/")
+    cookie = headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    return cookie.split(";")[0]
+
+
+def test_only_who_knows_the_token_is_answered(runs: Path, served: Served) -> None:
+    server = served(runs / "alfworld")
+    for cookie in (None, "other=1", f"{server.cookie}=wrong", f"{server.cookie}=", "\x01;;=", f"{server.cookie}=é"):
+        for path in ("/", "/data/runs.json", "/static/app.js"):
+            assert ask(server, path, cookie=cookie)[0] == 403
+    assert ask(server, "/?token=wrong")[0] == 403
+    assert ask(server, "/?token=")[0] == 403
+    cookie = enter(server)
+    assert ask(server, "/data/runs.json", cookie=cookie)[0] == 200
+
+
+def test_tokens_are_long_and_of_one_server(runs: Path, served: Served) -> None:
+    one, other = served(runs / "alfworld"), served(runs / "alfworld")
+    assert one.token != other.token
+    assert len(one.token) >= 32
+    assert ask(other, "/data/runs.json", cookie=enter(one))[0] == 403
+    assert one.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "localhost:1", "evil.example:{port}", "127.0.0.1:{port}.evil.example"]
+)
+def test_another_host_name_is_not_answered(runs: Path, served: Served, host: str) -> None:
+    """A page elsewhere may point its own name at this address."""
+    server = served(runs / "alfworld")
+    status, headers, _ = ask(server, f"/?token={server.token}", host=host.format(port=server.port))
+    assert status == 403
+    assert "Set-Cookie" not in headers
+    assert ask(server, f"/?token={server.token}", host=f"localhost:{server.port}")[0] == 303
+
+
+def test_every_answer_forbids_foreign_code(runs: Path, served: Served) -> None:
+    server = served(runs / "alfworld")
+    cookie = enter(server)
+    for path in ("/", "/static/app.js", "/data/r0/overview.json", "/data/none.json", "/none"):
+        _, headers, _ = ask(server, path, cookie=cookie)
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "Access-Control-Allow-Origin" not in headers
+
+
+def test_page_and_static_files(runs: Path, served: Served) -> None:
+    server = served(runs / "alfworld")
+    cookie = enter(server)
+    status, headers, page = ask(server, "/", cookie=cookie)
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert b"<script>" not in page
+    assert b" on" not in page.split(b"<body>")[1]
+    assert b"://" not in page
+    for name in (*shell.STYLES, *shell.scripts(live=True), "icon.svg"):
+        status, headers, content = ask(server, f"/static/{name}", cookie=cookie)
+        assert status == 200
+        assert content
+        assert headers["Content-Type"].split(";")[0] in {"text/javascript", "text/css", "image/svg+xml"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../server.py", "/static/%2e%2e/server.py", "/static/", "/data/",
+        "/data//etc/passwd.json", "/data/../config.json",
+        "/data/r0/%2e%2e/config.json", "/data/r0/config.json", "/data/r0/search/1.json", "/data/r0/search/x.json?q=a",
+        "/data/r0/screens/0001/..%2fconfig.json", "/data/r0/screens/1/%00.webp", "/data/r9/overview.json",
+        "/etc/passwd", "//etc/passwd", "/%00",
+    ],
+)  # fmt: skip
+def test_no_path_leads_out(runs: Path, served: Served, path: str) -> None:
+    server = served(runs / "alfworld")
+    status, _, content = ask(server, path, cookie=enter(server))
+    assert status == 404
+    assert b"name" in content
+
+
+def test_nothing_can_be_changed(runs: Path, served: Served) -> None:
+    server = served(runs / "alfworld")
+    cookie = enter(server)
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert ask(server, "/data/runs.json", cookie=cookie, method=method)[0] == 501
+
+
+def test_answers_are_packed_for_who_can_unpack(runs: Path, served: Served) -> None:
+    server = served(runs / "alfworld")
+    cookie = enter(server)
+    _, plain, content = ask(server, "/data/r0/overview.json", cookie=cookie)
+    _, packed, smaller = ask(server, "/data/r0/overview.json", cookie=cookie, packed=True)
+    assert "Content-Encoding" not in plain
+    assert packed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(smaller) == content
+    assert len(smaller) < len(content) / 2
+
+
+def test_pictures_are_sent_as_such(runs: Path, served: Served) -> None:
+    server = served(runs / "osworld")
+    status, headers, content = ask(server, "/data/r0/screens/0001/0000-000.webp", cookie=enter(server))
+    assert (status, headers["Content-Type"], content[:4]) == (200, "image/webp", b"RIFF")
+
+
+def test_an_unreadable_file_is_an_answer_with_a_reason(run: Path, served: Served) -> None:
+    (run / "pool.sqlite").write_bytes(b"x" * 5000)
+    server = served(run)
+    status, _, content = ask(server, "/data/r0/tasks.json", cookie=enter(server))
+    assert status == 422
+    assert "not a task pool" in json.loads(content)["error"]
+
+
+def test_a_search_is_bounded(runs: Path, served: Served) -> None:
+    server = served(runs / "alfworld")
+    status, _, content = ask(server, f"/data/r0/search/1.json?q={'go%20to'}", cookie=enter(server))
+    assert status == 200
+    assert json.loads(content)["hits"]
+    assert ask(server, f"/data/r0/search/1.json?q={'x' * 5000}", cookie=enter(server))[0] == 200

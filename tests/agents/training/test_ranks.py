@@ -1,0 +1,509 @@
+"""Several training processes: what they say to each other, the same run as one process, and what a lost one costs."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_trainer as trainers
+import torch
+import yaml
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+from accelerate.utils.launch import prepare_multi_gpu_env
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+from small_runs import SHORT
+
+from rlanything_agents.config import PretrainedConfig, RunConfig
+from rlanything_agents.models.pretrained import save_weights
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.train import train
+from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.training.learner import Learner
+from rlanything_agents.training.ranks.launch import Launch, RanksError, launched, obstacles
+from rlanything_agents.training.ranks.packing import packed, unpacked
+from rlanything_agents.training.samples import Sample
+from rlanything_task_pools import TaskPool
+
+HOME = Path(__file__).parents[3]
+
+# ---- What is sent
+
+
+@st.composite
+def made_samples(draw: st.DrawFn) -> Sample:
+    ids = st.integers(0, 2**20)
+    completion = draw(st.lists(ids, min_size=1, max_size=6))
+    numbers = st.floats(allow_nan=False, allow_infinity=False)
+    choices = st.none() | st.lists(ids, min_size=1, max_size=3).map(tuple)
+    allowed = draw(st.none() | st.lists(choices, min_size=len(completion), max_size=len(completion)))
+    return Sample(
+        prompt_ids=draw(st.lists(ids, min_size=1, max_size=4)),
+        completion_ids=completion,
+        weights=[0.0 if allowed else draw(st.floats(0, 1e9)) for _ in completion],
+        advantages=[draw(numbers) for _ in completion],
+        logprobs=[draw(st.floats(-1e9, 0)) for _ in completion],
+        allowed=allowed,
+    )
+
+
+@given(st.lists(made_samples(), max_size=5))
+def test_samples_arrive_as_they_were(samples: list[Sample]) -> None:
+    assert unpacked(packed(samples)) == samples
+
+
+CHANNEL = """
+import os, sys, time
+import torch
+from rlanything_agents.training.ranks.channel import ProcessLost, Ranks
+ranks = Ranks.join()
+if ranks.number == 0:
+    ranks.send({"do": "count", "tensor": torch.arange(3.0), "list": [1, None, "a"]})
+    print(ranks.report("leads"))
+    time.sleep(1.5)  # of playing
+    model = torch.nn.Linear(2, 2)
+    torch.nn.init.ones_(model.weight)
+    model.bias.requires_grad_(False)
+    ranks.send("weights")
+    ranks.share(model)
+    print(ranks.report())
+    ranks.send("end")
+    try:
+        while True:
+            ranks.send("is anybody there?")
+    except ProcessLost as error:
+        print("lost:", error)
+else:
+    got = ranks.receive()
+    ranks.report(f"{got['tensor'].sum().item()} {got['list']} " + "\\N{SNOWMAN}" * 1000)
+    before = time.process_time()
+    ranks.receive()
+    waited = time.process_time() - before
+    model = torch.nn.Linear(2, 2)
+    own = model.bias.detach().clone()
+    model.bias.requires_grad_(False)
+    ranks.share(model)
+    ranks.report(f"{model.weight.sum().item()} {torch.equal(model.bias, own)} {waited < 0.7}")
+    ranks.receive()
+    print("ends")
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_a_process_leads_another(tmp_path: Path) -> None:
+    """Values, reports and weights; waiting takes no processor time; the end of one is noticed by the other."""
+    heard = [out for out, _, code in together(tmp_path, CHANNEL) if not code]
+    lines = heard[0].splitlines()
+    first = json.loads(lines[0].replace("'", '"').replace('"a"', "'a'"))
+    assert first[0] == "leads"
+    assert first[1].startswith("3.0 [1, None, 'a'] \N{SNOWMAN}")
+    assert lines[1] == "['', '4.0 True True']"
+    assert lines[2].startswith("lost:")
+    assert heard[1] == "ends\n"
+
+
+def together(tmp_path: Path, script: str, *words: str, **more: str) -> list[tuple[str, str, int]]:
+    """A script in two processes, launched by hand: output, errors and exit code of each."""
+    file = tmp_path / "script.py"
+    file.write_text(script)
+    own = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(file), *words],
+            env=os.environ | own | more | {"RANK": str(k), "LOCAL_RANK": str(k), "CUDA_VISIBLE_DEVICES": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for k in range(2)
+    ]
+    heard = [process.communicate(timeout=300) for process in started]
+    return [(out, err, process.returncode) for (out, err), process in zip(heard, started, strict=True)]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+# ---- A model in parts
+
+SPREAD = """
+import os, sys
+os.environ |= {"ACCELERATE_TORCH_DEVICE": "cpu", "ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2",
+               "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP", "FSDP_RESHARD_AFTER_FORWARD": "true"}
+import accelerate, torch
+# Accelerate spreads models over accelerators only: it is told that these processors are some.
+accelerate.PartialState._prepare_backend = lambda *_: ("gloo", accelerate.DistributedType.MULTI_GPU)
+torch.distributed.init_process_group("gloo")
+import test_ranks as t
+from pathlib import Path
+from rlanything_agents.training.ranks.channel import Ranks
+from rlanything_agents.training.ranks.follow import obey
+from rlanything_agents.training.ranks.lead import Led
+ranks = Ranks.join()
+learners = {role: t.learner() for role in ("policy", "judge")}
+if ranks.number:
+    while (order := ranks.receive())["do"] != "end":
+        obey(order, learners[order["role"]], ranks)
+else:
+    for role, each in learners.items():
+        each.trainer = Led(role, each, ranks)
+    t.goes_on(learners["policy"], learners["judge"], Path(sys.argv[1]))
+    ranks.send({"do": "end"})
+    print(learners["policy"].trainer.spread, "whole again")
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+class Engine:
+    """Notes where weights are read from."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def update_weights(self, source: Any, version: int) -> None:
+        if isinstance(source, Path):
+            shutil.copytree(source, self.folder)
+        else:
+            save_weights(source, self.folder)
+
+
+def learner() -> Learner:
+    config = trainers.TrainerConfig(**trainers.SHARED, average=0.5, anchor=0.01)
+    model = trainers.build_model()
+    return Learner(model, trainers.make_trainer(model, trainers.build_tokenizer(), config), config)
+
+
+def samples(seed: int) -> list[Sample]:
+    made: list[Sample] = trainers.rows(trainers.build_trajectories(trainers.build_model(), seed=seed, noise=0.3))
+    return made
+
+
+def goes_on(first: Learner, second: Learner, folder: Path) -> None:
+    """Two updates of a learner, its state, what an engine gets; then the same third update of it and of a copy."""
+    for each in (first, second):
+        each.hold()
+    for seed in (1, 2):
+        first.update(samples(seed), 1.0, 1)
+    (folder / "two").mkdir()
+    first.save(folder / "two")
+    with first.averaged():
+        first.give(Engine(folder / "average"))
+    second.load(folder / "two")
+    for name, each in (("straight", first), ("resumed", second)):
+        each.update(samples(3), 1.0, 1)
+        (folder / name).mkdir()
+        each.save(folder / name)
+
+
+def stored(folder: Path) -> dict[str, torch.Tensor]:
+    weights: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
+    return weights
+
+
+def farthest(one: Path, other: Path) -> float:
+    theirs = stored(other)
+    return max(float((weight - theirs[name]).abs().max()) for name, weight in stored(one).items())
+
+
+@pytest.mark.slow
+def test_a_model_in_parts_learns_what_a_whole_one_learns(tmp_path: Path) -> None:
+    """FSDP2 on two processes: weights, average and optimizer state are stored whole, so that any number of processes
+    goes on from them.
+    """
+    for name in ("parts", "whole", "mixed"):
+        (tmp_path / name).mkdir()
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    (out, err, code), (_, _, followed) = together(tmp_path, SPREAD, str(tmp_path / "parts"), PYTHONPATH=path)
+    assert (code, followed) == (0, 0), err[-3000:]
+    assert out == "True whole again\n"
+    goes_on(learner(), learner(), tmp_path / "whole")
+    mixed = learner()
+    mixed.hold()
+    mixed.load(tmp_path / "parts/two")
+    mixed.update(samples(3), 1.0, 1)
+    mixed.save(tmp_path / "mixed")
+    assert farthest(tmp_path / "whole/straight", tmp_path / "whole/two") > 1e-3
+    assert farthest(tmp_path / "parts/average", tmp_path / "parts/two") > 1e-4
+    for name in ("two", "average", "straight", "resumed"):
+        assert farthest(tmp_path / "parts" / name, tmp_path / "whole" / name) < 1e-4, name
+    assert farthest(tmp_path / "parts/straight", tmp_path / "parts/resumed") == 0.0
+    assert farthest(tmp_path / "parts/straight", tmp_path / "mixed") < 1e-4
+
+
+# ---- How processes are launched
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, Launch(0, 1)),
+        ({"WORLD_SIZE": "1", "RANK": "0"}, Launch(0, 1)),
+        ({"WORLD_SIZE": "4", "RANK": "3"}, Launch(3, 4)),
+        ({"WORLD_SIZE": "2", "RANK": "0", "ACCELERATE_USE_FSDP": "true"}, Launch(0, 2, "fsdp")),
+        ({"WORLD_SIZE": "2", "RANK": "0", "ACCELERATE_USE_DEEPSPEED": "true"}, Launch(0, 2, "deepspeed")),
+    ],
+)
+def test_what_a_launcher_says(environment: dict[str, str], expected: Launch) -> None:
+    assert launched(environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"WORLD_SIZE": "two", "RANK": "0"}, r"\$WORLD_SIZE is 'two', not a number"),
+        ({"WORLD_SIZE": "2"}, r"\$RANK is not set: start them with torchrun"),
+        ({"WORLD_SIZE": "2", "RANK": "2"}, r"\$RANK is 2"),
+    ],
+)
+def test_a_launcher_that_makes_no_sense(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(RanksError, match=said):
+        launched(environment)
+
+
+def test_what_cannot_be_spread() -> None:
+    config = RunConfig(name="run")
+    spread, split = Launch(0, 2, "fsdp"), Launch(0, 2, "deepspeed")
+    assert list(obstacles(config, Launch(0, 2))) == []
+    assert ["made from nothing" in said for said in obstacles(config, spread)] == [True, True]
+    assert ["DeepSpeed" in said for said in obstacles(config, split)] == [True]
+    large = PretrainedConfig(checkpoint="organisation/name")
+    both = {"name": "run", "policy": large, "reward_model": large}
+    said = list(obstacles(RunConfig.model_validate(both), spread))
+    assert [line.split()[0] for line in said] == ["policy", "policy.dtype", "reward_model", "reward_model.dtype"]
+    exact = {**both, "policy": {**large.model_dump(), "dtype": "float32"}, "judge": {"train": False}}
+    engine = {"engine": {"kind": "vllm_server", "policy": {"base_url": "http://gpu:8000/v1", "model": "m"}}}
+    assert list(obstacles(RunConfig.model_validate({**exact, **engine}), spread)) == []
+
+
+def test_nobody_runs_beside_another_unawares(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(RanksError, match="each would be a run of its own"):
+        train(RunConfig(name="run"), folder, Reporter.silent(), command="")
+    assert not folder.path.exists()
+
+
+def test_a_dry_run_says_who_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def said(**more: str) -> list[tuple[bool | None, str]]:
+        for name, value in more.items():
+            monkeypatch.setenv(name, value)
+        config = RunConfig(name="run", judge_trainer={"world_size": 3})
+        found = DryRun(config, RunFolder(tmp_path / "run")).findings()
+        return [(finding.good, finding.said) for finding in found if finding.topic == "processes"]
+
+    assert said() == [(None, "judge_trainer.world_size is 3, here is 1 training process")]
+    assert said(WORLD_SIZE="3", RANK="0") == [(True, "3 train together; this one leads, and does all else")]
+    assert [ok for ok, _ in said(ACCELERATE_USE_FSDP="true")] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("rank", "code", "said"),
+    [({"RANK": "1"}, 0, ""), ({}, 2, "error: $WORLD_SIZE says 2 training processes, and $RANK is not set")],
+)
+def test_one_process_speaks_for_all(rank: dict[str, str], code: int, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "rlanything_agents", "train", "--config", "nowhere.yaml", "--dry-run"],
+        env=os.environ | {"WORLD_SIZE": "2"} | rank,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(said)
+    assert bool(done.stderr) == bool(said)
+
+
+@pytest.mark.parametrize("name", ["ddp", "fsdp2", "zero3"])
+def test_accelerate_reads_the_shipped_settings(name: str) -> None:
+    """Every key is one that accelerate knows, and what processes are told is what the file says."""
+    file = HOME / "configs" / "accelerate" / f"{name}.yaml"
+    words = ["--config_file", str(file), "--num_processes", "2", "-m", "rlanything_agents"]
+    arguments, defaults, _ = _validate_launch_command(launch_command_parser().parse_args(words))
+    assert [arguments.multi_gpu, arguments.use_fsdp, arguments.use_deepspeed] == [
+        name == "ddp",
+        name == "fsdp2",
+        name == "zero3",
+    ]
+    assert arguments.num_processes == 2
+    unknown = [key for key in {**defaults.fsdp_config, **defaults.deepspeed_config} if not hasattr(arguments, key)]
+    assert not unknown
+    if name == "zero3":
+        assert (arguments.zero_stage, arguments.zero3_save_16bit_model) == (3, True)
+        return
+    told = prepare_multi_gpu_env(arguments)
+    assert launched({**told, "RANK": "0", "WORLD_SIZE": "2"}).strategy == ("fsdp" if name == "fsdp2" else "")
+    if name == "fsdp2":
+        assert (told["FSDP_VERSION"], told["FSDP_RESHARD_AFTER_FORWARD"]) == ("2", "true")
+        assert told["FSDP_CPU_RAM_EFFICIENT_LOADING"] == told["FSDP_ACTIVATION_CHECKPOINTING"] == "false"
+
+
+def test_the_number_of_processes_must_be_given() -> None:
+    file = HOME / "configs" / "accelerate" / "ddp.yaml"
+    with pytest.raises(ValueError, match="num_processes"):
+        _validate_launch_command(launch_command_parser().parse_args(["--config_file", str(file), "x.py"]))
+
+
+# ---- A run
+
+TRAINERS = {"policy_trainer": {**SHORT["policy_trainer"], "epsilon": 1e-5}, "judge_trainer": {"epsilon": 1e-5}}
+TWO = yaml.safe_dump({**SHORT, "name": "two", "iterations": 3, **TRAINERS})
+
+ALONE = [sys.executable]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+ACCELERATE = [
+    *(sys.executable, "-m", "accelerate.commands.launch", "--num_processes", "2"),
+    *("--config_file", str(HOME / "configs" / "accelerate" / "ddp.yaml")),
+]
+
+
+def start(launcher: list[str], file: Path, runs: Path, *more: str) -> "subprocess.Popen[str]":
+    """The command of a user."""
+    return subprocess.Popen(
+        [*launcher, "-m", "rlanything_agents", "train", "--config", str(file), "--runs", str(runs), *more],
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[str, str, int]:
+    out, err = process.communicate(timeout=500)
+    return out, err, process.returncode
+
+
+def state_of(folder: Path) -> dict[str, Any]:
+    """What a run came to, but for times and rounding."""
+    run = RunFolder(folder)
+    with TaskPool.open(run.pool) as pool:
+        events, counts = pool.events(), pool.counts()
+    rows = [
+        {key: row[key] for key in ("iteration", "env_steps", "success", "tasks")}
+        | {role: (row[role]["optimizer_steps"], row[role]["rows"], row[role]["tokens"]) for role in ("policy", "judge")}
+        for row in run.rows()
+    ]
+    return {
+        "rows": rows,
+        "counts": counts,
+        "events": events,
+        "stored": json.loads((folder / "config.json").read_text()),
+    }
+
+
+def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+    found = RunFolder(folder).checkpoints.latest()
+    assert found is not None
+    assert found[0] == 3
+    return {
+        f"{role}.{name}": weight
+        for role in ("policy", "judge")
+        for name, weight in load_file(found[1] / role / "model.safetensors").items()
+    }
+
+
+def assert_same(one: Path, other: Path) -> None:
+    assert state_of(one) == state_of(other)
+    theirs = weights_of(other)
+    far = {name: float((weight - theirs[name]).abs().max()) for name, weight in weights_of(one).items()}
+    assert max(far.values()) < 1e-5, far
+
+
+def when(path: Path, process: "subprocess.Popen[str]") -> None:
+    """Wait until there is such a file."""
+    while not path.exists():
+        assert process.poll() is None, process.communicate()[1][-3000:]
+        time.sleep(0.05)
+
+
+def followers_of(launcher: int) -> list[int]:
+    """The processes with a number above 0 that a launcher has started."""
+    children = [int(pid) for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()]
+    return [pid for pid in children if re.search(rb"\0RANK=[1-9]", Path(f"/proc/{pid}/environ").read_bytes())]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The settings, and the folder of the run of one process."""
+    home = tmp_path_factory.mktemp("alone")
+    file = home / "two.yaml"
+    file.write_text(TWO)
+    _, err, code = ended(start(ALONE, file, home / "runs"))
+    assert code == 0, err[-3000:]
+    return file, home / "runs/two"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_a_run_of_two_processes_is_the_run_of_one(alone: tuple[Path, Path], tmp_path: Path) -> None:
+    """Tasks, episodes and outcomes are the same, the weights up to rounding (they moved by 2e-3). A follower that is
+    killed costs the iteration at hand.
+    """
+    file, one = alone
+    both = start(TORCHRUN, file, tmp_path)
+    when(tmp_path / "two/checkpoints/0001", both)
+    for follower in followers_of(both.pid):
+        os.kill(follower, signal.SIGKILL)
+    out, err, code = ended(both)
+    assert code == 1, "the launcher's own"
+    assert err.count("error: a training process is lost") == 1
+    assert "the same command goes on from the last checkpoint" in err
+    assert "rlanything_agents/ranks" not in err, "no traceback of ours"
+    assert not (tmp_path / "two/summary.json").exists()
+    assert RunFolder(tmp_path / "two").checkpoints.damaged() == []
+
+    out, err, code = ended(start(TORCHRUN, file, tmp_path))
+    assert code == 0, err[-3000:]
+    assert out.count("Continuing") == 1, "only the process that leads has a screen"
+    assert_same(one, tmp_path / "two")
+
+
+@pytest.mark.slow
+def test_two_processes_go_on_with_the_run_of_one(alone: tuple[Path, Path], tmp_path: Path) -> None:
+    file, one = alone
+    first = start(ALONE, file, tmp_path)
+    when(tmp_path / "two/checkpoints/0001", first)
+    first.send_signal(signal.SIGINT)
+    assert ended(first)[2] == 130
+    launcher = [*ACCELERATE, "--main_process_port", str(free_port())]
+    _, err, code = ended(start(launcher, file, tmp_path))
+    assert code == 0, err[-3000:]
+    assert_same(one, tmp_path / "two")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_an_interrupted_run_ends_all_processes(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(TWO)
+    both = start(TORCHRUN, file, tmp_path / "runs")
+    when(tmp_path / "runs/two/checkpoints/0001", both)
+    followers = followers_of(both.pid)
+    both.send_signal(signal.SIGINT)
+    _, err, _ = ended(both)
+    assert err.count("the same command goes on from the last checkpoint") == 1
+    assert not [pid for pid in followers if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.slow
+def test_what_all_meet_is_said_once(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(TWO.replace("rollout: {tasks: 3", "rollout: {tasks: 300"))
+    _, err, _ = ended(start(TORCHRUN, file, tmp_path / "runs"))
+    assert err.count("rollout.tasks (300)") == 1
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,139 @@
+"""Samples: what is refused, and how steps become weights, rows and batches."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlanything_agents.training.samples import (
+    Sample,
+    SampleError,
+    check_vocabulary,
+    micro_batches,
+    optimizer_batches,
+    split_steps,
+    spread_steps,
+    trimmed,
+)
+
+GOOD = {
+    "prompt_ids": [1, 2],
+    "completion_ids": [3, 4, 5],
+    "weights": [0.5, 0.5, 0.0],
+    "advantages": [1.0, 1.0, 0.0],
+    "logprobs": [-1.0, -0.1, 0.0],
+    "allowed": [(3, 9), None, None],
+}
+
+
+def row(length, weight=1.0):
+    return Sample([0], [1] * (length - 1), [weight] * (length - 1), [1.0] * (length - 1), [-1.0] * (length - 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prompt_ids": []}, "at least one prompt token"),
+        ({"completion_ids": []}, "at least one prompt token and one completion token"),
+        ({"weights": [1.0]}, "weights has 1 entries for 3"),
+        ({"advantages": [1.0] * 4}, "advantages has 4 entries"),
+        ({"logprobs": []}, "logprobs has 0 entries"),
+        ({"allowed": [None]}, "allowed has 1 entries"),
+        ({"advantages": [1.0, math.nan, 0.0]}, "advantages must be finite; found nan at token 1"),
+        ({"logprobs": [-math.inf, 0.0, 0.0]}, "logprobs must be finite; found -inf at token 0"),
+        ({"weights": [-0.5, 0.5, 0.0]}, "weights must not be negative"),
+        ({"logprobs": [0.5, 0.0, 0.0]}, "logprobs must not be positive"),
+        ({"allowed": [(4, 9), None, None]}, r"completion token 0 \(id 3\) is not among its allowed tokens"),
+    ],
+)
+def test_impossible_samples(change, message):
+    Sample(**GOOD)
+    with pytest.raises(SampleError, match=message):
+        Sample(**GOOD | change)
+
+
+def test_vocabulary():
+    check_vocabulary([Sample(**GOOD)], 10)
+    with pytest.raises(SampleError, match="sample 1: token id 9 is outside the vocabulary of 9"):
+        check_vocabulary([row(3), Sample(**GOOD)], 9)
+    with pytest.raises(SampleError, match="token id -1"):
+        check_vocabulary([Sample(**GOOD | {"prompt_ids": [-1]})], 10)
+
+
+def test_spread_by_hand():
+    steps = [None, 0, 0, None, 1, None, 2, 2, 2, 2]
+    weights, advantages = spread_steps(steps, [2.0, 0.0, -1.0])
+    assert weights == [0, 0.5, 0.5, 0, 0, 0, 0.25, 0.25, 0.25, 0.25]  # step 1 teaches nothing
+    assert advantages == [0, 2, 2, 0, 0, 0, -1, -1, -1, -1]
+    with pytest.raises(SampleError, match="step 2 has no advantage"):
+        spread_steps(steps, [1.0, 1.0])
+
+
+@given(st.data())
+def test_steps_weigh_one_each(data):
+    steps = data.draw(st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=1, max_size=30))
+    steps.sort(key=lambda s: -1 if s is None else s)
+    advantages = data.draw(st.lists(st.floats(-3, 3), min_size=5, max_size=5))
+    weights, token_advantages = spread_steps(steps, advantages)
+    kept = {s for s in steps if s is not None and advantages[s]}
+    assert sum(weights) == pytest.approx(len(kept))
+    sample = Sample([7], list(range(len(steps))), weights, token_advantages, [-1.0] * len(steps))
+    parts = split_steps(sample, steps)
+    assert len(parts) == len(kept)
+    for part in parts:
+        assert sum(part.weights) == pytest.approx(1)
+        assert part.prompt_ids + part.completion_ids == [7, *range(len(part) - 1)]
+
+
+def test_split_keeps_the_columns_together():
+    sample = Sample(
+        [1], [2, 3, 4, 5], [0, 1.0, 0, 1.0], [0, 1.0, 0, 2.0], [0, -1.0, 0, -2.0], [None, (3,), None, (5, 6)]
+    )
+    first, second = split_steps(sample, [None, 0, None, 1])
+    assert first == Sample([1, 2], [3], [1.0], [1.0], [-1.0], [(3,)])
+    assert second == Sample([1, 2, 3, 4], [5], [1.0], [2.0], [-2.0], [(5, 6)])
+    with pytest.raises(SampleError, match="step_of_token has 1 entries"):
+        split_steps(sample, [0])
+
+
+@given(
+    lengths=st.lists(st.integers(2, 60), max_size=40),
+    steps=st.integers(1, 6),
+    tokens=st.integers(1, 200),
+    seed=st.integers(0, 9),
+)
+def test_batches_hold_every_row_once(lengths, steps, tokens, seed):
+    samples = [row(length) for length in lengths]
+    batches = optimizer_batches(samples, steps, np.random.default_rng(seed))
+    assert len(batches) == min(steps, len(samples))
+    assert not batches or max(map(len, batches)) - min(map(len, batches)) <= 1
+    assert sorted(id(s) for b in batches for s in b) == sorted(map(id, samples))
+    for batch in batches:
+        groups = micro_batches(batch, tokens)
+        assert sorted(id(s) for g in groups for s in g) == sorted(map(id, batch))
+        assert all(len(g) == 1 or len(g) * max(map(len, g)) <= tokens for g in groups)
+
+
+def test_batches_are_deterministic_and_skip_silent_rows():
+    samples = [row(n) for n in range(2, 30)] + [row(5, weight=0.0)]
+    first, again, other = (optimizer_batches(samples, 4, np.random.default_rng(s)) for s in (1, 1, 2))
+    assert first == again != other
+    assert sum(map(len, first)) == len(samples) - 1
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=12))
+def test_trimming_cuts_what_comes_after_the_last_weight(weights):
+    size = len(weights)
+    allowed = [(t, 50) for t in range(size)]
+    sample = Sample(
+        [9], list(range(size)), weights, [float(t) for t in range(size)], [-float(t) for t in range(size)], allowed
+    )
+    short = trimmed(sample)
+    assert (short.weights[-1] > 0) == any(weights)
+    assert not any(weights[len(short.weights) :]) or not any(weights)
+    kept = len(short.weights)
+    for name in ("completion_ids", "weights", "advantages", "logprobs", "allowed"):
+        assert getattr(short, name) == getattr(sample, name)[:kept]
+    assert trimmed(short) is short

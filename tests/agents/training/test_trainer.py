@@ -1,0 +1,642 @@
+"""The TRL engine against the plain one, and the traps of training on samples.
+
+Traps met when TRL was tried out, and the test that stands on each:
+
+* the last, ragged micro-batch must not weigh more: ``test_micro_batches_do_not_change_the_update``
+* end-of-sequence equal to padding must keep its loss: ``test_padding_id_inside_a_completion_is_trained``
+* padding on one side and position ids: ``test_absolute_positions``, ``test_layouts_agree``
+* a beta in TRL's arguments reloads a reference model: ``test_engines_agree[kl]`` (there is none to load)
+* bf16, gradient checkpointing, dropout, learning-rate schedule, printing: ``test_quiet_and_constant``
+* two trainers in one process: ``test_two_trainers_side_by_side``
+* seeds set by the constructor: ``test_random_states_are_left_alone``
+* a world size other than expected: ``test_world_size``, ``test_two_processes_equal_one``
+* a process whose share of a micro-batch has nothing to learn: ``test_rows_of_which_nothing_was_sampled``
+* TRL stays out of light imports: ``test_light_modules_do_not_import_torch``
+* ``use_cache`` set to false for good: ``test_model_generates_as_before``
+* ``forward`` patched on the instance: ``test_deep_copy_is_independent``
+* a KL term multiplied by the probability ratio by default: ``test_layouts_agree``
+
+Chat templates and the default ``top_k`` of generation cannot reach this module: samples are token ids with the
+log-probabilities they were sampled at.
+"""
+
+import copy
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
+from transformers import (  # noqa: E402
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
+from rlanything_agents.training.constrained import constrained  # noqa: E402
+from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
+from rlanything_agents.training.samples import Sample, SampleError, split_steps, spread_steps  # noqa: E402
+from rlanything_agents.training.trainer import make_trainer  # noqa: E402
+from rlanything_agents.training.update import TrainingError  # noqa: E402
+
+torch.set_num_threads(1)  # the models are tiny, and idle threads spin when cores are shared
+
+VOCAB = 50
+PAD, EOS = 0, 1
+
+
+def build_model(seed=0, **changes):
+    torch.manual_seed(seed)
+    config = {
+        "vocab_size": VOCAB,
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 1,
+        "head_dim": 16,
+        "max_position_embeddings": 256,
+        "tie_word_embeddings": True,
+        "initializer_range": 0.15,
+        "pad_token_id": PAD,
+        "eos_token_id": EOS,
+        "bos_token_id": 2,
+    }
+    return Qwen3ForCausalLM(Qwen3Config(**config | changes)).eval()
+
+
+def build_tokenizer():
+    words = {"<pad>": PAD, "<eos>": EOS, "<bos>": 2} | {f"w{i}": i for i in range(3, VOCAB)}
+    core = Tokenizer(models.WordLevel(words, unk_token="w3"))
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, pad_token="<pad>", eos_token="<eos>", bos_token="<bos>", unk_token="w3"
+    )
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return build_tokenizer()
+
+
+def score(model, prompt, completion, allowed, temperature=1.0):
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt + completion])).logits[0, len(prompt) - 1 : -1] / temperature
+    for t, choice in enumerate(allowed or []):
+        if choice is not None:
+            keep = torch.full((logits.shape[1],), -torch.inf)
+            keep[list(choice)] = 0.0
+            logits[t] += keep
+    return logits.log_softmax(-1)[torch.arange(len(completion)), torch.tensor(completion)].tolist()
+
+
+def build_trajectories(model, count=11, seed=0, constrained=True, noise=0.0, temperature=1.0):
+    """Random transcripts, scored by the model; noise in the stored log-probabilities makes ratios clip."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        prompt = rng.integers(2, VOCAB, rng.integers(1, 9)).tolist()
+        completion, steps, allowed = [], [], []
+        for step in range(int(rng.integers(1, 5))):
+            for _ in range(int(rng.integers(1, 4))):
+                choice = tuple(sorted(set(rng.integers(0, VOCAB, 5).tolist())))
+                free = not constrained or rng.random() < 0.3
+                completion.append(int(rng.integers(0, VOCAB) if free else rng.choice(choice)))
+                allowed.append(None if free else choice)
+                steps.append(step)
+            for _ in range(int(rng.integers(0, 6))):  # environment text
+                completion.append(int(rng.integers(2, VOCAB)))
+                allowed.append(None)
+                steps.append(None)
+        advantages = rng.normal(size=step + 1)
+        advantages[rng.random(step + 1) < 0.2] = 0.0
+        if not advantages.any():
+            advantages[0] = 1.0
+        weights, token_advantages = spread_steps(steps, advantages)
+        scores = score(model, prompt, completion, allowed, temperature)
+        logprobs = [min(0.0, s + noise * rng.normal()) if w else 0.0 for s, w in zip(scores, weights, strict=True)]
+        sample = Sample(prompt, completion, weights, token_advantages, logprobs, allowed if constrained else None)
+        made.append((sample, steps))
+    return made
+
+
+def rows(trajectories):
+    return [sample for sample, _ in trajectories]
+
+
+def step_rows(trajectories):
+    return [row for sample, steps in trajectories for row in split_steps(sample, steps)]
+
+
+def distance(a, b):
+    with torch.no_grad():
+        return max(float((x - y).abs().max()) for x, y in zip(a.parameters(), b.parameters(), strict=True))
+
+
+CASES = {
+    "constrained": {"constrained": True},
+    "free": {"constrained": False},
+    "clipped": {"constrained": True, "noise": 0.5},
+    "clipped-free": {"constrained": False, "noise": 0.5},
+    "kl": {"constrained": True, "noise": 0.3, "beta": 0.05},
+    "kl-free": {"constrained": False, "noise": 0.3, "beta": 0.05},
+    "anchor": {"constrained": True, "noise": 0.3, "anchor": 0.5},
+    "anchor-free": {"constrained": False, "noise": 0.3, "anchor": 0.5, "beta": 0.05, "temperature": 0.8},
+    "decay-temperature": {"constrained": True, "noise": 0.2, "weight_decay": 0.1, "temperature": 0.8},
+    "temperature-free": {"constrained": False, "noise": 0.2, "temperature": 0.8},
+}
+
+
+LAYOUTS = [(rows, True), (rows, False), (step_rows, True)]
+BY_ALL = ("kl", "anchor-free")
+"""The cases that the quick tests compute with every layout."""
+
+
+@pytest.mark.parametrize(
+    ("layout", "lean", "case"),
+    [
+        pytest.param(*how, case, marks=() if how is LAYOUTS[0] or case in BY_ALL else pytest.mark.slow)
+        for how in LAYOUTS
+        for case in CASES
+    ],
+)
+def test_engines_agree(tokenizer, case, layout, lean):
+    options = dict(CASES[case])
+    constrained, noise = options.pop("constrained"), options.pop("noise", 0.0)
+    # an epsilon above rounding: Adam would otherwise blow noise in vanishing gradients up to whole steps
+    config = TrainerConfig(learning_rate=1e-3, micro_batch_tokens=64, epsilon=1e-5, **options)
+    base = build_model()
+    made = build_trajectories(base, constrained=constrained, noise=noise, temperature=options.get("temperature", 1.0))
+    ours, golden = copy.deepcopy(base), copy.deepcopy(base)
+    trainer, plain = make_trainer(ours, tokenizer, config), PlainTrainer(golden, config)
+    assert trainer._lean
+    trainer._lean = lean
+    for engine in (trainer, plain):
+        engine.set_anchor(build_model(seed=1))
+    for rate, steps in ((1.0, None), (0.25, 2)):
+        a, b = trainer.update(layout(made), rate, steps), plain.update(layout(made), rate, steps)
+        assert a.loss == pytest.approx(b.loss, abs=1e-5)
+        for name in ("grad_norm", "kl", "clip_fraction", "entropy", "step_samples", "anchor_kl"):
+            assert getattr(a, name) == pytest.approx(getattr(b, name), rel=1e-3, abs=1e-5), name
+        assert (a.rows, a.tokens, a.optimizer_steps) == (b.rows, b.tokens, b.optimizer_steps)
+    assert a.clip_fraction > 0.05
+    assert a.optimizer_steps == 2
+    assert (a.anchor_kl > 0.01) == (config.anchor > 0)
+    assert distance(ours, golden) < 1e-4
+    assert distance(ours, base) > 1e-3
+
+
+def loss_by_hand(model, samples, clip=0.2, beta=0.0, anchor=0.0, reference=None):
+    """The paper's objective, written out: mean over step samples of the mean over tokens."""
+    losses = []
+    for sample in samples:
+        new = score(model, sample.prompt_ids, sample.completion_ids, sample.allowed)
+        held = score(reference or model, sample.prompt_ids, sample.completion_ids, sample.allowed)
+        tokens = []
+        for t, weight in enumerate(sample.weights):
+            if weight:
+                ratio = np.exp(new[t] - sample.logprobs[t])
+                gain = sample.advantages[t]
+                surrogate = min(ratio * gain, np.clip(ratio, 1 - clip, 1 + clip) * gain)
+                gap = sample.logprobs[t] - new[t]
+                away = held[t] - new[t]
+                tokens.append(-surrogate + beta * (np.exp(gap) - gap - 1) + anchor * (np.exp(away) - away - 1))
+        losses.append(np.mean(tokens))
+    return float(np.mean(losses))
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.1])
+def test_layouts_agree(tokenizer, beta):
+    """One row per trajectory and one row per step: the same objective, loss and weights afterwards."""
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, beta=beta, epsilon=1e-5)
+    base = build_model()
+    made = build_trajectories(base, noise=0.4)
+    results = []
+    for layout in (rows, step_rows):
+        model = copy.deepcopy(base)
+        stats = make_trainer(model, tokenizer, config).update(layout(made))
+        assert stats.loss == pytest.approx(loss_by_hand(base, step_rows(made), beta=beta), abs=1e-5)
+        results.append(model)
+    assert len(step_rows(made)) > len(rows(made))
+    assert distance(*results) < 1e-5
+
+
+def test_the_anchor_is_part_of_the_loss(tokenizer):
+    base, reference = build_model(), build_model(seed=1)
+    made = build_trajectories(base, noise=0.4)
+    trainer = make_trainer(copy.deepcopy(base), tokenizer, TrainerConfig(optimizer_steps=1, anchor=0.3))
+    trainer.set_anchor(reference)
+    expected = loss_by_hand(base, step_rows(made), anchor=0.3, reference=reference)
+    assert trainer.update(rows(made)).loss == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_anchor_holds_the_policy_and_stays_as_it_was(tokenizer):
+    """The farther pulled, the nearer it stays; a step of the trained model must not move the anchor with it."""
+    base = build_model()
+    made = rows(build_trajectories(base))
+
+    def distance_of(model):
+        """Mean change of a sampled token's log-probability."""
+        changes = []
+        for s in made:
+            before, after = (score(m, s.prompt_ids, s.completion_ids, s.allowed) for m in (base, model))
+            changes += [abs(x - y) for x, y, w in zip(before, after, s.weights, strict=True) if w]
+        return np.mean(changes)
+
+    drift = []
+    for anchor in (0.0, 10.0):
+        model = copy.deepcopy(base)
+        config = TrainerConfig(learning_rate=1e-3, anchor=anchor, optimizer_steps=2)
+        trainer = make_trainer(model, tokenizer, config)
+        trainer.set_anchor(model)
+        for _ in range(6):
+            stats = trainer.update(made)
+        drift.append(distance_of(model))
+    assert drift[1] < 0.5 * drift[0]
+    assert stats.anchor_kl > 0
+    assert not any(p.requires_grad for p in trainer._anchor.parameters())
+
+
+@pytest.mark.parametrize("engine", [make_trainer, lambda model, _, config: PlainTrainer(model, config)])
+def test_an_anchor_must_be_set(tokenizer, engine):
+    trainer = engine(build_model(), tokenizer, TrainerConfig(anchor=0.1))
+    with pytest.raises(TrainingError, match=r"anchor is 0\.1.*set_anchor"):
+        trainer.update(rows(build_trajectories(build_model())))
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_steps_of_one_update(tokenizer, steps):
+    made = rows(build_trajectories(build_model()))
+    trainer = make_trainer(build_model(), tokenizer, TrainerConfig(optimizer_steps=4))
+    assert trainer.update(made, steps=steps).optimizer_steps == steps
+    assert trainer.update(made).optimizer_steps == 4
+    with pytest.raises(SampleError, match="at least 1 optimizer step, got 0"):
+        trainer.update(made, steps=0)
+
+
+@pytest.mark.parametrize("constrained", [True, False])
+@pytest.mark.parametrize("tokens", [1, 37, 100000])
+def test_micro_batches_do_not_change_the_update(tokenizer, tokens, constrained):
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=2, beta=0.05, epsilon=1e-5)
+    base = build_model()
+    made = rows(build_trajectories(base, noise=0.3, constrained=constrained))
+    models, losses = [], []
+    for size in (50, tokens):
+        models.append(copy.deepcopy(base))
+        trainer = make_trainer(models[-1], tokenizer, config.model_copy(update={"micro_batch_tokens": size}))
+        losses.append(trainer.update(made).loss)
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+    assert distance(*models) < 1e-5
+
+
+def test_what_comes_after_the_last_weight_changes_nothing(tokenizer):
+    """A long lost episode whose last steps teach nothing is read only as far as it teaches."""
+    config, base = TrainerConfig(learning_rate=1e-3, epsilon=1e-5), build_model()
+    made = rows(build_trajectories(base, noise=0.3))
+    tail = [5, 9, 30, 12, 7]
+    longer = [
+        Sample(
+            s.prompt_ids,
+            s.completion_ids + tail,
+            s.weights + [0.0] * 5,
+            s.advantages + [0.0] * 5,
+            s.logprobs + [0.0] * 5,
+            s.allowed + [None] * 5,
+        )
+        for s in made
+    ]
+    models, stats = [copy.deepcopy(base), copy.deepcopy(base)], []
+    for model, samples in zip(models, (made, longer), strict=True):
+        stats.append(make_trainer(model, tokenizer, config).update(samples))
+    assert stats[0].loss == stats[1].loss
+    assert distance(*models) == 0.0
+    assert stats[1].tokens == stats[0].tokens + 5 * len(made), "what was played is counted, not what was computed"
+
+
+def test_weights_below_one_are_exact(tokenizer):
+    """TRL clamps its divisor to at least 1; tiny weights must not meet that clamp."""
+    base = build_model()
+    made = rows(build_trajectories(base, noise=0.3, count=3))
+    small = [
+        Sample(s.prompt_ids, s.completion_ids, [w * 1e-3 for w in s.weights], s.advantages, s.logprobs, s.allowed)
+        for s in made
+    ]
+    losses = []
+    for samples in (made, small):
+        trainer = make_trainer(copy.deepcopy(base), tokenizer, TrainerConfig(optimizer_steps=1))
+        losses.append(trainer.update(samples).loss)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_padding_id_inside_a_completion_is_trained(tokenizer):
+    """The masks come from lengths: a sampled token with the padding id, or the end token, keeps its loss."""
+    base = build_model()
+    completion = [5, PAD, EOS]
+    logprobs = score(base, [3, 4], completion, None)
+    model = copy.deepcopy(base)
+    long = Sample([3, 4], [7] * 9, [1 / 9] * 9, [0.0] * 9, score(base, [3, 4], [7] * 9, None))
+    for token in range(3):
+        weights = [float(t == token) for t in range(3)]
+        sample = Sample([3, 4], completion, weights, [1.0] * 3, logprobs)
+        model = copy.deepcopy(base)
+        make_trainer(model, tokenizer, TrainerConfig(optimizer_steps=1)).update([sample, long])
+        after = score(model, [3, 4], completion, None)
+        assert after[token] > logprobs[token] + 1e-3
+
+
+def test_absolute_positions(tokenizer):
+    """Prompts of different length in one micro-batch: no padding in front of anything."""
+    torch.manual_seed(0)
+    base = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=2, n_positions=64, resid_pdrop=0, embd_pdrop=0,
+            attn_pdrop=0, initializer_range=0.3, bos_token_id=2, eos_token_id=EOS, pad_token_id=PAD,
+        )
+    )  # fmt: skip
+    made = rows(build_trajectories(base, count=6, constrained=False))
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1)
+    model, golden = copy.deepcopy(base), copy.deepcopy(base)
+    stats = make_trainer(model, tokenizer, config).update(made)
+    PlainTrainer(golden, config).update(made)
+    assert stats.kl == pytest.approx(0.0, abs=1e-6)
+    # not the weights: the gradient of a key bias is rounding noise, which Adam turns into steps
+    ids = torch.tensor([[3, 4, 5]])
+    assert float((model(ids).logits - golden(ids).logits).detach().abs().max()) < 1e-4
+    assert float((model(ids).logits - base(ids).logits).detach().abs().max()) > 1e-2
+
+
+def test_log_probabilities_far_from_zero_at_unsampled_tokens(tokenizer):
+    """exp(-logprob) of improbable environment text overflows; neither ratio nor KL may see it."""
+    base = build_model(initializer_range=3.0)
+    made = rows(build_trajectories(base, constrained=False))
+    for sample in made:
+        sample.logprobs[:] = [lp if w else -200.0 for lp, w in zip(sample.logprobs, sample.weights, strict=True)]
+    assert min(min(score(base, s.prompt_ids, s.completion_ids, None)) for s in made) < -100
+    stats = make_trainer(base, tokenizer, TrainerConfig(learning_rate=1e-5, beta=0.1)).update(made)
+    assert np.isfinite(stats.loss)
+    assert np.isfinite(stats.kl)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_resumed_run_equals_straight_run(tokenizer, fresh, tmp_path):
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=3, fresh_optimizer=fresh)
+    base = build_model()
+    made = [rows(build_trajectories(base, seed=s)) for s in (1, 2, 3)]
+    straight, broken = copy.deepcopy(base), copy.deepcopy(base)
+    trainer = make_trainer(straight, tokenizer, config)
+    for samples in made:
+        trainer.update(samples)
+
+    first = make_trainer(broken, tokenizer, config)
+    first.update(made[0])
+    torch.save({"model": broken.state_dict(), "trainer": first.state_dict()}, tmp_path / "state.pt")
+    saved = torch.load(tmp_path / "state.pt", weights_only=True)
+    resumed = build_model(seed=99)
+    resumed.load_state_dict(saved["model"])
+    torch.manual_seed(1234)
+    second = make_trainer(resumed, tokenizer, config)
+    second.load_state_dict(saved["trainer"])
+    for samples in made[1:]:
+        second.update(samples)
+    assert distance(straight, resumed) == 0.0
+    wrong = make_trainer(copy.deepcopy(base), tokenizer, config)
+    wrong.model.load_state_dict(saved["model"])
+    wrong.update(made[1])
+    wrong.update(made[2])
+    assert distance(straight, wrong.model) > 0.0
+
+
+def test_state_before_the_first_update(tokenizer):
+    trainer = make_trainer(build_model(), tokenizer, TrainerConfig())
+    other = make_trainer(build_model(), tokenizer, TrainerConfig())
+    other.load_state_dict(trainer.state_dict())
+    made = rows(build_trajectories(build_model()))
+    assert trainer.update(made).loss == other.update(made).loss
+
+
+def test_optimizer_is_kept_or_fresh(tokenizer):
+    made = rows(build_trajectories(build_model()))
+    steps = {}
+    for fresh in (False, True):
+        trainer = make_trainer(build_model(), tokenizer, TrainerConfig(fresh_optimizer=fresh, optimizer_steps=2))
+        for _ in range(3):
+            trainer.update(made)
+        steps[fresh] = {int(s["step"]) for s in trainer.state_dict()["optimizer"]["state"].values()}
+    assert steps == {False: {6}, True: {2}}
+
+
+def test_random_states_are_left_alone(tokenizer):
+    model = build_model()
+    made = rows(build_trajectories(model))
+    draws = []
+    for work in (False, True):
+        torch.manual_seed(7)
+        np.random.seed(7)
+        random.seed(7)
+        if work:
+            make_trainer(model, tokenizer, TrainerConfig(seed=3)).update(made)
+        draws.append((float(torch.rand(1)), float(np.random.rand()), random.random()))
+    assert draws[0] == draws[1]
+
+
+def test_two_trainers_side_by_side(tokenizer):
+    """A policy and a reward model interleaved in one process learn what each would learn alone."""
+    made = rows(build_trajectories(build_model()))
+    alone = []
+    for seed in (0, 5):
+        model = build_model(seed)
+        trainer = make_trainer(model, tokenizer, TrainerConfig(seed=seed))
+        for _ in range(2):
+            trainer.update(made)
+        alone.append(model)
+    both = [build_model(0), build_model(5)]
+    trainers = [make_trainer(m, tokenizer, TrainerConfig(seed=s)) for m, s in zip(both, (0, 5), strict=True)]
+    for _ in range(2):
+        for trainer in trainers:
+            trainer.update(made)
+    assert [distance(a, b) for a, b in zip(alone, both, strict=True)] == [0.0, 0.0]
+
+
+def test_quiet_and_constant(tokenizer, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    model = build_model()
+    made = rows(build_trajectories(model))
+    trainer = make_trainer(model, tokenizer, TrainerConfig())
+    for _ in range(3):
+        trainer.update(made)
+        assert trainer.lr_scheduler.get_last_lr() == [3e-4, 3e-4]
+    args = trainer.args
+    assert not any((args.bf16, args.fp16, args.gradient_checkpointing, args.disable_dropout))
+    assert trainer.ref_model is None
+    assert capfd.readouterr().out == ""
+    assert not list(tmp_path.iterdir())
+    assert not model.training
+    assert not trainer._metrics["train"]
+
+
+def test_model_generates_as_before(tokenizer):
+    model = build_model()
+    ids = torch.tensor([[3, 4, 5]])
+    before = model.generate(ids, do_sample=False, max_new_tokens=8)
+    trainer = make_trainer(model, tokenizer, TrainerConfig())
+    assert model.config.use_cache
+    assert torch.equal(model.generate(ids, do_sample=False, max_new_tokens=8), before)
+    trainer.update(rows(build_trajectories(model)))
+    assert model.config.use_cache
+    assert "forward" not in model.__dict__
+
+
+def test_deep_copy_is_independent(tokenizer):
+    """A snapshot of the policy keeps its own weights although TRL patches the model it trains."""
+    model = build_model()
+    trainer = make_trainer(model, tokenizer, TrainerConfig(learning_rate=1e-2))
+    ids = torch.tensor([[3, 4, 5]])
+    before = model(ids).logits
+    snapshot = copy.deepcopy(model)
+    trainer.update(rows(build_trajectories(model)))
+    assert torch.equal(snapshot(ids).logits, before)
+    assert not torch.equal(model(ids).logits, before)
+
+
+def test_the_rate_scales_every_step(tokenizer):
+    base = build_model()
+    moved = []
+    for rate in (1.0, 0.1):
+        model = copy.deepcopy(base)
+        # In AdamW's first step the update is the rate times the sign of the gradient, whatever its size.
+        config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1)
+        make_trainer(model, tokenizer, config).update(rows(build_trajectories(base, constrained=True)), rate)
+        moved.append(distance(model, base))
+    assert moved[1] == pytest.approx(0.1 * moved[0], rel=1e-3)
+
+
+def test_rate_of_a_run():
+    plain, shaped = TrainerConfig(), TrainerConfig(warmup_updates=4, schedule="linear")
+    assert [plain.rate(k, (k - 1) / 10) for k in (1, 5, 10)] == [1.0, 1.0, 1.0]
+    assert [shaped.rate(k, (k - 1) / 10) for k in (1, 2, 4, 10)] == pytest.approx([0.25, 0.5 * 0.9, 0.7, 0.1])
+
+
+def test_nothing_to_learn(tokenizer):
+    model = build_model()
+    trainer = make_trainer(model, tokenizer, TrainerConfig())
+    silent = Sample([3], [4, 5], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+    for samples in ([], [silent]):
+        stats = trainer.update(samples)
+        assert (stats.optimizer_steps, stats.rows, stats.loss) == (0, 0, 0.0)
+    assert distance(model, build_model()) == 0.0
+
+
+def test_fewer_samples_than_steps(tokenizer):
+    made = rows(build_trajectories(build_model(), count=2))
+    stats = make_trainer(build_model(), tokenizer, TrainerConfig(optimizer_steps=4)).update(made)
+    assert stats.optimizer_steps == 2
+
+
+def test_learns_a_rewarded_token(tokenizer):
+    """End to end: a policy gradient moves the probability of the rewarded answer up."""
+    model = build_model()
+    trainer = make_trainer(model, tokenizer, TrainerConfig(learning_rate=1e-2, optimizer_steps=1))
+    choice = (7, 8, 9)
+    for _ in range(10):
+        samples = []
+        for token in choice:
+            gain, logprobs = 1.0 if token == 9 else -0.5, score(model, [3, 4], [token], [choice])
+            samples.append(Sample([3, 4], [token], [1.0], [gain], logprobs, [choice]))
+        trainer.update(samples)
+    assert np.exp(score(model, [3, 4], [9], [choice])[0]) > 0.9
+
+
+def test_not_a_number_is_refused(tokenizer):
+    model = build_model()
+    made = rows(build_trajectories(model))
+    with torch.no_grad():
+        model.lm_head.weight[3, 0] = torch.nan
+    with pytest.raises(TrainingError, match=r"loss is nan in optimizer step 1 of update 1"):
+        make_trainer(model, tokenizer, TrainerConfig()).update(made)
+
+
+def test_foreign_tokens_are_refused(tokenizer):
+    bad = Sample([3], [VOCAB], [1.0], [1.0], [-1.0])
+    with pytest.raises(SampleError, match=f"sample 0: token id {VOCAB} is outside the vocabulary of {VOCAB}"):
+        make_trainer(build_model(), tokenizer, TrainerConfig()).update([bad])
+
+
+def test_bf16_needs_an_accelerator(tokenizer):
+    with pytest.raises(TrainingError, match="bf16"):
+        make_trainer(build_model(), tokenizer, TrainerConfig(bf16=True))
+
+
+def test_world_size(tokenizer):
+    with pytest.raises(TrainingError, match=r"1 training process\(es\) are running.* 2"):
+        make_trainer(build_model(), tokenizer, TrainerConfig(world_size=2))
+    make_trainer(build_model(), tokenizer, TrainerConfig(world_size=1))
+    stored = [TrainerConfig(world_size=size).model_dump()["world_size"] for size in (1, 64)]
+    assert stored == [1, 1], "how many processes train is no part of a run"
+
+
+def test_rows_of_which_nothing_was_sampled():
+    """What a process may get as its share of a micro-batch."""
+    logps, entropies = constrained(torch.zeros(0, VOCAB), torch.zeros(0, dtype=torch.int64), [])
+    assert len(logps) == len(entropies) == 0
+
+
+TWO_PROCESSES = """
+import os
+import sys
+import test_trainer as t
+model = t.build_model()
+trainer = t.make_trainer(model, t.build_tokenizer(), t.TrainerConfig(**t.SHARED, world_size=2))
+for seed in (1, 2):
+    stats = trainer.update(t.rows(t.build_trajectories(t.build_model(), seed=seed, noise=0.3)))
+if trainer.args.process_index == 0:
+    t.torch.save({"model": model.state_dict(), "loss": stats.loss, "kl": stats.kl}, sys.argv[1])
+t.torch.distributed.barrier()
+t.torch.distributed.destroy_process_group()
+os._exit(0)  # the work is done; PyTorch's gloo threads abort in about one of eight interpreter shutdowns
+"""
+SHARED = {"learning_rate": 1e-3, "epsilon": 1e-5, "micro_batch_tokens": 64, "beta": 0.05}
+
+
+@pytest.mark.slow
+def test_two_processes_equal_one(tokenizer, tmp_path):
+    script, result = tmp_path / "two.py", tmp_path / "two.pt"
+    script.write_text(TWO_PROCESSES, encoding="utf-8")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = subprocess.run(
+        [*command, str(script), str(result)],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent), "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    model = build_model()
+    trainer = make_trainer(model, tokenizer, TrainerConfig(**SHARED))
+    for seed in (1, 2):
+        stats = trainer.update(rows(build_trajectories(build_model(), seed=seed, noise=0.3)))
+    both, other = torch.load(result, weights_only=True), build_model(1)
+    other.load_state_dict(both["model"])
+    assert distance(model, other) < 1e-4
+    assert distance(model, build_model()) > 1e-3
+    assert both["loss"] == pytest.approx(stats.loss, abs=1e-5)
+    assert both["kl"] == pytest.approx(stats.kl, abs=1e-5)
+
+
+def test_light_modules_do_not_import_torch():
+    code = (
+        "import sys, rlanything_agents, rlanything_agents.feedback, rlanything_agents.training.samples, "
+        "rlanything_agents.training.update as _; "
+        "sys.exit(', '.join({'torch', 'trl', 'transformers'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

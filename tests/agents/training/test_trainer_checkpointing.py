@@ -1,0 +1,53 @@
+"""Blocks computed again for the backward pass: the same update, from less memory."""
+
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.models.small import word_tokenizer
+from rlanything_agents.training.samples import Sample
+from rlanything_agents.training.trainer import make_trainer
+
+WORDS = [f"w{number}" for number in range(20)]
+
+
+def updated(checkpointing: bool) -> tuple[dict[str, torch.Tensor], int]:
+    """Weights after two updates, and how often the first block was computed."""
+    tokenizer = word_tokenizer(WORDS)
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        intermediate_size=48,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    model = Qwen2ForCausalLM(config)
+    calls = []
+    model.model.layers[0].mlp.register_forward_pre_hook(lambda *_: calls.append(1))
+    settings = TrainerConfig(learning_rate=1e-2, optimizer_steps=2, checkpointing=checkpointing)
+    trainer = make_trainer(model, tokenizer, settings)
+    samples = [
+        Sample([5, 6, 7 + k], [8 + k, 9, 3], weights=[1 / 3] * 3, advantages=[1.0 - k] * 3, logprobs=[-3.0] * 3)
+        for k in range(3)
+    ]
+    for _ in range(2):
+        stats = trainer.update(samples)
+        assert stats.optimizer_steps == 2
+    return {name: weight.detach().clone() for name, weight in model.state_dict().items()}, len(calls)
+
+
+def test_the_update_is_the_same() -> None:
+    plain, once = updated(checkpointing=False)
+    saving, again = updated(checkpointing=True)
+    assert again > once  # blocks really are computed a second time
+    for name, weight in plain.items():
+        torch.testing.assert_close(saving[name], weight)
+
+
+def test_it_is_stored_where_it_is_on() -> None:
+    assert "checkpointing" not in TrainerConfig().model_dump(mode="json")
+    stored = TrainerConfig(checkpointing=True).model_dump(mode="json")
+    assert TrainerConfig.model_validate(stored).checkpointing
