@@ -35,11 +35,11 @@ from transformers import PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config.load import load_config
+from rlanything_agents.engines import decoder as decoder_module
 from rlanything_agents.engines import transformers as generator_module
 from rlanything_agents.engines.cache import RaggedDecoder
-from rlanything_agents.engines.decoder import Decoder, open_decoder
+from rlanything_agents.engines.decoder import Decoder, make_decoder
 from rlanything_agents.rollout import rollout as rollout_module
-from rlanything_agents.rollout import writers as writers_module
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.loop import Loop
@@ -86,6 +86,7 @@ class TimedDecoder:
         self._decoder = decoder
         self.append = clock.around(name, decoder.append)
         self.keep = clock.around(name, decoder.keep)
+        self.running = decoder.running
 
     @property
     def lengths(self) -> Any:
@@ -101,13 +102,8 @@ class TimedEnv(gym.Wrapper[Any, Any, Any, Any]):
         self.step = clock.around("rollout: environments", env.step)  # type: ignore[method-assign]
 
 
-def timed_open(clock: Clock, name: str) -> Callable[..., Any]:
-    @contextmanager
-    def opened(model: PreTrainedModel, lanes: int) -> Iterator[TimedDecoder]:
-        with open_decoder(model, lanes) as decoder:
-            yield TimedDecoder(decoder, clock, name)
-
-    return opened
+def timed(clock: Clock, name: str) -> Callable[..., Any]:
+    return lambda model, lanes: TimedDecoder(make_decoder(model, lanes), clock, name)
 
 
 def iteration_split(loop: Loop, iterations: int, now: Callable[[], float]) -> list[dict[str, float]]:
@@ -119,8 +115,8 @@ def iteration_split(loop: Loop, iterations: int, now: Callable[[], float]) -> li
         loop.envs[:] = [TimedEnv(env, clock) for env in envs]
         training_step = clock.around("update: model", SampleTrainer.training_step)
         with (
-            patch.object(writers_module, "open_decoder", timed_open(clock, "rollout: model")),
-            patch.object(generator_module, "open_decoder", timed_open(clock, "judge: model")),
+            patch.object(decoder_module, "make_decoder", timed(clock, "rollout: model")),
+            patch.object(generator_module, "make_decoder", timed(clock, "judge: model")),
             patch.object(SampleTrainer, "training_step", lambda *args, step=training_step: step(*args)),
             patch("rlanything_agents.runs.loop.time.perf_counter", now),
             clock.at("iteration"),
@@ -199,10 +195,10 @@ def generation(parts: RunParts, rounds: int, every: int, now: Callable[[], float
     games = [task for task in tasks for _ in range(config.rollout.rollouts)]
 
     def in_general() -> Any:
-        return patch.object(writers_module, "open_decoder", RaggedDecoder.open)
+        return patch.object(decoder_module, "make_decoder", RaggedDecoder)
 
     def votes_in_general() -> Any:
-        return patch.object(generator_module, "open_decoder", RaggedDecoder.open)
+        return patch.object(generator_module, "make_decoder", RaggedDecoder)
 
     for number in range(rounds):
         clock = Clock(now)

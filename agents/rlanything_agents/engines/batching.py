@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-__all__ = ["like_length"]
+__all__ = ["common_prefix", "like_length"]
 
 
 def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.ndarray]:
@@ -27,3 +29,11 @@ def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.n
         else:
             groups.append([int(i)])
     return [np.sort(np.array(group, dtype=np.int64)) for group in groups]
+
+
+def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two sequences have in common at the beginning."""
+    length = min(len(one), len(other))
+    if one[:length] == other[:length]:
+        return length
+    return int((np.asarray(one[:length]) != np.asarray(other[:length])).argmax())

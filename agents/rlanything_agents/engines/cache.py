@@ -93,9 +93,9 @@ class RaggedCache(Cache):  # type: ignore[misc]
         seen = stored[:, : self._seen]
         return (seen if self._lanes is None else seen.index_select(0, self._lanes)).transpose(1, 2)
 
-    def keep(self, lanes: np.ndarray) -> None:
-        """Keep only these lanes, in this order; a lane named twice is copied."""
-        self.lengths = self.lengths[lanes]
+    def keep(self, lanes: np.ndarray, lengths: np.ndarray | None = None) -> None:
+        """See `RaggedDecoder.keep`."""
+        self.lengths = self.lengths[lanes] if lengths is None else lengths.copy()
         for tensors in (self._keys, self._values):
             for i, tensor in enumerate(tensors):
                 tensors[i] = tensor[torch.from_numpy(lanes).to(tensor.device)]
@@ -118,8 +118,8 @@ class RaggedDecoder:
         model: Any transformers decoder that takes an additive 4D mask and ``position_ids``.
         lanes: Number of sequences.
 
-    Use as a context manager: inside, the model runs without gradients, in evaluation mode and with an
-    attention that reads shared key-value heads once.
+    Tokens are appended while it is `running`: the model then works without gradients, in evaluation mode and with an
+    attention that reads shared key-value heads once. Between such blocks the lanes stay.
     """
 
     def __init__(self, model: PreTrainedModel, lanes: int) -> None:
@@ -133,20 +133,25 @@ class RaggedDecoder:
         """int64 array of shape (lanes,): tokens stored per lane."""
         return self.cache.lengths
 
-    def keep(self, lanes: np.ndarray) -> None:
-        """Keep only these lanes, in this order; a lane named twice is copied."""
-        self.cache.keep(lanes)
+    def keep(self, lanes: np.ndarray, lengths: np.ndarray | None = None) -> None:
+        """Keep only these lanes, in this order; a lane named twice is copied.
 
-    @classmethod
+        Args:
+            lanes: int64 array of shape (n,).
+            lengths: int64 array of shape (n,): forget what comes after so many tokens of each; nothing if None.
+        """
+        self.cache.keep(lanes, lengths)
+
     @contextmanager
-    def open(cls, model: PreTrainedModel, lanes: int) -> Iterator[RaggedDecoder]:
-        """A decoder of empty lanes; the model is given back as it was."""
+    def running(self) -> Iterator[None]:
+        """For the time of a block tokens can be appended; then the model is given back as it was."""
+        model = self.model
         training, attention = model.training, model.config._attn_implementation
         model.eval()
         model.set_attn_implementation(GROUPED_ATTENTION)
         try:
             with torch.inference_mode():
-                yield cls(model, lanes)
+                yield
         finally:
             model.set_attn_implementation(attention)
             model.train(training)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.lean import supports
 from rlanything_agents.engines.lean_decoder import LeanDecoder
 
-__all__ = ["Decoder", "open_decoder"]
+__all__ = ["Decoder", "make_decoder", "open_decoder"]
 
 
 class Decoder(Protocol):
@@ -37,16 +37,31 @@ class Decoder(Protocol):
         """
         ...
 
-    def keep(self, lanes: np.ndarray) -> None:
-        """Keep only these lanes, in this order; a lane named twice is copied."""
+    def keep(self, lanes: np.ndarray, lengths: np.ndarray | None = None) -> None:
+        """Keep only these lanes, in this order; a lane named twice is copied.
+
+        Args:
+            lanes: int64 array of shape (n,).
+            lengths: int64 array of shape (n,): forget what comes after so many tokens of each; nothing if None.
+        """
+        ...
+
+    def running(self) -> AbstractContextManager[None]:
+        """For the time of a block tokens can be appended; then the model is given back as it was."""
         ...
 
 
-def open_decoder(model: PreTrainedModel, lanes: int) -> AbstractContextManager[Decoder]:
+def make_decoder(model: PreTrainedModel, lanes: int) -> Decoder:
     """A decoder of empty lanes: a `LeanDecoder` where the model allows it, a `RaggedDecoder` for all others.
 
-    Inside the block there are no gradients and the weights must not change.
+    The weights must not change as long as it is used.
     """
-    if supports(model):
-        return LeanDecoder.open(model, lanes)
-    return RaggedDecoder.open(model, lanes)
+    return LeanDecoder(model, lanes) if supports(model) else RaggedDecoder(model, lanes)
+
+
+@contextmanager
+def open_decoder(model: PreTrainedModel, lanes: int) -> Iterator[Decoder]:
+    """A decoder that runs for the time of a block."""
+    decoder = make_decoder(model, lanes)
+    with decoder.running():
+        yield decoder

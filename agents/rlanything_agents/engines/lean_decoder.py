@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ class LeanDecoder:
         model: One that `lean.supports` accepts; its weights must not change in the meantime.
         lanes: Number of sequences.
 
-    Use `LeanDecoder.open`: there are no gradients inside.
+    Tokens are appended while it is `running`; between such blocks the lanes stay.
 
     Attributes:
         lengths: int64 array of shape (lanes,): tokens stored per lane.
@@ -37,16 +37,14 @@ class LeanDecoder:
     def __init__(self, model: Qwen3ForCausalLM, lanes: int) -> None:
         self.lengths = np.zeros(lanes, dtype=np.int64)
         self._device = model.device
-        self._lean = LeanModel(model)
-        self._rows = np.arange(lanes)  # of each lane
-        self._cache = self._room(lanes, 0)
+        with self.running():
+            self._lean = LeanModel(model)
+            self._rows = np.arange(lanes)  # of each lane
+            self._cache = self._room(lanes, 0)
 
-    @classmethod
-    @contextmanager
-    def open(cls, model: Qwen3ForCausalLM, lanes: int) -> Iterator[LeanDecoder]:
-        """A decoder of empty lanes."""
-        with torch.inference_mode():
-            yield cls(model, lanes)
+    def running(self) -> AbstractContextManager[None]:
+        """For the time of a block tokens can be appended."""
+        return torch.inference_mode()
 
     def append(self, lanes: np.ndarray, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
         """See `RaggedDecoder.append`; empty lanes that are given the same tokens share the work."""
@@ -61,8 +59,8 @@ class LeanDecoder:
             self._copy(self._rows[lanes[leads]], self._rows[lanes])
         return logits[self._tensor(place)]
 
-    def keep(self, lanes: np.ndarray) -> None:
-        """Keep only these lanes, in this order; a lane named twice is copied."""
+    def keep(self, lanes: np.ndarray, lengths: np.ndarray | None = None) -> None:
+        """See `RaggedDecoder.keep`."""
         source = self._rows[lanes]
         if len(lanes) > self._cache.shape[2]:
             self._resize(len(lanes), self._cache.shape[3])
@@ -72,7 +70,7 @@ class LeanDecoder:
         rows = source.copy()
         rows[~stay] = np.setdiff1d(np.arange(len(lanes)), source[stay])
         self._copy(source, rows)
-        self.lengths, self._rows = self.lengths[lanes], rows
+        self.lengths, self._rows = self.lengths[lanes] if lengths is None else lengths.copy(), rows
 
     def _append(self, lanes: np.ndarray, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
         order = np.argsort(self._rows[lanes])

@@ -48,7 +48,12 @@ def _words(number: int) -> list[int]:
 
 
 def sample_tokens(
-    logits: torch.Tensor, choices: Sequence[tuple[int, ...] | None], uniform: np.ndarray, temperature: float
+    logits: torch.Tensor,
+    choices: Sequence[tuple[int, ...] | None],
+    uniform: np.ndarray,
+    temperature: float,
+    top_k: int = 0,
+    top_p: float = 1.0,
 ) -> tuple[list[int], list[float]]:
     """One token per row by inversion of the distribution function.
 
@@ -57,29 +62,50 @@ def sample_tokens(
         choices: Per row the ids to choose from, or None for all.
         uniform: float64 of shape (n,) in [0, 1).
         temperature: Divides the logits.
+        top_k: Sample only the most probable ids, so many of them; 0 for all.
+        top_p: Sample only the most probable ids that together reach this probability; 1 for all.
 
     Returns:
         n ids, and their log-probabilities at temperature 1 among the choices.
     """
-    table = None if all(choice is None for choice in choices) else _table(choices, logits.shape[1])
+    free = np.array([choice is None for choice in choices], dtype=bool)
+    if free.any() and not free.all():
+        # Each kind for itself: a table of the whole vocabulary would be a large one.
+        tokens, values = np.zeros(len(choices), dtype=np.int64), np.zeros(len(choices))
+        for rows in (np.flatnonzero(free), np.flatnonzero(~free)):
+            part, some = logits[torch.from_numpy(rows).to(logits.device)], [choices[row] for row in rows.tolist()]
+            tokens[rows], values[rows] = sample_tokens(part, some, uniform[rows], temperature, top_k, top_p)
+        return tokens.tolist(), values.tolist()
+    table = None if free.all() else _table(choices)  # type: ignore[arg-type]
     if table is not None:  # only the candidates are looked at
         ids, outside = (torch.from_numpy(part).to(logits.device) for part in table)
         logits = logits.gather(1, ids.expand(len(logits), -1)).masked_fill(outside, float("-inf"))
     logprobs = logits.log_softmax(-1)
-    cumulative = (logits.double() / temperature).softmax(-1).cumsum(-1)
+    cumulative = (_bar(logits, temperature, top_k, top_p).double() / temperature).softmax(-1).cumsum(-1)
     threshold = torch.from_numpy(uniform).to(logits.device)[:, None] * cumulative[:, -1:]
     places = (cumulative <= threshold).sum(-1, keepdim=True)
-    tokens = places if table is None else ids.expand(len(logits), -1).gather(1, places)
-    return tokens[:, 0].tolist(), logprobs.gather(1, places)[:, 0].tolist()
+    chosen = places if table is None else ids.expand(len(logits), -1).gather(1, places)
+    return chosen[:, 0].tolist(), logprobs.gather(1, places)[:, 0].tolist()
 
 
-def _table(choices: Sequence[tuple[int, ...] | None], vocabulary: int) -> tuple[np.ndarray, np.ndarray]:
+def _bar(logits: torch.Tensor, temperature: float, top_k: int, top_p: float) -> torch.Tensor:
+    """Logits of shape (n, candidates) with what ``top_k`` and ``top_p`` exclude at minus infinity."""
+    if top_k and top_k < logits.shape[-1]:
+        least = logits.topk(top_k).values[:, -1:]
+        logits = logits.masked_fill(logits < least, float("-inf"))
+    if top_p < 1:
+        ordered, order = (logits / temperature).softmax(-1).sort(-1, descending=True)
+        beyond = (ordered.cumsum(-1) - ordered) >= top_p
+        logits = logits.masked_fill(beyond.scatter(1, order, beyond), float("-inf"))
+    return logits
+
+
+def _table(choices: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
     """Candidate ids of shape (n, most candidates) in their order, and which places have none; n is 1 if all agree."""
-    if all(choice is choices[0] for choice in choices):  # the slots of a thought are the same for every lane
+    if all(choice is choices[0] for choice in choices):  # the slots of a thought are the same for every row
         choices = choices[:1]
-    lists = [range(vocabulary) if choice is None else choice for choice in choices]
-    counts = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+    counts = np.fromiter(map(len, choices), dtype=np.int64, count=len(choices))
     inside = np.arange(counts.max()) < counts[:, None]
     ids = np.zeros(inside.shape, dtype=np.int64)
-    ids[inside] = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(counts.sum()))
+    ids[inside] = np.fromiter(chain.from_iterable(choices), dtype=np.int64, count=int(counts.sum()))
     return ids, ~inside

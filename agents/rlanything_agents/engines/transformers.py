@@ -1,9 +1,9 @@
-"""Text from a transformers model in this process: batched, with the prompt read once for all its completions."""
+"""Text from a transformers model in this process: batched, and without reading twice what was read before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from rlanything_agents.engines.decoder import open_decoder
+from rlanything_agents.engines.batching import common_prefix
+from rlanything_agents.engines.choices import FormTokens, Place
+from rlanything_agents.engines.decoder import Decoder, make_decoder
 from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -21,6 +23,13 @@ __all__ = ["TransformersGenerator"]
 
 class TransformersGenerator:
     """Samples from a causal language model, which it shares with its trainer.
+
+    All completions of a prompt share what was read of it. Between calls the generator keeps what it read and wrote of
+    conversations (``SamplingParams.keys``, with one completion a prompt), as long as the weights stay and the next call
+    goes on with them: of a prompt that begins as its conversation did, only the rest is read.
+
+    With ``SamplingParams.choices`` a token that alone is allowed is written without the model, and read together with
+    the next one that was sampled.
 
     Args:
         model: Any decoder-only model of full attention.
@@ -36,24 +45,36 @@ class TransformersGenerator:
         self.batch_size = batch_size
         self.version = 0
         self._end = tokenizer.eos_token_id
+        self._forms = FormTokens(tokenizer)
         self._text = lru_cache(maxsize=4096)(self._decode)  # short answers repeat
+        self._kept: _Kept | None = None
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ValueError: A prompt is empty, a chat is given and the tokenizer has no chat template, or there is not one
-                seed for each prompt.
+            ValueError: A prompt is empty, a chat is given and the tokenizer has no chat template, a form holds the end
+                of sequence, or there is not one seed, form or key for each prompt.
         """
-        if params.seeds and len(params.seeds) != len(prompts):
-            raise ValueError(f"{len(params.seeds)} seeds for {len(prompts)} prompts")
+        params.check(len(prompts))
         seed = int(np.random.default_rng().integers(2**63)) if params.seed is None else params.seed
         ids = [self._prompt_ids(prompt) for prompt in prompts]
-        size = max(1, self.batch_size // params.n)
-        completions: list[list[Completion]] = []
-        for at in range(0, len(ids), size):
-            own = replace(params, seeds=params.seeds[at : at + size], first=params.first + at)
-            completions += self._batch(ids[at : at + size], own, seed)
+        starts = self._starts(params, len(prompts))
+        kept, self._kept = self._kept, None
+        held: dict[int, tuple[int, int]] = {}
+        if kept is not None and params.keys and params.n == 1 and kept.weights == self._weights():
+            held = kept.held(ids, params.keys)
+        completions: list[list[Completion]] = [[] for _ in prompts]
+        for places in self._batches(len(prompts), params, held):
+            drafts = [_Draft(self, params, starts[at]) for at in places for _ in range(params.n)]
+            batch = _Batch(self.model, [ids[at] for at in places], drafts, params)
+            batch.run(self._noise(places, params, seed), kept if held else None, [held.get(at) for at in places])
+            if params.keys and params.n == 1 and self._kept is None:
+                self._kept = batch.kept([params.keys[at] for at in places], self._weights())
+            held = {}
+            for number, at in enumerate(places):
+                own = drafts[number * params.n : (number + 1) * params.n]
+                completions[at] = [draft.completion(ids[at], self.version) for draft in own]
         return completions
 
     def update_weights(self, source: PreTrainedModel | Path, version: int) -> None:
@@ -62,10 +83,18 @@ class TransformersGenerator:
             source = type(self.model).from_pretrained(source)
         if source is not self.model:
             self.model.load_state_dict(source.state_dict())
-        self.version = version
+        self.version, self._kept = version, None
 
     def close(self) -> None:
-        """Nothing to free: the model belongs to its owner."""
+        """Forget what was kept of conversations; the model belongs to its owner."""
+        self._kept = None
+
+    def text(self, ids: Sequence[int]) -> str:
+        """What ids say."""
+        return self._text(tuple(ids))
+
+    def _decode(self, ids: tuple[int, ...]) -> str:
+        return str(self.tokenizer.decode(list(ids)))
 
     def _prompt_ids(self, prompt: Prompt) -> list[int]:
         if prompt and isinstance(prompt[0], int):
@@ -75,78 +104,204 @@ class TransformersGenerator:
         ids = self.tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=True)
         return list(ids["input_ids"])
 
-    def _batch(self, prompts: list[list[int]], params: SamplingParams, seed: int) -> list[list[Completion]]:
-        n = params.n
-        drafts = [_Draft() for _ in range(len(prompts) * n)]
-        block = min(params.max_tokens, 512)
+    def _starts(self, params: SamplingParams, prompts: int) -> list[Place | None]:
+        """Where the form of each prompt begins; prompts often share one."""
+        if not params.choices:
+            return [None] * prompts
+        known: dict[int, Place | None] = {id(None): None}
+        for form in params.choices:
+            if id(form) not in known and form is not None:
+                known[id(form)] = self._forms.start(form)
+        return [known[id(form)] for form in params.choices]
+
+    def _batches(self, prompts: int, params: SamplingParams, held: dict[int, tuple[int, int]]) -> list[list[int]]:
+        """The places of the prompts of each batch; those whose conversations are kept come first."""
+        size = max(1, self.batch_size // params.n)
+        order = [*held, *(at for at in range(prompts) if at not in held)]
+        return [sorted(order[at : at + size]) for at in range(0, prompts, size)]
+
+    def _noise(self, places: Sequence[int], params: SamplingParams, seed: int) -> LaneNoise:
+        block, drafts = min(params.max_tokens, 512), range(params.n)
         if params.seeds:
-            seeds = [own for own in params.seeds for _ in range(n)]
-            noise = LaneNoise(seeds, [*range(n)] * len(prompts), block)
-        else:
-            noise = LaneNoise(seed, range(params.first * n, params.first * n + len(drafts)), block)
-        with open_decoder(self.model, len(prompts)) as decoder:
-            logits = decoder.append(np.arange(len(prompts)), prompts)
-            rows, at = np.arange(len(drafts)), np.arange(len(prompts)).repeat(n)  # drafts, and the logits of each
-            lanes = np.arange(len(prompts))  # of the decoder, for each row of the logits
-            while True:
-                places = torch.from_numpy(at).to(logits.device)
-                barred = _bar(logits, params)[places]
-                tokens, _ = sample_tokens(barred, [None] * len(rows), noise.draw(rows), params.temperature)
-                logprobs = logits.log_softmax(-1)[places, tokens].tolist()
-                for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
-                    self._extend(drafts[row], token, logprob, params)
-                live = np.array([drafts[row].finish_reason is None for row in rows])
-                if not live.any():
-                    break
-                # Drafts of one prompt that have written the same so far share a lane.
-                grown = lanes[at[live]] * logits.shape[1] + np.array(tokens)[live]
-                grown, at = np.unique(grown, return_inverse=True)
-                rows, lanes, new = rows[live], grown // logits.shape[1], grown % logits.shape[1]
-                if len(np.unique(lanes)) < len(lanes) or 2 * len(lanes) < len(decoder.lengths):
-                    decoder.keep(lanes)
-                    lanes = np.arange(len(lanes))
-                logits = decoder.append(lanes, new[:, None].tolist())
-        return [
-            [draft.completion(prompt, self.version) for draft in drafts[i * n : (i + 1) * n]]
-            for i, prompt in enumerate(prompts)
-        ]
+            return LaneNoise([params.seeds[at] for at in places for _ in drafts], [*drafts] * len(places), block)
+        return LaneNoise(seed, [(params.first + at) * params.n + draft for at in places for draft in drafts], block)
 
-    def _decode(self, ids: tuple[int, ...]) -> str:
-        return str(self.tokenizer.decode(list(ids)))
+    def _weights(self) -> tuple[tuple[int, int], ...]:
+        """Changes when a trainer changes the weights, even where it does not say so (see `update_weights`)."""
+        return tuple((weight.data_ptr(), -1 if weight.is_inference() else weight._version) for weight in self._all())
 
-    def _extend(self, draft: _Draft, token: int, logprob: float, params: SamplingParams) -> None:
-        draft.ids.append(token)
-        draft.logprobs.append(logprob)
-        ended = token == self._end
-        if ended or params.stop or len(draft.ids) == params.max_tokens:
-            draft.text = self._text(tuple(draft.ids[: len(draft.ids) - ended]))
-            cut = min((at for stop in params.stop if (at := draft.text.find(stop)) >= 0), default=-1)
-            draft.text = draft.text[:cut] if cut >= 0 else draft.text
-            if ended or cut >= 0:
-                draft.finish_reason = "stop"
-            elif len(draft.ids) == params.max_tokens:
-                draft.finish_reason = "length"
+    def _all(self) -> list[torch.Tensor]:
+        return list(self.model.parameters())
 
 
 @dataclass(eq=False)
 class _Draft:
+    """A completion while it is written."""
+
+    generator: TransformersGenerator
+    params: SamplingParams
+    place: Place | None
+    """In its form; None if it is free."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    allowed: list[tuple[int, ...] | None] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
+    """What the model has not read yet."""
     text: str = ""
     finish_reason: Literal["stop", "length"] | None = None
 
+    def __post_init__(self) -> None:
+        self._force()
+
+    @property
+    def choice(self) -> tuple[int, ...] | None:
+        """The ids that may come next; None for all."""
+        return None if self.place is None else self.place.allowed
+
+    def take(self, token: int, logprob: float) -> None:
+        """Take a sampled token, and those that can only follow it."""
+        self._append(token, logprob)
+        self._force()
+
+    def _force(self) -> None:
+        while self.finish_reason is None and self.place is not None and len(self.place.allowed) == 1:
+            self._append(self.place.allowed[0], 0.0)
+
+    def _append(self, token: int, logprob: float) -> None:
+        self.ids.append(token)
+        self.unread.append(token)
+        self.logprobs.append(logprob)
+        if self.place is not None:
+            self.allowed.append(self.place.allowed)
+            self.place = self.place.after(token)
+        ended, full = token == self.generator._end, len(self.ids) == self.params.max_tokens
+        if not (ended or full or self.params.stop):
+            return
+        written = self.place.text if self.place is not None and ended else None
+        self.text = self.generator.text(self.ids[: len(self.ids) - ended]) if written is None else written
+        cut = min((at for stop in self.params.stop if (at := self.text.find(stop)) >= 0), default=-1)
+        self.text = self.text[:cut] if cut >= 0 else self.text
+        if ended or cut >= 0:
+            self.finish_reason = "stop"
+        elif full:
+            self.finish_reason = "length"
+
     def completion(self, prompt: list[int], version: int) -> Completion:
+        allowed = None if self.place is None else self.allowed
         reason = self.finish_reason or "length"
-        return Completion(self.text, reason, prompt, self.ids, self.logprobs, version)
+        return Completion(self.text, reason, prompt, self.ids, self.logprobs, version, allowed=allowed)
 
 
-def _bar(logits: torch.Tensor, params: SamplingParams) -> torch.Tensor:
-    """Logits of shape (n, vocabulary) with what ``top_k`` and ``top_p`` exclude at minus infinity."""
-    if params.top_k and params.top_k < logits.shape[-1]:
-        least = logits.topk(params.top_k).values[:, -1:]
-        logits = logits.masked_fill(logits < least, float("-inf"))
-    if params.top_p < 1:
-        ordered, order = (logits / params.temperature).softmax(-1).sort(-1, descending=True)
-        beyond = (ordered.cumsum(-1) - ordered) >= params.top_p
-        logits = logits.masked_fill(beyond.scatter(1, order, beyond), float("-inf"))
-    return logits
+@dataclass(eq=False)
+class _Kept:
+    """What was read and written of conversations.
+
+    Attributes:
+        decoder: Has a lane for each.
+        read: The tokens in each lane.
+        lanes: Of each key.
+        weights: Those that it was computed with.
+    """
+
+    decoder: Decoder
+    read: list[list[int]]
+    lanes: dict[int, int]
+    weights: tuple[tuple[int, int], ...]
+
+    def held(self, prompts: Sequence[list[int]], keys: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """For the places of prompts that go on with a conversation: its lane, and how many tokens are the same."""
+        found = {}
+        for at, (prompt, key) in enumerate(zip(prompts, keys, strict=True)):
+            lane = self.lanes.get(key)
+            if lane is not None and (same := common_prefix(self.read[lane], prompt)):
+                found[at] = lane, same
+        return found
+
+
+class _Batch:
+    """Prompts that are decoded together.
+
+    Args:
+        model: That is sampled from.
+        prompts: Their ids.
+        drafts: The same number for each prompt, one after the other.
+        params: How to sample.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, prompts: list[list[int]], drafts: list[_Draft], params: SamplingParams
+    ) -> None:
+        self._model, self._prompts, self._drafts, self._params = model, prompts, drafts, params
+        self._decoder: Decoder | None = None
+        self._shrinks = not params.keys or params.n > 1
+        """Lanes of conversations stay when their turn is over."""
+
+    def run(self, noise: LaneNoise, kept: _Kept | None, held: Sequence[tuple[int, int] | None]) -> None:
+        """Write all drafts.
+
+        Args:
+            noise: A stream for each draft.
+            kept: Lanes to go on with.
+            held: For each prompt a lane that it goes on with, and how many tokens it takes over.
+        """
+        self._decoder = kept.decoder if kept is not None else make_decoder(self._model, len(self._prompts))
+        with self._decoder.running():
+            self._write(self._decoder, self._read(self._decoder, held, kept is not None), noise)
+
+    def kept(self, keys: Sequence[int], weights: tuple[tuple[int, int], ...]) -> _Kept:
+        """What to keep of it, where each prompt has one draft."""
+        assert self._decoder is not None  # nosec B101 # for the type checker
+        pairs = zip(self._prompts, self._drafts, strict=True)
+        read = [prompt + draft.ids[: len(draft.ids) - len(draft.unread)] for prompt, draft in pairs]
+        return _Kept(self._decoder, read, {key: lane for lane, key in enumerate(keys)}, weights)
+
+    def _read(self, decoder: Decoder, held: Sequence[tuple[int, int] | None], going_on: bool) -> torch.Tensor:
+        """Read each prompt, and what can only follow it; logits of shape (prompts, vocabulary)."""
+        first = self._drafts[:: self._params.n]
+        texts = [prompt + draft.unread for prompt, draft in zip(self._prompts, first, strict=True)]
+        for draft in self._drafts:
+            draft.unread = []
+        # The last token is read again if need be: the next one depends on what comes out of it.
+        known = [
+            (0, 0) if one is None else (one[0], min(one[1], len(text) - 1))
+            for one, text in zip(held, texts, strict=True)
+        ]
+        if going_on:
+            lanes, lengths = np.array(known, dtype=np.int64).T
+            decoder.keep(lanes, lengths)
+        return decoder.append(
+            np.arange(len(texts)), [text[same:] for text, (_, same) in zip(texts, known, strict=True)]
+        )
+
+    def _write(self, decoder: Decoder, logits: torch.Tensor, noise: LaneNoise) -> None:
+        params, drafts = self._params, self._drafts
+        rows = np.array([row for row, draft in enumerate(drafts) if draft.finish_reason is None], dtype=np.int64)
+        at, lanes = rows // params.n, np.arange(len(self._prompts))  # logits of each row, lane of each logits
+        while len(rows):
+            live = [drafts[row] for row in rows]
+            places = torch.from_numpy(at).to(logits.device)
+            tokens, logprobs = sample_tokens(
+                logits[places],
+                [draft.choice for draft in live],
+                noise.draw(rows),
+                params.temperature,
+                params.top_k,
+                params.top_p,
+            )
+            for draft, token, logprob in zip(live, tokens, logprobs, strict=True):
+                draft.take(token, logprob)
+            going = np.array([draft.finish_reason is None for draft in live])
+            if not going.any():
+                return
+            # Drafts of one prompt that have written the same so far share a lane.
+            grown = lanes[at[going]] * logits.shape[1] + np.array(tokens)[going]
+            rows = rows[going]
+            _, first, at = np.unique(grown, return_index=True, return_inverse=True)
+            lanes = grown[first] // logits.shape[1]
+            new = [drafts[row].unread for row in rows[first]]
+            for row in rows:
+                drafts[row].unread = []
+            if self._shrinks and (len(np.unique(lanes)) < len(lanes) or 2 * len(lanes) < len(decoder.lengths)):
+                decoder.keep(lanes)
+                lanes = np.arange(len(lanes))
+            logits = decoder.append(lanes, new)

@@ -56,7 +56,8 @@ def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
     texts = [rng.integers(0, 64, rng.integers(5, 60)).tolist() for _ in range(11)]
     position, rows = [0] * len(texts), list(range(len(texts)))  # rows[row] is the text behind a row of the cache
     compared = 0
-    with RaggedDecoder.open(network, len(texts)) as decoder:
+    decoder = RaggedDecoder(network, len(texts))
+    with decoder.running():
         decoder.cache._capacity = 4  # so that it has to grow
         while rows:
             lanes = np.array([r for r, i in enumerate(rows) if position[i] < len(texts[i]) and rng.random() < 0.7])
@@ -80,7 +81,8 @@ def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
 
 def test_copied_lanes_continue_on_their_own(model: Qwen3ForCausalLM) -> None:
     prompt, endings = [5, 9, 30, 12], [[7], [41, 2], [7, 7, 7]]
-    with RaggedDecoder.open(model, 1) as decoder:
+    decoder = RaggedDecoder(model, 1)
+    with decoder.running():
         decoder.append(np.array([0]), [prompt])
         decoder.keep(np.zeros(3, dtype=np.int64))
         logits = decoder.append(np.arange(3), endings)
@@ -93,7 +95,7 @@ def test_decoding_gives_the_model_back_as_it_was(model: Qwen3ForCausalLM) -> Non
     before = model.config._attn_implementation
 
     def fail() -> None:
-        with RaggedDecoder.open(model, 1):
+        with RaggedDecoder(model, 1).running():
             assert not model.training
             raise RuntimeError("on purpose")
 

@@ -88,7 +88,7 @@ def test_every_token_wanted_of_a_full_batch(model: Qwen3ForCausalLM) -> None:
 def test_positions_beyond_the_first_table(model: Qwen3ForCausalLM) -> None:
     rng = np.random.default_rng(0)
     ids = rng.integers(1, 64, 700).tolist()
-    with LeanDecoder.open(model, 1) as decoder:
+    with open_decoder(model, 1) as decoder:
         decoder.append(np.array([0]), [ids[:250]])
         (logits,) = decoder.append(np.array([0]), [ids[250:]])
     torch.testing.assert_close(logits.log_softmax(-1), log_probs(model, ids)[-1], atol=1e-4, rtol=0)
@@ -141,7 +141,7 @@ def test_ragged_lanes_that_end_split_and_wait(shape: str, seed: int) -> None:
     opening = rng.integers(1, 64, 9).tolist()
     texts = [opening if i % 3 else rng.integers(1, 64, rng.integers(1, 20)).tolist() for i in range(12)]
     compared = 0
-    with LeanDecoder.open(model, len(texts)) as decoder:
+    with open_decoder(model, len(texts)) as decoder:
 
         def check(lanes: np.ndarray, logits: torch.Tensor) -> int:
             for lane, row in zip(lanes, logits, strict=True):
@@ -192,7 +192,7 @@ def test_drafts_that_share_lanes_write_what_each_would_alone(
 ) -> None:
     model = tiny_model(TOKENIZER, hidden_size=32, layers=2, heads=4, intermediate_size=64, initializer_range=0.3)
     if implementation == "general":
-        monkeypatch.setattr(generators, "open_decoder", RaggedDecoder.open)
+        monkeypatch.setattr(generators, "make_decoder", RaggedDecoder)
     rng = np.random.default_rng(2)
     prompts = [rng.integers(4, 64, rng.integers(1, 12)).tolist() for _ in range(5)]
     prompts += [prompts[0], prompts[3]]

@@ -1,0 +1,330 @@
+"""Forms over token ids, and the engine that writes nothing else: against brute force, for tokenizers of both kinds."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+
+from rlanything_agents.engines.cache import RaggedDecoder
+from rlanything_agents.engines.choices import FormTokens, Place
+from rlanything_agents.engines.lean_decoder import LeanDecoder
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_envs.llm.choices import Form, OneOf, Repeat, Then, matches
+from rlanything_envs.llm.generator import Completion, SamplingParams
+
+WORDS = ("go", "to", "cabinet", "find", "apple", "1", "2", "12")
+TEXTS = (
+    "go to ",
+    "cabinet 1",
+    "cabinet 2",
+    "cabinet 12",
+    "find ",
+    "apple",
+    ": ",
+    "1",
+    "12",
+    "2 ",
+    "",
+    "ap",
+    "ple",
+    "é",
+)
+TURN = Then(
+    (OneOf(("find ", "go ")), OneOf(("apple", "cabinet")), ": ", OneOf(("go to cabinet 1", "go to cabinet 12")))
+)
+
+
+def word_level() -> PreTrainedTokenizerFast:
+    """One token a word; what is between them has none."""
+    tokenizer = word_tokenizer(WORDS)
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(":", "removed"), pre_tokenizers.WhitespaceSplit()]
+    )
+    return tokenizer
+
+
+def byte_level() -> PreTrainedTokenizerFast:
+    """Byte pairs that cross the borders of words and of the texts of a form."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=["<eos>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    tokenizer.train_from_iterator(["find apple: go to cabinet 12", "go to cabinet 1", "apple 2 "] * 4, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<eos>", pad_token="<eos>")
+
+
+@cache
+def make(kind: str) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
+    tokenizer = word_level() if kind == "words" else byte_level()
+    shape: dict[str, Any] = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 48}
+    if kind != "llama":
+        return tokenizer, tiny_model(tokenizer, **shape, initializer_range=0.3)
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        initializer_range=0.3,
+        pad_token_id=0,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    return tokenizer, LlamaForCausalLM(config).eval()
+
+
+def texts_of(form: Form) -> Iterator[tuple[str, ...]]:
+    """Every way to write a form: its texts, one after the other."""
+    if isinstance(form, str):
+        yield (form,)
+    elif isinstance(form, OneOf):
+        for option in form.options:
+            yield from texts_of(option)
+    elif isinstance(form, Then):
+        for parts in itertools.product(*map(list, map(texts_of, form.parts))):
+            yield tuple(itertools.chain(*parts))
+    else:
+        once = list(texts_of(form.part))
+        for count in range(form.least, form.most + 1):
+            for parts in itertools.product(once, repeat=count):
+                yield tuple(itertools.chain(*parts))
+
+
+def written(form: Form, tokenizer: PreTrainedTokenizerFast) -> set[tuple[int, ...]]:
+    """All token sequences that have a form, the end of sequence included."""
+    ids = cache(lambda text: tuple(tokenizer.encode(text, add_special_tokens=False)))
+    return {(*itertools.chain(*map(ids, texts)), tokenizer.eos_token_id) for texts in texts_of(form)}
+
+
+def of_one(forms: st.SearchStrategy[Form]) -> st.SearchStrategy[Form]:
+    several = st.lists(forms, min_size=1, max_size=3).map(tuple)
+    repeats = st.tuples(forms.filter(lambda part: part != ""), st.integers(0, 2), st.integers(0, 2))
+    return several.map(OneOf) | several.map(Then) | repeats.map(lambda r: Repeat(r[0], min(r[1:]), max(r[1:])))
+
+
+FORMS = st.recursive(st.sampled_from(TEXTS), of_one, max_leaves=5)
+
+
+@given(form=FORMS, kind=st.sampled_from(["words", "bytes"]))
+@settings(max_examples=150, deadline=None)
+def test_the_places_of_a_form_are_the_prefixes_of_what_can_be_written(form: Form, kind: str) -> None:
+    tokenizer, _ = make(kind)
+    ways = written(form, tokenizer)
+    places: list[tuple[tuple[int, ...], Place]] = [((), FormTokens(tokenizer).start(form))]
+    found = set()
+    for ids, place in places:  # grows
+        following = {way[len(ids)] for way in ways if way[: len(ids)] == ids and len(way) > len(ids)}
+        assert place.allowed == tuple(sorted(following))
+        if not place.allowed:
+            found.add(ids)
+            assert place.text is not None
+            assert matches(form, place.text)
+            if kind == "bytes":
+                assert tokenizer.decode(ids[:-1]) == place.text
+        places += [((*ids, token), place.after(token)) for token in place.allowed]
+        assert len(places) < 20000
+    assert found == ways
+
+
+def test_repeats_that_may_be_nothing_stay_small() -> None:
+    tokenizer, _ = make("words")
+    form: Form = ": "  # no ids at all in a tokenizer of words
+    for _ in range(3):
+        form = Repeat(Then((OneOf((form, form)), form)), 0, 12)
+    place = FormTokens(tokenizer).start(Then((form, "go ", form)))
+    assert place.allowed == (tokenizer.convert_tokens_to_ids("go"),)
+    assert place.after(place.allowed[0]).allowed == (tokenizer.eos_token_id,)
+
+
+def test_equal_slots_share_what_is_allowed() -> None:
+    forms = FormTokens(make("words")[0])
+    one, other = (forms.start(Then((OneOf(("find ", "go ")), OneOf((f"cabinet {n}", "apple"))))) for n in (1, 2))
+    assert one.allowed is other.allowed
+
+
+def test_the_end_of_sequence_is_no_text() -> None:
+    with pytest.raises(ValueError, match="'apple <eos>' holds the end of sequence"):
+        FormTokens(make("words")[0]).start(OneOf(("apple <eos>", "go")))
+    ids = FormTokens(make("bytes")[0]).start("<eos>").allowed
+    assert make("bytes")[0].decode(ids) == "<", "where text and mark have different ids, it is text"
+
+
+def test_ids_that_another_program_chose_are_followed_as_far_as_they_go() -> None:
+    tokenizer, _ = make("words")
+    go, apple, end = (tokenizer.convert_tokens_to_ids(word) for word in ("go", "apple", "<eos>"))
+    form = OneOf(("go apple", "apple"))
+    tokens = FormTokens(tokenizer)
+    assert tokens.allowed(form, [go, apple, end]) == [tuple(sorted((go, apple))), (apple,), (end,)]
+    assert tokens.allowed(form, [go, go, end]) == [tuple(sorted((go, apple))), None, None]
+
+
+def conditional(model: PreTrainedModel, prompt: list[int], ids: list[int], ways: set[tuple[int, ...]]) -> list[float]:
+    """Log-probability of each id among those with which one of the ways goes on, by whole passes."""
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1]
+    found = []
+    for at, (token, row) in enumerate(zip(ids, logits, strict=True)):
+        allowed = sorted({way[at] for way in ways if way[:at] == tuple(ids[:at])})
+        found.append(float(row[allowed].log_softmax(-1)[allowed.index(token)]))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["words", "bytes", "llama"])
+def test_completions_have_their_form_and_its_log_probabilities(kind: str) -> None:
+    tokenizer, model = make(kind)
+    forms = (
+        TURN,
+        None,
+        Then((Repeat(OneOf(("apple", "1", "go ")), 1, 3), OneOf(("2 ", "12")))),
+        "find apple",
+        Repeat(OneOf(("go to ", "apple")), 0, 2),
+    )
+    prompts = [tokenizer.encode(text, add_special_tokens=False) for text in ("go to", "find", "apple 1", "2 ", "12")]
+    params = SamplingParams(40, n=6, seed=3, choices=forms)
+    for prompt, form, answers in zip(
+        prompts, forms, TransformersGenerator(model, tokenizer).generate(prompts, params), strict=True
+    ):
+        for answer in answers:
+            assert answer.token_ids is not None
+            assert answer.logprobs is not None
+            if form is None:
+                assert answer.allowed is None
+                continue
+            ways = written(form, tokenizer)
+            assert answer.finish_reason == "stop"
+            assert matches(form, answer.text)
+            assert tuple(answer.token_ids) in ways
+            expected = conditional(model, prompt, answer.token_ids, ways)
+            assert answer.logprobs == pytest.approx(expected, abs=1e-4)
+            assert answer.allowed is not None
+            for logprob, allowed in zip(answer.logprobs, answer.allowed, strict=True):
+                assert allowed is not None
+                assert (logprob == 0.0) == (len(allowed) == 1)
+        assert len({tuple(answer.token_ids or ()) for answer in answers}) > 1 or isinstance(form, str)
+
+
+def test_samples_come_as_often_as_the_model_would_have_them() -> None:
+    tokenizer, model = make("words")
+    form = OneOf(("go to", "go apple", "apple", "cabinet 1", "cabinet 2", "cabinet 12"))
+    prompt = tokenizer.encode("find", add_special_tokens=False)
+    (answers,) = TransformersGenerator(model, tokenizer).generate(
+        [prompt], SamplingParams(9, n=4000, seed=1, choices=(form,))
+    )
+    for way in written(form, tokenizer):
+        chance = math.exp(sum(conditional(model, prompt, list(way), written(form, tokenizer))))
+        share = sum(tuple(answer.token_ids or ()) == way for answer in answers) / len(answers)
+        assert share == pytest.approx(chance, abs=4 * math.sqrt(chance / len(answers)))
+
+
+def test_a_form_longer_than_the_limit_is_cut_and_forced_tokens_use_no_chance() -> None:
+    tokenizer, model = make("words")
+    prompt = tokenizer.encode("find", add_special_tokens=False)
+    generator = TransformersGenerator(model, tokenizer)
+    ((cut,),) = generator.generate([prompt], SamplingParams(3, choices=("go to cabinet 12",)))
+    assert (cut.text, cut.finish_reason, cut.logprobs) == ("go to cabinet", "length", [0.0] * 3)
+    picks = OneOf(("1", "2", "12"))
+    seeds = tuple(range(40))
+    found = []
+    for form in (picks, Then(("go to ", picks))):
+        params = SamplingParams(9, temperature=1e6, seeds=seeds, choices=(form,) * 40)
+        answers = generator.generate([prompt] * 40, replace(params, top_k=1))
+        assert len({answer.text for (answer,) in answers}) == 1
+        answers = generator.generate([prompt] * 40, params)
+        found.append([answer.text.removeprefix("go to ") for (answer,) in answers])
+    assert found[0] == found[1], "all but uniform: the same numbers, the same picks"
+
+
+class Conversations:
+    """Episodes of several turns, written with or without keys."""
+
+    def __init__(self, kind: str, **given: Any) -> None:
+        self.tokenizer, self.model = make(kind)
+        self.generator = TransformersGenerator(self.model, self.tokenizer, **given)
+        self.texts = [self.ids(text) for text in ("find apple ", "find apple ", "go to cabinet 1 ", "2 ", "12 1 ")]
+
+    def ids(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def turn(self, number: int, keyed: bool, only: Sequence[int] = range(5), **params: Any) -> list[Completion]:
+        forms = (TURN, None, Then((OneOf(("go ", "find ")), OneOf(("apple", "1")))), TURN, None)
+        own = SamplingParams(
+            12,
+            seeds=tuple(100 * number + row for row in only),
+            choices=tuple(forms[row] for row in only),
+            keys=tuple(7 * row for row in only) if keyed else (),
+            **params,
+        )
+        answers = [answer for (answer,) in self.generator.generate([self.texts[row] for row in only], own)]
+        for row, answer in zip(only, answers, strict=True):
+            self.texts[row] = self.texts[row] + list(answer.token_ids or ()) + self.ids(f"cabinet {number} ")
+        return answers
+
+
+def same(some: list[Completion], others: list[Completion]) -> None:
+    for one, other in zip(some, others, strict=True):
+        assert one.token_ids == other.token_ids
+        assert (one.text, one.allowed, one.prompt_ids) == (other.text, other.allowed, other.prompt_ids)
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["words", "bytes", "llama"])
+def test_what_is_kept_of_conversations_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, fresh = Conversations(kind), Conversations(kind)
+    read: list[list[int]] = []
+    for decoder in (LeanDecoder, RaggedDecoder):
+
+        def append(self: Any, lanes: Any, tokens: Any, was: Any = decoder.append) -> Any:
+            read.append([len(some) for some in tokens])
+            return was(self, lanes, tokens)
+
+        monkeypatch.setattr(decoder, "append", append)
+    turns = ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (4, 2, 0), (4, 1, 2, 0), (3, 0))  # episodes end, move and come back
+    for number, rows in enumerate(turns):
+        if number == 3:
+            for texts in (kept.texts, fresh.texts):
+                texts[2] = texts[2][:-4] + kept.ids("apple 2")  # another history than the one that was written
+        del read[:]
+        mine = kept.turn(number, True, rows)
+        first = dict(zip(rows, read[0], strict=True))
+        same(mine, fresh.turn(number, False, rows))
+        for row in rows:
+            whole = (number, row) in {(3, 1), (4, 3)} or number == 0
+            assert (first[row] >= len(mine[rows.index(row)].prompt_ids or ())) == whole, (number, row, first)
+
+
+def test_new_weights_end_what_was_kept() -> None:
+    kept, fresh = Conversations("words"), Conversations("words")
+    with torch.no_grad():
+        weight = kept.model.model.layers[0].mlp.down_proj.weight
+        was = weight.clone()
+        try:
+            for number in range(4):
+                same(kept.turn(number, True), fresh.turn(number, False))
+                weight.mul_(1.1)  # as an optimizer does, and nobody says so
+        finally:
+            weight.copy_(was)
+    for number in (5, 6):
+        kept.turn(number, True)
+        assert kept.generator._kept
+        if number == 5:
+            kept.generator.update_weights(kept.model, number)
+        else:
+            kept.generator.close()
+        assert not kept.generator._kept
+    kept.turn(7, True)
+    kept.turn(8, False)
+    assert not kept.generator._kept, "calls without keys keep nothing"
