@@ -31,7 +31,8 @@ class TrainerConfig(BaseModel):
             ``optimizer_steps``.
         average: Decay of a running mean of the weights over the updates; evaluations use the mean, rollouts never
             do. 0 = off.
-        micro_batch_tokens: Padded tokens per forward pass. It changes speed and memory, never the result.
+        micro_batch_tokens: Padded tokens per forward pass, of updates and of the warm start; a prompt that several
+            samples share counts once. It changes speed and memory, never the result.
         max_grad_norm: Gradients are scaled down to this norm.
         betas: Coefficients of AdamW.
         weight_decay: Decoupled weight decay.

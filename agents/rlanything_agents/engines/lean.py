@@ -193,24 +193,33 @@ def _projections(model: Qwen3ForCausalLM) -> Sequence[torch.nn.Module]:
     ]
 
 
-def wanted_logits(model: Qwen3ForCausalLM, ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+def wanted_logits(
+    model: Qwen3ForCausalLM,
+    ids: torch.Tensor,
+    wanted: torch.Tensor,
+    positions: torch.Tensor | None = None,
+    visible: torch.Tensor | None = None,
+) -> torch.Tensor:
     """What the model expects after some of the tokens; gradients flow into its parameters.
 
     Args:
         model: One that `supports` accepts.
         ids: int64 of shape (rows, width), padded on the right.
         wanted: bool of the same shape; at least one.
+        positions: int64 of the same shape; by default the columns.
+        visible: bool of shape (rows, width, width): whether the token of a column (second index) sees that of another
+            (third); by default each sees those before it and itself.
 
     Returns:
         float32 of shape (places, vocabulary), the places in the order of the rows.
     """
     rows, width = ids.shape
     lean, places = LeanModel(model), wanted.flatten().nonzero()[:, 0]
-    positions = torch.arange(width, device=ids.device).repeat(rows)
-    return lean.logits(lean.hidden(ids.flatten(), positions, _causal(lean, wanted), places))
+    placed = torch.arange(width, device=ids.device).repeat(rows) if positions is None else positions.flatten()
+    return lean.logits(lean.hidden(ids.flatten(), placed, _within_rows(lean, wanted, visible), places))
 
 
-def _causal(model: LeanModel, wanted: torch.Tensor) -> Attend:
+def _within_rows(model: LeanModel, wanted: torch.Tensor, visible: torch.Tensor | None) -> Attend:
     """Attention within the rows of a batch, of all their tokens and in the last block of the wanted ones."""
     rows, width = wanted.shape
     counts = wanted.sum(1)
@@ -219,21 +228,31 @@ def _causal(model: LeanModel, wanted: torch.Tensor) -> Attend:
     places = inside.nonzero(as_tuple=True)
     looking = torch.zeros_like(inside, dtype=torch.int64)
     looking[inside] = wanted.nonzero()[:, 1]
-    mask = torch.zeros((rows, 1, most, width), device=device)
-    mask.masked_fill_((torch.arange(width, device=device) > looking[:, :, None])[:, None], float("-inf"))
+    if visible is None:
+        every, seen_last = None, torch.arange(width, device=device) <= looking[:, :, None]
+    else:
+        every, seen_last = _mask(visible), visible[torch.arange(rows, device=device)[:, None], looking]
+    mask = _mask(seen_last)
 
     def attend(number: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         heads, size = queries.shape[1:]
         keyed, told = (model.spread(part.reshape(rows, width, -1, size).transpose(1, 2)) for part in (keys, values))
         if len(queries) == len(keys):
             asked = queries.view(rows, width, heads, size).transpose(1, 2)
-            seen = functional.scaled_dot_product_attention(asked, keyed, told, is_causal=True, scale=1.0)
+            seen = functional.scaled_dot_product_attention(
+                asked, keyed, told, attn_mask=every, is_causal=every is None, scale=1.0
+            )
             return seen.transpose(1, 2).reshape(len(queries), -1)
         padded = queries.new_zeros((rows, most, heads, size)).index_put(places, queries)
         seen = functional.scaled_dot_product_attention(padded.transpose(1, 2), keyed, told, attn_mask=mask, scale=1.0)
         return seen.transpose(1, 2)[places].flatten(1)
 
     return attend
+
+
+def _mask(visible: torch.Tensor) -> torch.Tensor:
+    """What is added to the products of queries and keys, for all heads."""
+    return torch.zeros(visible.shape, device=visible.device).masked_fill_(~visible, float("-inf"))[:, None]
 
 
 @torch.no_grad()

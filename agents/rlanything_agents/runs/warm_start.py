@@ -84,6 +84,7 @@ def _teach(parts: RunParts) -> dict[str, Any]:
 def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epochs: int) -> list[float]:
     settings = parts.config.warm_start
     steps = epochs * -(-len(rows) // settings.batch_size)
+    trainer = parts.config.policy_trainer if role == "policy" else parts.config.judge_trainer
     with parts.reporter.stage(f"Warm start, {role}", steps) as stage:
         return fit(
             learner.model,
@@ -92,6 +93,7 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
             batch_size=settings.batch_size,
             learning_rate=settings.learning_rate,
             seed=parts.seed(role, "fit"),
+            micro_batch_tokens=trainer.micro_batch_tokens,
             progress=lambda step, _, loss: stage.reach(step, f"loss {loss:.3f}"),
         )
 

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedModel
 
+from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.masters import MasterAdamW
 
 __all__ = ["Row", "fit"]
@@ -36,6 +37,7 @@ def fit(
     batch_size: int,
     learning_rate: float,
     seed: int,
+    micro_batch_tokens: int | None = None,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> list[float]:
     """Maximise the likelihood of the learnt tokens: AdamW, 5 % linear warm-up, then cosine decay to a tenth.
@@ -47,6 +49,8 @@ def fit(
         batch_size: Rows per optimiser step; rows of like length share a batch.
         learning_rate: Peak rate.
         seed: Seed of the order.
+        micro_batch_tokens: Most padded tokens of a forward pass (a single row may have more), None = no limit. It
+            changes memory, not the result.
         progress: Called after each optimiser step with its number, the number of all steps, and the loss.
 
     Returns:
@@ -68,16 +72,21 @@ def fit(
     for _ in range(epochs):
         losses = []
         for batch in _batches(rows, batch_size, rng):
-            ids, learnt = _pad(batch, model.device)
-            hidden = decoder(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
-            loss = functional.cross_entropy(head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]])
-            loss.backward()  # type: ignore[no-untyped-call]
+            weight = max(1, sum(sum(row.learnt[1:]) for row in batch))
+            loss = 0.0
+            for part in _parts(batch, micro_batch_tokens):
+                ids, learnt = _pad(part, model.device)
+                hidden = decoder(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
+                logits, following = head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]]
+                share = functional.cross_entropy(logits, following, reduction="sum") / weight
+                share.backward()  # type: ignore[no-untyped-call]
+                loss += share.item()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             schedule.step()
             step += 1
-            losses.append(loss.item())
+            losses.append(loss)
             if progress is not None:
                 progress(step, total, losses[-1])
         means.append(float(np.mean(losses)))
@@ -100,6 +109,14 @@ def _batches(rows: Sequence[Row], size: int, rng: np.random.Generator, pool: int
         ranked = sorted(order[first : first + size * pool], key=lambda i: len(rows[i].ids))
         batches += [[rows[i] for i in ranked[k : k + size]] for k in range(0, len(ranked), size)]
     return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def _parts(batch: Sequence[Row], tokens: int | None) -> list[list[Row]]:
+    """The rows of a batch that go through the model together."""
+    if tokens is None:
+        return [list(batch)]
+    lengths = np.array([len(row.ids) for row in batch], dtype=np.int64)
+    return [[batch[i] for i in group] for group in like_length(lengths, tokens)]
 
 
 def _pad(rows: Sequence[Row], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

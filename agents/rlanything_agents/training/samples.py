@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -171,14 +171,99 @@ def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Gene
     return [[useful[k] for k in part] for part in np.array_split(order, min(steps, len(useful)) or 1) if len(part)]
 
 
-def micro_batches(batch: Sequence[Sample], tokens: int) -> list[list[Sample]]:
-    """Group rows of similar length so that no group exceeds ``tokens`` padded tokens (single rows may)."""
-    groups: list[list[Sample]] = []
-    for sample in sorted(batch, key=len, reverse=True):
-        if groups and len(groups[-1][0]) * (len(groups[-1]) + 1) <= tokens:
-            groups[-1].append(sample)
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One prompt, and after it the completions of all samples that are computed together with it.
+
+    The first completion follows the prompt; each further one follows a copy of the prompt's last token, so that every
+    token is expected after the one before it. A completion and the copy before it see the prompt without its last
+    token, and themselves.
+
+    Attributes:
+        samples: At least one; all have the same prompt.
+    """
+
+    samples: tuple[Sample, ...]
+
+    def __len__(self) -> int:
+        return _length(len(self.prompt_ids), [len(sample.completion_ids) for sample in self.samples])
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The prompt of all samples."""
+        return self.samples[0].prompt_ids
+
+    @property
+    def places(self) -> Iterator[tuple[int, Sample]]:
+        """The samples, each with the column of its first completion token."""
+        begin = len(self.prompt_ids)
+        for sample in self.samples:
+            yield begin, sample
+            begin += len(sample.completion_ids) + 1
+
+    def silent(self) -> Row:
+        """The same row with all weights 0."""
+        return Row(tuple(replace(sample, weights=[0.0] * len(sample.weights)) for sample in self.samples))
+
+
+def prompt_rows(batch: Sequence[Sample], tokens: int, attention: float | None) -> list[Row]:
+    """Join samples with the same prompt wherever that is less work.
+
+    Within a row of several samples attention goes over all pairs of tokens, also those that must not see each other;
+    so few long completions of a short prompt are better computed one by one.
+
+    Args:
+        batch: Samples of one optimizer step.
+        tokens: Most tokens of a row of several samples.
+        attention: Work of one token that attends to one other, as a share of its remaining work; None = join nothing.
+    """
+    groups: dict[tuple[int, ...], list[Sample]] = {}
+    for sample in batch:
+        groups.setdefault(tuple(sample.prompt_ids), []).append(sample)
+    rows = []
+    for prompt, samples in groups.items():
+        row: list[Sample] = []
+        for sample in sorted(samples, key=len):
+            if row and attention is not None:
+                lengths = [len(other.completion_ids) for other in (*row, sample)]
+                apart = _work(len(prompt), lengths[:-1], attention) + _work(len(prompt), lengths[-1:], attention)
+                if _length(len(prompt), lengths) <= tokens and _work(len(prompt), lengths, attention) < WORTH * apart:
+                    row.append(sample)
+                    continue
+            if row:
+                rows.append(Row(tuple(row)))
+            row = [sample]
+        rows.append(Row(tuple(row)))
+    return rows
+
+
+WORTH = 0.9
+"""Samples share a prompt where the row costs at most this part of two: attention with a mask is slower than without."""
+
+
+def _length(prompt: int, completions: Sequence[int]) -> int:
+    return prompt + sum(completions) + len(completions) - 1
+
+
+def _work(prompt: int, completions: Sequence[int], attention: float) -> float:
+    """Of a row, in units of one token without attention."""
+    length = _length(prompt, completions)
+    seen = length / 2 if len(completions) == 1 else length  # causal attention leaves out half of the pairs
+    return length * (1 + attention * seen)
+
+
+def micro_batches(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
+    """Group rows of similar length so that no group exceeds ``tokens`` padded tokens (single rows may).
+
+    Rows of one sample and of several are kept apart: the former need no attention mask.
+    """
+    groups: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: (len(row.samples) > 1, len(row)), reverse=True):
+        alike = groups and (len(groups[-1][0].samples) > 1) == (len(row.samples) > 1)
+        if alike and len(groups[-1][0]) * (len(groups[-1]) + 1) <= tokens:
+            groups[-1].append(row)
         else:
-            groups.append([sample])
+            groups.append([row])
     return groups
 
 

@@ -3,7 +3,8 @@ steps.
 
 Importing this module, or `grpo_settings`, imports TRL (seconds); everything else in the package does without.
 
-The data loader hands over one *optimizer step* at a time: a list of micro-batches of similar length. TRL
+The data loader hands over one *optimizer step* at a time: a list of micro-batches of similar length. Samples of a
+step that have the same prompt share a row, so that it is computed once. TRL
 multiplies its completion mask with ``tool_mask``; a real-valued one carries the samples' weights into its
 loss. With ``loss_type="dapo"`` the divisor is an input too, so every micro-batch divides by the weight of its
 whole optimizer step and the gradient is that of ``sum(weight * loss) / sum(weight)`` however the rows are
@@ -18,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,15 @@ from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
 from rlanything_agents.training.ranks.sharding import spread_optimizer, whole_optimizer, whole_weights
 from rlanything_agents.training.samples import (
     Allowed,
+    Row,
     Sample,
     check_vocabulary,
     micro_batches,
     optimizer_batches,
+    prompt_rows,
     trimmed,
 )
+from rlanything_agents.training.shared_prompts import attention_share, layout
 from rlanything_agents.training.update import TrainingError, UpdateStats
 
 __all__ = ["SampleTrainer", "make_trainer"]
@@ -54,7 +58,7 @@ __all__ = ["SampleTrainer", "make_trainer"]
 class _MicroBatch:
     """Rows of one forward pass and the total weight of the optimizer step they belong to."""
 
-    rows: list[Sample]
+    rows: list[Row]
     step_weight: float
 
 
@@ -107,6 +111,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._batches: list[list[Sample]] = []
         self._allowed: list[Allowed | None] = []
         self._scored: tuple[torch.Tensor, ...] = ()
+        self._attention = attention_share(model.get_base_model() if hasattr(model, "get_base_model") else model)
+        self._layout: tuple[torch.Tensor, torch.Tensor] | None = None
         self._steps: list[tuple[float, float]] = []
         self._sums = torch.zeros(5, dtype=torch.float64)
         self._anchor: PreTrainedModel | None = None
@@ -278,10 +284,10 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """Rows of each micro-batch for this process, equally many in all (they wait for each other)."""
         weight = sum(sum(sample.weights) for sample in batch)
         rank, world = self.args.process_index, self.args.world_size
+        tokens = self.sample_config.micro_batch_tokens
         share = []
-        for rows in micro_batches(batch, self.sample_config.micro_batch_tokens * world):
-            silent = replace(rows[-1], weights=[0.0] * len(rows[-1].weights))
-            rows += [silent] * (-len(rows) % world)
+        for rows in micro_batches(prompt_rows(batch, tokens, self._attention), tokens * world):
+            rows += [rows[-1].silent()] * (-len(rows) % world)
             share.append(_MicroBatch(rows[rank::world], weight))
         return share
 
@@ -319,18 +325,21 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """Pad on the right only: models with absolute positions see what they saw when sampling.
 
         No real token attends to what comes after it, so the padding needs no attention mask (its weights are
-        0) and attention can take its fast causal path. The columns that every row's prompt fills are TRL's
-        prompt; the rest of longer prompts counts as completion of weight 0.
+        0), and where no prompt is shared attention can take its fast causal path. The columns that every row's prompt
+        fills are TRL's prompt; all else counts as completion, of weight 0 where nothing was sampled.
         """
         rows, device = micro.rows, self.accelerator.device
-        prompt = min(len(sample.prompt_ids) for sample in rows)
+        prompt = min(len(row.prompt_ids) for row in rows)
         width = max(map(len, rows))
         ids = np.full((len(rows), width), self._tokenizer.pad_token_id, dtype=np.int64)
         columns = np.zeros((3, len(rows), width), dtype=np.float32)
-        for row, sample in enumerate(rows):
-            begin, end = len(sample.prompt_ids), len(sample)
-            ids[row, :begin], ids[row, begin:end] = sample.prompt_ids, sample.completion_ids
-            columns[:, row, begin:end] = sample.weights, sample.advantages, sample.logprobs
+        for number, row in enumerate(rows):
+            ids[number, : len(row.prompt_ids)] = row.prompt_ids
+            for begin, sample in row.places:
+                end = begin + len(sample.completion_ids)
+                ids[number, begin - 1 : end] = [row.prompt_ids[-1], *sample.completion_ids]
+                columns[:, number, begin:end] = sample.weights, sample.advantages, sample.logprobs
+        self._layout = layout(rows, width, device) if any(len(row.samples) > 1 for row in rows) else None
         weights, advantages, logprobs = torch.from_numpy(columns[:, :, prompt:]).to(device)
         every = torch.from_numpy(ids).to(device)
         ones = torch.ones_like(every)
@@ -339,8 +348,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         logprobs = torch.where(weights > 0, logprobs, 0.0)
         self._scored = (weights, advantages, logprobs)
         self._allowed = []
-        if any(sample.allowed for sample in rows):
-            for sample in rows:
+        samples = [sample for row in rows for sample in row.samples]
+        if any(sample.allowed for sample in samples):
+            for sample in samples:
                 choices = sample.allowed or [None] * len(sample.weights)
                 self._allowed += [c for c, w in zip(choices, sample.weights, strict=True) if w]
         return {
@@ -362,26 +372,19 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         attention_mask: torch.Tensor,
         logits_to_keep: int,
         **options: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    ) -> tuple[torch.Tensor, torch.Tensor, None]:
         """Log-probabilities of the sampled tokens among the allowed ones; 0 for tokens of weight 0.
 
         The zeros matter: TRL multiplies by the weight at the end, and ``exp`` of a log-probability far from
         the stored 0 would overflow to infinity times zero.
         """
         weights, advantages, old = self._scored
-        sampled, aux_loss = weights > 0, None
-        if self._allowed or self._lean:
-            logps, entropies = self._score(model, input_ids, attention_mask, sampled)
-        else:
-            logps, entropies, aux_loss = super()._get_per_token_logps_and_entropies(
-                model, input_ids, attention_mask, logits_to_keep, **options
-            )
-            logps = torch.where(sampled, logps, 0.0)
-            entropies = torch.where(sampled, entropies, 0.0)
+        sampled = weights > 0
+        logps, entropies = self._score(model, input_ids, sampled, fused=not self._allowed)
         self._anchor_kl = None
         if self.sample_config.anchor:
             with torch.no_grad():
-                anchor, _ = self._score(self._anchor, input_ids, attention_mask, sampled)
+                anchor, _ = self._score(self._anchor, input_ids, sampled, fused=False)
             self._anchor_kl = _k3(anchor, logps)
         with torch.no_grad():
             ratio = (logps - old).exp()
@@ -390,22 +393,37 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             pull = torch.zeros_like(kl) if self._anchor_kl is None else self._anchor_kl
             tallies = (torch.ones_like(kl), kl, clipped & (advantages != 0), entropies, pull)
             self._sums += torch.stack([(weights * x).sum() for x in tallies]).double().cpu()
-        return logps, entropies, aux_loss
+        return logps, entropies, None
 
     def _score(
-        self, model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor, sampled: torch.Tensor
+        self, model: Any, input_ids: torch.Tensor, sampled: torch.Tensor, fused: bool
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log-probabilities and entropies over the allowed tokens, 0 where nothing was sampled."""
+        """Log-probabilities and entropies over the allowed tokens, 0 where nothing was sampled.
+
+        Args:
+            model: The trained one, or the anchor.
+            input_ids: Shape (rows, columns).
+            sampled: Shape (rows, last columns).
+            fused: Every token was allowed, and the model has TRL's head, which never keeps the logits of all tokens.
+        """
         width = sampled.shape[1]
+        positions, visible = self._layout or (None, None)
         if self._lean:
             wanted = torch.zeros_like(input_ids, dtype=torch.bool)
             wanted[:, -width - 1 : -1] = sampled  # a token is expected after the one before it
-            logits = lean.wanted_logits(model, input_ids, wanted) / self.temperature
+            logits = lean.wanted_logits(model, input_ids, wanted, positions, visible) / self.temperature
         else:
+            inputs: dict[str, Any] = {"input_ids": input_ids, "use_cache": False}
+            if visible is not None:
+                inputs |= {"position_ids": positions, "attention_mask": visible[:, None]}
+            if fused:
+                labels = torch.full_like(input_ids, -100)
+                labels[:, -width:] = torch.where(sampled, input_ids[:, -width:], -100)
+                with self.accelerator.autocast():
+                    scored = model(**inputs, labels=labels, fused_lm_head=True)
+                return scored.log_probs[:, -width:], scored.entropy[:, -width:]
             with self.accelerator.autocast():
-                output = model(
-                    input_ids=input_ids, attention_mask=attention_mask, logits_to_keep=width + 1, use_cache=False
-                )
+                output = model(**inputs, logits_to_keep=width + 1)
             logits = output.logits[:, :-1][sampled].float() / self.temperature
         allowed = self._allowed or [None] * len(logits)
         new, entropy = constrained(logits, input_ids[:, -width:][sampled], allowed)

@@ -112,6 +112,32 @@ def test_only_learnt_tokens_are_learnt(dialect: AlfWorldDialect) -> None:
     assert probabilities[2, 7] < 0.5
 
 
+@pytest.mark.parametrize("tokens", [1, 60, 10_000])
+def test_micro_batches_change_memory_not_the_result(dialect: AlfWorldDialect, tokens: int) -> None:
+    """Rows of any length with any share of learnt tokens weigh by what is learnt, however they are cut."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(40):
+        size = int(rng.integers(2, 30))
+        learnt = rng.random(size) < rng.random()
+        rows.append(Row(rng.integers(4, len(dialect.tokenizer), size).tolist(), [False, True, *learnt[2:].tolist()]))
+    found, widest = [], []
+    for limit in (None, tokens):
+        model = tiny_model(dialect.tokenizer, hidden_size=32, layers=1, heads=2, intermediate_size=64)
+        counts: list[int] = []
+        model.model.embed_tokens.register_forward_hook(
+            lambda _, given, __, counts=counts: counts.append(given[0].numel())
+        )
+        options = {"epochs": 1, "batch_size": 20, "learning_rate": 1e-3, "seed": 0}
+        losses = fit(model, rows, **options, micro_batch_tokens=limit)
+        found.append((losses, [p.detach().clone() for p in model.parameters()]))
+        widest.append(max(counts))
+    assert found[1][0] == pytest.approx(found[0][0], abs=1e-5)
+    for split, whole in zip(found[1][1], found[0][1], strict=True):
+        torch.testing.assert_close(split, whole, atol=1e-5, rtol=0)
+    assert widest[1] <= max(tokens, 29)
+
+
 def test_noise_turns_scores_round(dialect: AlfWorldDialect, envs: list[gym.Env[str, str]], games: Games) -> None:
     trajectories = aimless(dialect, envs[0], games(30))
     clean = judge_rows(dialect, trajectories, steps=400, label_noise=0.0, seed=0)

@@ -13,6 +13,7 @@ from rlanything_agents.training.samples import (
     check_vocabulary,
     micro_batches,
     optimizer_batches,
+    prompt_rows,
     split_steps,
     spread_steps,
     trimmed,
@@ -111,9 +112,15 @@ def test_batches_hold_every_row_once(lengths, steps, tokens, seed):
     assert not batches or max(map(len, batches)) - min(map(len, batches)) <= 1
     assert sorted(id(s) for b in batches for s in b) == sorted(map(id, samples))
     for batch in batches:
-        groups = micro_batches(batch, tokens)
-        assert sorted(id(s) for g in groups for s in g) == sorted(map(id, batch))
-        assert all(len(g) == 1 or len(g) * max(map(len, g)) <= tokens for g in groups)
+        for attention in (None, 0.001):
+            joined = prompt_rows(batch, tokens, attention)
+            groups = micro_batches(joined, tokens)
+            assert sorted(id(r) for g in groups for r in g) == sorted(map(id, joined))
+            assert sorted(id(s) for r in joined for s in r.samples) == sorted(map(id, batch))
+            assert all(len(g) == 1 or len(g) * max(map(len, g)) <= tokens for g in groups)
+            assert all(len({len(r.samples) > 1 for r in g}) == 1 for g in groups)
+            assert all(len(r.samples) == 1 or len(r) <= tokens for r in joined)
+            assert attention is not None or len(joined) == len(batch)
 
 
 def test_batches_are_deterministic_and_skip_silent_rows():
@@ -137,3 +144,28 @@ def test_trimming_cuts_what_comes_after_the_last_weight(weights):
     for name in ("completion_ids", "weights", "advantages", "logprobs", "allowed"):
         assert getattr(short, name) == getattr(sample, name)[:kept]
     assert trimmed(short) is short
+
+
+def votes(prompt, completion, count):
+    columns = [[value] * completion for value in (1, 1.0, 1.0, -1.0)]
+    return [Sample([0] * prompt, *columns) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "completion", "joined"), [(400, 12, 1), (100, 12, 1), (30, 500, 4), (20, 100, 4), (1, 12, 4)]
+)
+def test_prompts_are_shared_where_it_is_less_work(prompt, completion, joined):
+    made = prompt_rows(votes(prompt, completion, 4), 10_000, 1 / 768)
+    assert len(made) == joined
+    assert sum(map(len, made)) == (prompt + 4 * completion + 3 if joined == 1 else 4 * (prompt + completion))
+
+
+def test_a_row_of_several_samples_is_no_longer_than_a_micro_batch():
+    made = prompt_rows(votes(400, 12, 9), 430, 1e-4)
+    assert sorted(len(r.samples) for r in made) == [1, 2, 2, 2, 2]
+
+
+def test_only_equal_prompts_are_shared():
+    samples = votes(50, 5, 3) + votes(51, 5, 2)
+    assert sorted(len(r.samples) for r in prompt_rows(samples, 1000, 1e-4)) == [2, 3]
+    assert sorted(len(r.samples) for r in prompt_rows(samples, 1000, None)) == [1] * 5

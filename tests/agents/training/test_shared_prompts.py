@@ -1,0 +1,296 @@
+"""Prompts that several samples share are computed once, and the update stays what it is without sharing."""
+
+import copy
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_trainer as trainers
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from peft import LoraConfig, get_peft_model
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedModel,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.engines import lean
+from rlanything_agents.training.plain import PlainTrainer
+from rlanything_agents.training.samples import Row, Sample
+from rlanything_agents.training.shared_prompts import attention_share, layout
+from rlanything_agents.training.trainer import SampleTrainer, make_trainer
+from rlanything_agents.training.update import UpdateStats
+
+VOCAB, SIZES = trainers.VOCAB, {"vocab_size": trainers.VOCAB, "hidden_size": 64, "intermediate_size": 96}
+TOKENIZER = trainers.build_tokenizer()
+
+
+def build_llama(seed: int = 0) -> LlamaForCausalLM:
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        **SIZES, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, initializer_range=0.15
+    )
+    return LlamaForCausalLM(config).eval()
+
+
+MODELS = {"qwen3": trainers.build_model, "llama": build_llama}
+
+
+def build_votes(
+    model: PreTrainedModel,
+    prompts: list[tuple[int, int]],
+    constrained: bool = True,
+    seed: int = 0,
+    noise: float = 0.4,
+    longest: int = 5,
+) -> list[Sample]:
+    """Several samples a prompt: its length and how many, in an order of their own."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for length, count in prompts:
+        prompt = rng.integers(2, VOCAB, length).tolist()
+        for _ in range(count):
+            size = int(rng.integers(1, longest + 1))
+            choices = [tuple(sorted(set(rng.integers(0, VOCAB, 5).tolist()))) for _ in range(size)]
+            free = [not constrained or rng.random() < 0.3 for _ in range(size)]
+            allowed = [None if f else c for f, c in zip(free, choices, strict=True)]
+            completion = [int(rng.integers(0, VOCAB) if c is None else rng.choice(c)) for c in allowed]
+            forced = (rng.random(size) < 0.2) & (np.arange(size) < size - 1)
+            weights = [0.0 if f else 1 / (size - forced.sum()) for f in forced]
+            scores = trainers.score(model, prompt, completion, allowed)
+            logprobs = [min(0.0, s + noise * rng.normal()) if w else 0.0 for s, w in zip(scores, weights, strict=True)]
+            advantages = [float(rng.normal())] * size
+            made.append(Sample(prompt, completion, weights, advantages, logprobs, allowed if constrained else None))
+    return [made[k] for k in rng.permutation(len(made))]
+
+
+def agree(base: PreTrainedModel, made: list[Sample], **options: float) -> SampleTrainer:
+    """The update of samples that share prompts wherever that spares a token, against the plain reference's."""
+    # an epsilon above rounding: Adam would otherwise blow noise in vanishing gradients up to whole steps
+    config = TrainerConfig(**{"learning_rate": 1e-3, "optimizer_steps": 1, "epsilon": 1e-4, **options})
+    ours, golden = copy.deepcopy(base), copy.deepcopy(base)
+    trainer, plain = make_trainer(ours, TOKENIZER, config), PlainTrainer(golden, config)
+    assert trainer._attention == 1 / (6 * 64)
+    trainer._attention = 0.0
+    anchor = trainers.build_model(1) if base.config.model_type == "qwen3" else build_llama(1)
+    for engine in (trainer, plain):
+        engine.set_anchor(anchor)
+    a, b = trainer.update(made), plain.update(made)
+    same(a, b)
+    assert trainers.distance(ours, golden) < 1e-5
+    assert trainers.distance(ours, base) > 1e-5
+    return trainer
+
+
+def same(a: UpdateStats, b: UpdateStats) -> None:
+    for name in ("loss", "kl", "clip_fraction", "entropy", "anchor_kl", "step_samples"):
+        assert getattr(a, name) == pytest.approx(getattr(b, name), rel=1e-5, abs=1e-5), name
+    assert a.grad_norm == pytest.approx(b.grad_norm, rel=1e-4)
+    assert (a.rows, a.tokens, a.optimizer_steps) == (b.rows, b.tokens, b.optimizer_steps)
+
+
+OPTIONS = {"plain": {}, "kl and anchor": {"beta": 0.05, "anchor": 0.3}, "temperature": {"temperature": 0.8}}
+PROMPTS = [(20, 4), (12, 3), (9, 1), (1, 2), (20, 2), (5, 1)]
+"""Shared and unshared ones, of one token, and two of the same length."""
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("constrained", [True, False])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_the_update_is_that_of_unshared_rows(kind: str, constrained: bool, case: str) -> None:
+    base = MODELS[kind]()
+    made = build_votes(base, PROMPTS, constrained)
+    trainer = agree(base, made, micro_batch_tokens=80, **OPTIONS[case])
+    assert trainer._lean == (kind == "qwen3")
+
+
+@given(
+    prompts=st.lists(st.tuples(st.integers(1, 24), st.integers(1, 5)), min_size=1, max_size=4),
+    constrained=st.booleans(),
+    kind=st.sampled_from(sorted(MODELS)),
+    tokens=st.sampled_from([1, 40, 100, 2048]),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=15, deadline=None)
+def test_random_batches(prompts: list[tuple[int, int]], constrained: bool, kind: str, tokens: int, seed: int) -> None:
+    base = MODELS[kind]()
+    made = build_votes(base, prompts, constrained, seed)
+    agree(base, made, micro_batch_tokens=tokens, optimizer_steps=1 + seed % 2)
+
+
+def computed(kind: str, made: list[Sample], shared: bool, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Tokens that an update passes through the model."""
+    base, seen = MODELS[kind](), []
+    trainer = make_trainer(base, TOKENIZER, TrainerConfig(optimizer_steps=1))
+    if not shared:
+        trainer._attention = None
+    if trainer._lean:
+        own = lean.LeanModel.hidden
+        monkeypatch.setattr(
+            lean.LeanModel, "hidden", lambda self, ids, *rest: seen.append(ids.numel()) or own(self, ids, *rest)
+        )
+    else:
+        base.model.embed_tokens.register_forward_hook(lambda _, given, __: seen.append(given[0].numel()))
+    trainer.update(made)
+    monkeypatch.undo()
+    return sum(seen)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_shared_prompt_is_computed_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = MODELS[kind]()
+    made = [s for seed in range(3) for s in build_votes(base, [(80, 4)], seed=seed)]
+
+    unshared, shared = (computed(kind, made, how, monkeypatch) for how in (False, True))
+    completions = sum(len(s.completion_ids) for s in made)
+    assert unshared >= 12 * 80 + completions
+    longest = max(len(Row(tuple(s for s in made if s.prompt_ids == t.prompt_ids))) for t in made)
+    assert shared <= 3 * longest <= 3 * 80 + 3 * (4 * 5 + 3)
+    assert unshared > 2.5 * shared
+
+
+def test_unshared_rows_need_no_mask() -> None:
+    base = build_llama()
+    trainer = make_trainer(base, TOKENIZER, TrainerConfig(optimizer_steps=1))
+    unshared, mixed = (build_votes(base, [(20, first), (20, 1), (30, 1)]) for first in (1, 4))
+    masks = []
+    base.model.register_forward_pre_hook(
+        lambda _, __, given: masks.append(given.get("attention_mask")), with_kwargs=True
+    )
+    trainer.update(unshared)
+    assert masks == [None]
+    trainer.update(mixed)
+    assert [None if mask is None else mask.dtype for mask in masks[1:]] == [torch.bool, None]
+
+
+def test_who_sees_whom() -> None:
+    def sample(size: int) -> Sample:
+        return Sample([5, 6, 7], [9] * size, [1.0] * size, [1.0] * size, [-1.0] * size)
+
+    row = Row((sample(2), sample(1)))
+    assert len(row) == 7
+    assert [begin for begin, _ in row.places] == [3, 6]
+    positions, visible = layout([row], 9, torch.device("cpu"))
+    assert positions[0, :7].tolist() == [0, 1, 2, 3, 4, 2, 3]
+    expected = ["1", "11", "111", "1111", "11111", "110001", "1100011"]
+    assert ["".join(str(int(x)) for x in line[: k + 1]) for k, line in enumerate(visible[0, :7])] == expected
+    assert not visible[0].triu(1).any()
+    assert visible[0].any(1).all(), "a token that sees nothing has no softmax"
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_adapters_and_checkpointing(checkpointing: bool) -> None:
+    base = build_llama()
+    made = build_votes(base, PROMPTS, constrained=False)
+    results = []
+    for attention in (None, 0.0):
+        torch.manual_seed(0)
+        model = get_peft_model(copy.deepcopy(base), LoraConfig(r=4, target_modules=["q_proj", "v_proj"]))
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if "lora_B" in name:
+                    weight.normal_(std=0.1)
+        config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, epsilon=1e-4, checkpointing=checkpointing)
+        trainer = make_trainer(model, TOKENIZER, config)
+        assert trainer._attention is not None
+        trainer._attention = attention
+        results.append((trainer.update(made), {name: w.clone() for name, w in trainer.weights().items()}))
+    same(results[0][0], results[1][0])
+    for name, weight in results[0][1].items():
+        torch.testing.assert_close(results[1][1][name], weight, atol=1e-5, rtol=0)
+
+
+TWO_PROCESSES = """
+import os
+import sys
+import accelerate
+import torch
+if "ACCELERATE_USE_FSDP" in os.environ:
+    # Accelerate spreads models over accelerators only: it is told that these processors are some.
+    accelerate.PartialState._prepare_backend = lambda *_: ("gloo", accelerate.DistributedType.MULTI_GPU)
+    torch.distributed.init_process_group("gloo")
+import test_shared_prompts as t
+model = t.build_llama()
+made = [t.build_votes(model, t.PROMPTS, seed=seed) for seed in (1, 2)]
+trainer = t.make_trainer(model, t.TOKENIZER, t.TrainerConfig(**t.SHARED, world_size=2))
+trainer._attention = 0.0
+stats = [trainer.update(samples) for samples in made][-1]
+if trainer.args.process_index == 0:
+    found = {"model": trainer.weights(), "spread": trainer.spread, "loss": stats.loss, "kl": stats.kl}
+    torch.save(found, sys.argv[1])
+torch.distributed.barrier()
+torch.distributed.destroy_process_group()
+os._exit(0)  # the work is done; PyTorch's gloo threads abort in about one of eight interpreter shutdowns
+"""
+FSDP2 = {
+    "ACCELERATE_TORCH_DEVICE": "cpu",
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+}
+SHARED = {"learning_rate": 1e-3, "epsilon": 1e-4, "micro_batch_tokens": 48, "optimizer_steps": 2, "beta": 0.05}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp2"])
+def test_two_processes_equal_one_without_sharing(strategy: str, tmp_path: Path) -> None:
+    """Rows of several samples are dealt like others, also where a process gets a silent one."""
+    script, result = tmp_path / "two.py", tmp_path / "two.pt"
+    script.write_text(TWO_PROCESSES, encoding="utf-8")
+    more = {"PYTHONPATH": str(Path(__file__).parent), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    if strategy == "fsdp2":
+        more |= FSDP2
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = subprocess.run(
+        [*command, str(script), str(result)],
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    model = build_llama()
+    made = [build_votes(model, PROMPTS, seed=seed) for seed in (1, 2)]
+    trainer = make_trainer(model, TOKENIZER, TrainerConfig(**SHARED))
+    trainer._attention = None
+    stats = [trainer.update(samples) for samples in made][-1]
+    both = torch.load(result, weights_only=True)
+    assert both["spread"] == (strategy == "fsdp2")
+    for name, weight in trainer.weights().items():
+        torch.testing.assert_close(both["model"][name], weight, atol=2e-5, rtol=0)
+    assert both["loss"] == pytest.approx(stats.loss, abs=1e-5)
+    assert both["kl"] == pytest.approx(stats.kl, abs=1e-5)
+
+
+def test_models_that_cannot_be_told_who_sees_whom() -> None:
+    small = {**SIZES, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    assert attention_share(build_llama()) == 1 / 384
+    assert attention_share(Qwen2ForCausalLM(Qwen2Config(**small))) == 1 / 384
+    sliding = Qwen2Config(**small, use_sliding_window=True, sliding_window=4, max_window_layers=0)
+    assert attention_share(Qwen2ForCausalLM(sliding)) is None
+    assert attention_share(MistralForCausalLM(MistralConfig(**small, sliding_window=4))) is None
+    gpt2 = GPT2Config(vocab_size=VOCAB, n_embd=32, n_layer=1, n_head=2, n_positions=64)
+    assert attention_share(GPT2LMHeadModel(gpt2)) is None, "positions are learnt, not passed to its attention"
+    eager = LlamaForCausalLM(LlamaConfig(**small, attn_implementation="eager"))
+    assert attention_share(eager) is None
+    made = build_votes(build_llama(), [(20, 4)])
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, epsilon=1e-4)
+    torch.manual_seed(0)
+    base = MistralForCausalLM(MistralConfig(**small, sliding_window=4)).eval()
+    ours, golden = copy.deepcopy(base), copy.deepcopy(base)
+    same(make_trainer(ours, TOKENIZER, config).update(made), PlainTrainer(golden, config).update(made))
+    assert trainers.distance(ours, golden) < 1e-5
