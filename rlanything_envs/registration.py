@@ -35,6 +35,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
         entry_point="rlanything_envs.coding.env:CodingEnv",
         vector_entry_point=None,  # Gymnasium's own serve
         max_episode_steps=None,  # its turns are an argument of the environment
+        short="rlanything_envs.coding.short:VIEW",
     ),
     Registration(
         id="RLAnything/OSWorld-v0",
@@ -44,6 +45,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
         # Gymnasium's passive checker breaks the first step after a first reset that failed, as one on a desktop may.
         disable_env_checker=True,
         text={"observation": "text"},
+        short="rlanything_envs.osworld.short:VIEW",
     ),
 )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from coding_tasks import make_task
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,7 +74,10 @@ def test_a_short_view_has_a_closed_vocabulary(env_id: str) -> None:
     env.close()
 
 
-QUICK: dict[str, dict[str, Any]] = {}
+#: Without which an environment would spend its time on generated problems.
+QUICK: dict[str, dict[str, Any]] = {
+    "RLAnything/Coding-v0": {"tasks": [json.loads(make_task(text).to_json()) for text in ("Add.", "Sum.")]},
+}
 
 
 @pytest.mark.parametrize("env_id", SHORT)

@@ -19,6 +19,7 @@ from rlanything_envs.alfworld.commands import read_answer, to_command
 from rlanything_envs.alfworld.short import read as read_short_alfworld
 from rlanything_envs.coding import actions as coding_actions
 from rlanything_envs.coding.messages import ran
+from rlanything_envs.coding.short import read as read_short_coding
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, task_critique
 from rlanything_envs.curriculum.llm_rewriter import read_proposal
 from rlanything_envs.llm.errors import RequestFailed
@@ -29,6 +30,7 @@ from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
 from rlanything_envs.osworld.desktop.simulator.formulas import FormulaError, parse, shifted, stored
+from rlanything_envs.osworld.short import read as read_short_osworld
 from rlanything_task_pools import Rejection, get_domain
 from rlanything_verifiers.alfworld import Game, World
 from rlanything_verifiers.coding import Run
@@ -218,6 +220,18 @@ TARGETS = (
         of_text(_coding_action),
         (coding_actions.Unreadable,),
         lambda: [b"SUBMIT\n```python\nprint(1)\n```", b"RUN\n```python\nprint(1)\n```\n```stdin\n1\n```", b"GIVE_UP"],
+    ),
+    Target(
+        "coding short answer",
+        of_text(read_short_coding),
+        (),
+        lambda: [b"a_=_a[:{}] 1 2\nprint(len(a))", b"a = a[:12]\nprint(len(a))", b"<think>x</think>print(sum(a))"],
+    ),
+    Target(
+        "osworld short answer",
+        of_text(read_short_osworld),
+        (),
+        lambda: [b"<2> 1 click 1", b"<none> <none> type echo <1> > desktop/ <2> enter", b"press save"],
     ),
     Target("osworld code", of_text(_code), (Unreadable,), lambda: [PYAUTOGUI, b"WAIT", b"pyautogui.scroll(-3, 1, 2)"]),
     Target(

@@ -1,0 +1,65 @@
+"""The words of coding in short: some 130 for the statements, programs and tests of easy problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rlanything_envs.coding.list_language import DIGITS, RESULTS, STEPS
+
+__all__ = ["GIVES", "LINE", "MINUS", "NEXT", "OTHER", "VERDICTS", "WORDS", "name_of", "words_of"]
+
+LINE = "*"
+"""Stands where a line of the statement begins."""
+
+GIVES = "<gives>"
+"""Stands between the input of a test and its expected output."""
+
+NEXT, MINUS, OTHER = ",", "-", "EMPTY"
+"""What stands between two numbers of a test, before a negative one, and in place of numbers where none is left."""
+
+VERDICTS = ("solved", "failed", "error", "ok", "impossible", "unreadable")
+"""What came of an answer: the outcome of the episode, or, before its end, ``info["command"]``."""
+
+_STATEMENT = """
+    1st 2nd 3rd 4th 5th 6th above add all and before by copies decreasing double earlier each empty end even
+    every fewer first following how if in increasing integers is it keep left list many move multiples
+    multiply negative none number numbers odd of on only or order print remove replace reverse sort square sum
+    the them to up x
+"""
+"""Words of statements; others are passed over in reading."""
+
+_TOKEN = re.compile(r"\d{1,3}(?:st|nd|rd|th)|[a-z]+|\d|-")
+_READ = frozenset((*_STATEMENT.split(), *DIGITS, MINUS))
+MAX_WORDS = 160
+"""Most words of a statement that are read; four steps take about 50."""
+
+
+def name_of(sentence: str) -> str:
+    """A sentence of the language as one word: with underscores for blanks."""
+    return sentence.replace(" ", "_")
+
+
+WORDS: tuple[str, ...] = (
+    *(LINE, GIVES, NEXT, MINUS, OTHER),
+    *DIGITS,
+    *_STATEMENT.split(),
+    *map(name_of, (*STEPS, *RESULTS)),
+    *VERDICTS,
+)
+"""All words of statements, programs, verdicts and tests."""
+
+
+def words_of(text: str) -> list[str]:
+    """A statement in words: its task, from the line after the title up to ``Input``, digit by digit."""
+    return list(_words(text))[:MAX_WORDS]
+
+
+def _words(text: str) -> Iterator[str]:
+    lines = text[:20_000].split("\n")
+    end = next((n for n, line in enumerate(lines) if line.strip().lower() == "input"), len(lines))
+    for line in lines[1:end]:
+        known = [word for word in _TOKEN.findall(line.lower()) if word in _READ]
+        if known:
+            yield LINE
+            yield from known
