@@ -119,8 +119,9 @@ VIEW = View(
     arguments=MappingProxyType(
         {
             "backend": "simulator",
-            "screen": (1280, 720),
-            "observation": ("accessibility_tree", "instruction", "message"),
+            # Lists, not tuples: a spec is to survive JSON.
+            "screen": [1280, 720],
+            "observation": ["accessibility_tree", "instruction", "message"],
         }
     ),
     wrapper=ShortOSWorld,
