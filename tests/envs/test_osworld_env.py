@@ -24,6 +24,7 @@ from rlanything_envs.osworld.env import OSWorldEnv, problem_of
 from rlanything_envs.osworld.setup import UnsupportedStep
 from rlanything_envs.osworld.view import OBSERVATIONS
 from rlanything_task_pools import Task, TaskFormatError, TaskPool
+from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.osworld import DOMAIN
 
 ID = "RLAnything/OSWorld-v0"
@@ -545,6 +546,17 @@ def test_the_curriculum_around_it(env, tmp_path):
         assert info["outcome"] == -1
     assert {record.outcome.success for record in pool.outcomes()} == {False}
     pool.close()
+
+
+def test_a_task_for_another_program_is_refused(env):
+    """The simulator has no spreadsheet: what is refused, why, and where it can be played."""
+    task = DOMAIN.generate(1, kinds="sheet_cells")
+    with pytest.raises(InfrastructureError, match=r"LibreOffice Calc.*xlsx.*backend='bwrap'"):
+        env.reset(options={"task": task})
+    made = OSWorldEnv(backend="simulator", observation="text", knobs={"kinds": ["sheet_cells", "sheet_sort"]})
+    with pytest.raises(KnobError, match=r"simulated desktop.*sheet_cells, sheet_sort.*backend='bwrap'.*edit_csv"):
+        made.reset(seed=0)
+    made.close()
 
 
 def test_tasks_of_the_generator_can_be_played(env):

@@ -29,7 +29,6 @@ from rlanything_envs.osworld.actions import Unreadable, read_action
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
-from rlanything_envs.osworld.desktop.simulator.formulas import FormulaError, parse, shifted, stored
 from rlanything_envs.osworld.short import read as read_short_osworld
 from rlanything_task_pools import Rejection, get_domain
 from rlanything_verifiers.alfworld import Game, World
@@ -95,12 +94,6 @@ def _shell(text: str) -> None:
         done = desktop.client.execute(text, shell=True)
         done.output.encode()
         done.error.encode()
-
-
-def _formula(text: str) -> None:
-    shifted(text, 3, -2)
-    stored(text)
-    parse(text)
 
 
 # -- rewrites and critiques ----------------------------------------------------------------------------------------
@@ -245,9 +238,6 @@ TARGETS = (
     ),
     Target(
         "simulated shell", of_text(_shell), (), lambda: [b"echo a > b && cat b | sort -r", b"find . -name '*.t[x]t'"]
-    ),
-    Target(
-        "simulated formula", of_text(_formula), (FormulaError,), lambda: [b"=SUM(A1:B2)*2", b'=IF($A$1>"x",1,-A2%)']
     ),
     Target("rewrite", of_text(_rewrite), (), _proposals),
     Target("critique", of_text(_critique), (), lambda: [b"It went to the shelf. It took nothing. And more."]),

@@ -22,7 +22,6 @@ from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
 from rlanything_envs.osworld.desktop.guest.multipart import MultipartError, parse_multipart
 from rlanything_envs.osworld.desktop.observation import GuestOutput
-from rlanything_envs.osworld.desktop.simulator.workbook import Workbook, WorkbookError
 from rlanything_envs.osworld.desktop.transport import Response, Transport
 from rlanything_envs.osworld.setup import StepError, check_steps
 from rlanything_task_pools import get_domain
@@ -294,12 +293,6 @@ def _database() -> bytes:
         return connection.serialize()
 
 
-def _workbook(content: bytes) -> None:
-    for name in ("a.csv", "a.xlsx"):
-        book = Workbook(content, name)
-        book.data(book.sheets[0])
-
-
 def _screen_file() -> list[bytes]:
     import struct
 
@@ -328,7 +321,6 @@ TARGETS = (
     Target("replies of a guest", _replies, (), lambda: [*REPLIES, *_screens()]),
     Target("scores of a desktop", _scores, (), _printed, effort=30),
     Target("file of a desktop", _opened, (), _documents, effort=60),
-    Target("simulated workbook", _workbook, (WorkbookError,), lambda: [_documents()[-4]], effort=30),
     Target(
         "screen of a desktop",
         of_file("Xvfb_screen0", lambda path: Framebuffer(path).read()),

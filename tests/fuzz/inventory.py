@@ -62,7 +62,6 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_envs.osworld.coordinates": ("osworld code",),
     "rlanything_envs.osworld.desktop.client": ("replies of a guest",),
     "rlanything_envs.osworld.desktop.simulator.interpreter": ("simulated code",),
-    "rlanything_envs.osworld.desktop.simulator.workbook": ("simulated workbook",),
     "rlanything_envs.osworld.desktop.transport": ("replies of a guest",),
     "rlanything_agents.engines.controls": ("answer of a vLLM server",),
     "rlanything_agents.tools.benchmark.compare": ("results of a benchmark",),

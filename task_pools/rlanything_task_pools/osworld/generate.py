@@ -147,6 +147,11 @@ def _pool(split: str, knobs: Knobs) -> list[str]:
         if (not knobs.apps or set(KINDS[name].apps) & set(knobs.apps))
         and (not knobs.simulated or name in SIMULATOR_KINDS)
     ]
+    if not pool and knobs.simulated and knobs.kinds:
+        raise KnobError(
+            f"kinds: the simulated desktop lacks the programs for {', '.join(knobs.kinds)}; play them on a real one, "
+            f"with backend='bwrap' or backend='docker', or choose from {', '.join(SIMULATOR_KINDS)}"
+        )
     if not pool:
         raise KnobError(f"no kind of {split} is left by the knobs kinds, apps and simulated")
     return pool

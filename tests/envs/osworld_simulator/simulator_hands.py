@@ -1,12 +1,7 @@
 """A few words to use a simulated desktop with."""
 
-import io
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from xml.etree import ElementTree
-
-import openpyxl
 
 from rlanything_envs.osworld.desktop import GuestOutput
 from rlanything_envs.osworld.desktop.simulator.client import SimulatorClient
@@ -67,30 +62,8 @@ class Hands:
         assert data is not None, path
         return data.decode()
 
-    def sheet(self, path: str, values: bool = True) -> list[list[Any]]:
-        """The cells of a stored workbook's first sheet."""
-        data = self.client.read_file(path)
-        assert data is not None
-        return rows_of(data, values)
-
 
 def box_of(node: ElementTree.Element) -> tuple[int, int, int, int]:
     places = [node.get(f"{COMPONENT}screencoord", ""), node.get(f"{COMPONENT}size", "")]
     x, y, width, height = (int(number) for place in places for number in place.strip("()").split(","))
     return x, y, width, height
-
-
-def rows_of(data: bytes, values: bool = True) -> list[list[Any]]:
-    page = openpyxl.load_workbook(io.BytesIO(data), data_only=values).worksheets[0]
-    return [[cell.value for cell in row] for row in page.iter_rows()]
-
-
-def workbook(rows: Iterable[Sequence[Any]], more: Sequence[str] = ()) -> bytes:
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(list(row))
-    for name in more:
-        book.create_sheet(name)
-    data = io.BytesIO()
-    book.save(data)
-    return data.getvalue()

@@ -198,6 +198,45 @@ def test_line_editing(hands: Hands) -> None:
     assert hands.titles() == ["Desktop"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "then", "shown"),
+    [
+        ("", "echo hi", "cho hi"),
+        ("", "7echo", "eeeeeeecho"),
+        ("", "0echo", "cho"),
+        ("echo one two", "bX", "echo one Xtwo"),
+        ("echo one two", "xX", "echo one twoX"),
+        ("echo one two", "rX", "X"),
+        ("echo one two", "[X", "echo one twoX"),
+        ("echo one two", "<X", "echo one twoX"),
+    ],
+)
+def test_a_key_after_escape_is_a_command(hands: Hands, typed: str, then: str, shown: str) -> None:
+    """As measured in LXTerminal with bash 5.2."""
+    hands.client.launch("lxterminal")
+    hands.type(typed)
+    hands.keys("escape")
+    hands.type(then)
+    assert hands.client.terminal_output() == f"user@desktop:~$ {shown}"
+
+
+def test_escape_is_forgotten_after_one_key(hands: Hands) -> None:
+    hands.client.launch("lxterminal")
+    hands.type("echo one\n")
+    hands.keys("escape", "escape")
+    hands.type("echo ")
+    hands.keys("escape")
+    hands.type(".")
+    hands.keys("home", "right", "alt+u", "escape")
+    hands.type("2")
+    assert (hands.client.terminal_output() or "").endswith("one\n(arg: 2) eCHO one")
+    hands.keys("backspace")
+    assert (hands.client.terminal_output() or "").endswith("one\nuser@desktop:~$ eC one")
+    hands.keys("escape", "ctrl+c")
+    hands.type("pwd\n")
+    assert (hands.client.terminal_output() or "").endswith("eC one^C\nuser@desktop:~$ pwd\n/home/user\nuser@desktop:~$")
+
+
 def test_many_lines_scroll(hands: Hands) -> None:
     hands.client.upload("many", "".join(f"line {i}\n" for i in range(100)).encode())
     hands.client.launch("lxterminal")

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
-from simulator_hands import rows_of, workbook
 
 from rlanything_envs.osworld.desktop import DesktopError, MissingPackages, make_desktop
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
@@ -94,52 +93,6 @@ def test_editor(real: Desktop, lines: tuple[str, ...]) -> None:
     assert second == first
 
 
-TABLE = [["name", "qty", "price"], ["pear", 3, 1.5], ["Apple", 12, 0.25], ["fig", 7, 4]]
-CELLS = {
-    "a row": (key("ctrl+home"), "pyautogui.press('down', presses=4)", "pyautogui.write('kiwi\\t2\\t0.5\\nmore\\n')"),
-    "formulas": ("pyautogui.press('right', presses=3)", "pyautogui.write('=SUM(B2:B4)\\n=B2*C2\\n=average(b2:b4\\n')"),
-    "strange values": (
-        "pyautogui.press('right', presses=4)",
-        "pyautogui.write('50%\\n1,200\\n2024-03-05\\nTRUE\\n007\\n=1/0\\n12a\\n')",
-    ),
-    "completion": ("pyautogui.press('down', presses=4)", "pyautogui.write('pe\\n')"),
-    "clearing": (key("right", "down", "shift+down", "delete"),),
-    "copying": (
-        "pyautogui.press('right', presses=3); pyautogui.press('down')",
-        "pyautogui.write('=B2*$C$2\\n')",
-        key("up", "ctrl+c", "down", "shift+down", "ctrl+v"),
-    ),
-    "undo": ("pyautogui.write('x\\ny\\n')", key("ctrl+z")),
-    "to the ends": (key("ctrl+end"), "pyautogui.write('9\\n')", key("ctrl+up"), "pyautogui.write('top\\n')"),
-    "sorting": (key("right", "alt+d", "down", "enter"),),
-    "sorting down": (key("right", "alt+d", "down", "down", "enter"),),
-}
-
-
-@pytest.mark.parametrize("lines", cases(CELLS))
-def test_sheet(real: Desktop, lines: tuple[str, ...]) -> None:
-    path = f"{HOME}/Desktop/t.xlsx"
-
-    def play(client: Client) -> object:
-        opened(client, path, workbook(TABLE), "Apple")
-        act(client, *lines)
-        before = client.read_file(path)
-        act(client, key("ctrl+s"))
-        until(lambda: client.read_file(path) != before)
-        until(lambda: bool(client.read_file(path)))
-        data = client.read_file(path)
-        assert data
-        values = [[_plain(cell) for cell in row] for row in rows_of(data)]
-        return values, [[_plain(cell) for cell in row] for row in rows_of(data, values=False)]
-
-    first, second = both(real, play)
-    assert second == first
-
-
-def _plain(value: object) -> object:
-    return round(value, 9) if isinstance(value, float) else value
-
-
 MANAGED = {
     "rename": (key("home", "down", "f2"), "pyautogui.write('new')", key("enter")),
     "new folder": (key("ctrl+shift+n"), "pyautogui.write('zoo')", key("enter")),
@@ -184,6 +137,22 @@ def test_terminal(real: Desktop) -> None:
             act(client, f"pyautogui.write({line + chr(10)!r})")
         until(lambda: "nope: No" in (client.terminal_output() or ""))
         return client.read_file("~/a/g"), client.terminal_output()
+
+    first, second = both(real, play)
+    assert second == first
+
+
+def test_escape_in_the_terminal(real: Desktop) -> None:
+    def play(client: Client) -> object:
+        client.launch(["gnome-terminal"])
+        until(lambda: "$" in (client.terminal_output() or ""))
+        escape = key("esc")
+        act(client, escape, "pyautogui.write('echo hi\\n')", escape, "pyautogui.write('12ab\\n')")
+        act(client, "pyautogui.write('echo one two')", escape, "pyautogui.write('bX')", key("end"))
+        act(client, escape, key("backspace"), "pyautogui.write('Y')", escape, key("left"), "pyautogui.write('Z')")
+        act(client, escape, key("ctrl+u"), key("enter"), key("alt+3"), "pyautogui.write('x last\\n')")
+        until(lambda: "xxx: command" in (client.terminal_output() or ""))
+        return client.terminal_output()
 
     first, second = both(real, play)
     assert second == first

@@ -33,6 +33,7 @@ def test_there_are_enough_kinds():
         app for kind in KINDS.values() for app in kind.apps
     }
     assert len(SIMULATOR_KINDS) >= 10
+    assert {app for name in SIMULATOR_KINDS for app in KINDS[name].apps} == {"os"}
     assert set(KINDS) >= HELD_OUT
 
 

@@ -20,7 +20,6 @@ PROGRAMS = {
     "Files": ["thunar"],
     "Terminal": ["lxterminal"],
     "Text Editor": ["mousepad"],
-    "LibreOffice Calc": ["soffice", "--calc"],
 }
 """Programs under the names that the real desktop's menu has for them."""
 

@@ -19,6 +19,7 @@ __all__ = ["SimulatorClient"]
 
 _PYTHON = ("python", "python3")
 _SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh")
+_REMEDY = "play the task on a real desktop, with backend='bwrap' or backend='docker'"
 
 
 class SimulatorClient:
@@ -142,7 +143,7 @@ class SimulatorClient:
             else:
                 self._screen.start(words)
         except NotSimulated as error:
-            raise DesktopError(f"launch: {error}") from error
+            raise DesktopError(f"launch: {error}; {_REMEDY}") from error
         except (ProgramError, ValueError) as error:
             raise GuestRefusal(f"launch: {error}") from error
 
@@ -155,7 +156,7 @@ class SimulatorClient:
         try:
             self._screen.start(["xdg-open", full] if exists else [path])
         except NotSimulated as error:
-            raise DesktopError(f"open_file: {error}") from error
+            raise DesktopError(f"open_file: {error}; {_REMEDY}") from error
         except ProgramError as error:
             raise GuestRefusal(f"open_file: {error}") from error
 

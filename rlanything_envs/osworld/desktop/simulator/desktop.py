@@ -15,7 +15,7 @@ _SMALLEST, _LARGEST = (640, 480), (3840, 2160)
 
 
 class SimulatorDesktop:
-    """A simulated desktop: file manager, text editor, terminal and spreadsheet over files in memory.
+    """A simulated desktop: file manager, text editor and terminal over files in memory.
 
     It is a simulator, not a desktop: pure Python, deterministic, without processes, threads or clocks, ready in
     milliseconds. Its windows, keys and accessibility tree follow the ``bwrap`` desktop's, so that an agent learns what

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from rlanything_envs.osworld.desktop.simulator.document import Document
+from rlanything_envs.osworld.desktop.simulator.dialogs import Answer, FileDialog, Question
 from rlanything_envs.osworld.desktop.simulator.drawing import LINE, WHITE, Canvas, index_at, text_width
 from rlanything_envs.osworld.desktop.simulator.files import HOME, DiskError
 from rlanything_envs.osworld.desktop.simulator.keys import Key
@@ -15,6 +16,7 @@ from rlanything_envs.osworld.desktop.simulator.screen import Screen
 from rlanything_envs.osworld.desktop.simulator.searching import Search
 from rlanything_envs.osworld.desktop.simulator.text_buffer import TextBuffer
 from rlanything_envs.osworld.desktop.simulator.widgets import point_buffer
+from rlanything_envs.osworld.desktop.simulator.window import Window
 
 __all__ = ["Editor"]
 
@@ -23,24 +25,23 @@ _LONGEST = 200_000
 """Bytes of a file that can be opened."""
 
 
-class Editor(Document):
+class Editor(Window):
     """One file, or a text without one.
 
     Args:
         screen: where it is.
         path: an absolute path; what is not there yet comes into being when it is saved.
+
+    Attributes:
+        path: the file's absolute path; None for what was never stored.
     """
 
     application = "mousepad"
     window_class = "mousepad.Mousepad"
-    closing = (
-        "Save Changes",
-        "Do you want to save the changes before closing?",
-        "If you don't save the document, all the changes will be lost.",
-    )
 
     def __init__(self, screen: Screen, path: str | None = None) -> None:
         super().__init__(screen)
+        self.path: str | None = None
         self._buffer = TextBuffer(lines=True)
         self._saved = ""
         self._first = 0
@@ -68,9 +69,9 @@ class Editor(Document):
         return {
             "File": (
                 MenuItem("New", self._new, "Ctrl+N"),
-                MenuItem("Open...", self.ask_open, "Ctrl+O"),
-                MenuItem("Save", self.save, "Ctrl+S"),
-                MenuItem("Save As...", self.ask_save, "Shift+Ctrl+S"),
+                MenuItem("Open...", self._ask_open, "Ctrl+O"),
+                MenuItem("Save", self._save, "Ctrl+S"),
+                MenuItem("Save As...", self._ask_save, "Shift+Ctrl+S"),
                 MenuItem("Close Window", self.ask_close, "Ctrl+Q"),
             ),
             "Edit": (
@@ -93,9 +94,9 @@ class Editor(Document):
         """Type, or do what a menu entry's keys do."""
         commands = {
             "ctrl+n": self._new,
-            "ctrl+o": self.ask_open,
-            "ctrl+s": self.save,
-            "ctrl+shift+s": self.ask_save,
+            "ctrl+o": self._ask_open,
+            "ctrl+s": self._save,
+            "ctrl+shift+s": self._ask_save,
             "ctrl+q": self.ask_close,
             "ctrl+w": self.ask_close,
             "ctrl+f": self._find,
@@ -132,15 +133,42 @@ class Editor(Document):
         if problem:
             self.tell(f'Failed to open "{path}". {problem}')
 
-    def show(self, path: str) -> str | None:
-        """Here where there is nothing yet, else in another window."""
+    @property
+    def _folder(self) -> str:
+        return posixpath.dirname(self.path) if self.path else HOME
+
+    def _ask_open(self) -> None:
+        self.ask(FileDialog("Open File", self.screen.disk, self._folder, "", self._show, "Open"))
+
+    def _show(self, path: str) -> str | None:
+        """Show a file here where there is nothing yet, else in another window."""
+        if not self.screen.disk.is_file(path):
+            return "There is no such file."
         if self.path is None and not self._buffer.text:
             return self._load(path)
         self.screen.start(["mousepad", path])
         return None
 
-    def store(self, path: str) -> str | None:
-        """Write the text as UTF-8."""
+    def _save(self) -> None:
+        """Save; a text without a name asks for one."""
+        if self.path is None:
+            self._ask_save()
+        elif problem := self._store(self.path):
+            self.tell(problem)
+
+    def _ask_save(self) -> None:
+        name = posixpath.basename(self.path) if self.path else ""
+        self.ask(FileDialog("Save As", self.screen.disk, self._folder, name, self._save_as, "Save"))
+
+    def _save_as(self, path: str) -> str | None:
+        if path != self.path and self.screen.disk.is_file(path):
+            lines = [f'A file named "{posixpath.basename(path)}" already exists.', "Do you want to replace it?"]
+            self.ask(Question(lines, [("Cancel", lambda: None), ("Replace", partial(self._store, path))]))
+            return None
+        return self._store(path)
+
+    def _store(self, path: str) -> str | None:
+        """Write the text as UTF-8; what went wrong, or None."""
         try:
             self.screen.disk.write(path, self._buffer.text.encode(errors="replace"))
         except DiskError as error:
@@ -150,6 +178,31 @@ class Editor(Document):
 
     def _new(self) -> None:
         self.screen.start(["mousepad"])
+
+    def ask_close(self) -> None:
+        """Close; where there are changes, ask whether to save them."""
+        if not self.changed:
+            self.screen.remove(self)
+            return
+        lines = [
+            "Do you want to save the changes before closing?",
+            "If you don't save the document, all the changes will be lost.",
+        ]
+        answers: list[tuple[str, Answer]] = [
+            ("Cancel", lambda: None),
+            ("Don't Save", partial(self.screen.remove, self)),
+            ("Save", self._save_and_leave),
+        ]
+        self.ask(Question(lines, answers, "Save Changes"))
+
+    def _save_and_leave(self) -> str | None:
+        if self.path is None:
+            self._ask_save()
+            return None
+        problem = self._store(self.path)
+        if problem is None:
+            self.screen.remove(self)
+        return problem
 
     # --- searching ---
 

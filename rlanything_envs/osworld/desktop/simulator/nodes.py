@@ -63,8 +63,6 @@ class Node:
         paint: draws it, before its children.
         press: what a mouse button does here.
         wheel: what the wheel does here: rows to scroll, positive for down.
-        head: the start of its element, once it was written; for a node that is used again and whose name, place,
-            states and actions stay as they are.
     """
 
     role: str
@@ -77,7 +75,6 @@ class Node:
     paint: Callable[[Canvas, Node], None] | None = None
     press: Callable[[Press], None] | None = None
     wheel: Callable[[int], None] | None = None
-    head: str | None = None
 
 
 def hit(node: Node, x: int, y: int) -> Node | None:

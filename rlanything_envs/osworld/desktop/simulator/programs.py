@@ -9,14 +9,16 @@ from rlanything_envs.osworld.desktop.simulator.editor import Editor
 from rlanything_envs.osworld.desktop.simulator.file_manager import FileManager
 from rlanything_envs.osworld.desktop.simulator.files import HOME
 from rlanything_envs.osworld.desktop.simulator.screen import NotSimulated, ProgramError, Screen
-from rlanything_envs.osworld.desktop.simulator.sheet import Sheet
 from rlanything_envs.osworld.desktop.simulator.terminal import Terminal
 
 __all__ = ["start"]
 
 _TEXT = {"", ".cfg", ".conf", ".css", ".html", ".ini", ".js", ".json", ".log", ".md", ".py", ".sh", ".toml", ".txt"}
 _TEXT |= {".xml", ".yaml", ".yml"}
-_SHEETS = {".csv", ".xlsx"}
+_OFFICE = dict.fromkeys((".csv", ".ods", ".xlsx"), "LibreOffice Calc")
+_OFFICE |= dict.fromkeys((".docx", ".odt"), "LibreOffice Writer")
+_OFFICE |= dict.fromkeys((".odp", ".pptx"), "LibreOffice Impress")
+"""What opens these files on a real desktop (``guest/home/.config/mimeapps.list``)."""
 
 
 def start(screen: Screen, words: list[str], folder: str) -> None:
@@ -28,7 +30,8 @@ def start(screen: Screen, words: list[str], folder: str) -> None:
         folder: the working directory.
 
     Raises:
-        ProgramError: there is no such program, or it cannot open what it was given.
+        NotSimulated: only a real desktop may have such a program.
+        ProgramError: the program cannot open what it was given.
     """
     name = posixpath.basename(words[0]) if words else ""
     program = _PROGRAMS.get(name)
@@ -46,21 +49,6 @@ def _editor(screen: Screen, _: list[str], paths: list[str], __: str) -> None:
         window.load_or_tell(path)
     for path in paths[1:]:
         screen.start(["mousepad", path])
-
-
-def _sheet(screen: Screen, flags: list[str], paths: list[str], _: str) -> None:
-    others = {"--writer", "--impress", "--draw", "--math", "--base", "--headless", "--convert-to"}
-    if others & {flag.partition("=")[0] for flag in flags}:
-        raise NotSimulated(f"the simulated LibreOffice has Calc only, not {' '.join(flags)}")
-    for path in paths:
-        if posixpath.splitext(path)[1].lower() not in _SHEETS:
-            raise NotSimulated(f"the simulated LibreOffice opens .xlsx and .csv only, not {posixpath.basename(path)!r}")
-        if not screen.disk.is_file(path):
-            raise ProgramError(f"{path} does not exist.")
-    if not paths:
-        screen.add(Sheet(screen))
-    for path in paths:
-        screen.add(Sheet(screen, path))
 
 
 def _file_manager(screen: Screen, _: list[str], paths: list[str], __: str) -> None:
@@ -87,23 +75,19 @@ def _any(screen: Screen, _: list[str], paths: list[str], folder: str) -> None:
             _file_manager(screen, [], [path], folder)
         elif not screen.disk.is_file(path):
             raise ProgramError(f"xdg-open: file '{path}' does not exist", 2)
-        elif suffix in _SHEETS:
-            _sheet(screen, [], [path], folder)
         elif suffix in _TEXT:
             _editor(screen, [], [path], folder)
         else:
-            raise NotSimulated(f"the simulated desktop has no program for {suffix} files")
+            program = _OFFICE.get(suffix, f"program for {suffix} files")
+            raise NotSimulated(f"the simulated desktop has no {program}, which {posixpath.basename(path)!r} needs")
 
 
 _PROGRAMS: Mapping[str, Callable[[Screen, list[str], list[str], str], None]] = {
     "gedit": _editor,
     "gnome-terminal": _terminal,
-    "libreoffice": _sheet,
-    "localc": _sheet,
     "lxterminal": _terminal,
     "mousepad": _editor,
     "nautilus": _file_manager,
-    "soffice": _sheet,
     "thunar": _file_manager,
     "x-terminal-emulator": _terminal,
     "xdg-open": _any,

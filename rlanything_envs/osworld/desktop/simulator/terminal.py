@@ -20,10 +20,21 @@ __all__ = ["Terminal"]
 _CHARACTER, _LINE = 8, 17
 _MOST_LINES = 2000
 _HISTORY = 200
+_MOST_REPEATS = 1000
+"""How often a key is repeated at most, whatever number was typed after Escape."""
+_SEQUENCES = {"Up": "[A", "Down": "[B", "Home": "[H", "End": "[F"}
+_SEQUENCES |= {"Insert": "[2~", "Delete": "[3~", "Prior": "[5~", "Next": "[6~"}
+"""Of what these keys send to a shell, what is typed after a second Escape character: the first two are a command."""
+_DIGITS = frozenset("0123456789")
+_REPEATED = {"BackSpace", "Delete", "Left", "Right", "Up", "Down"}
 
 
 class Terminal(Window):
     """A shell and what it has printed.
+
+    As in bash, Escape is the Meta key of the key after it: that key is a command and is not typed. The commands for
+    words, numbers and lines of the history are here. Another one changes nothing, though in bash a few do something:
+    Meta-n and Meta-p search the history, Meta-t exchanges words, Meta-! completes a command, Meta-Enter begins vi mode.
 
     Args:
         screen: where it is.
@@ -43,6 +54,8 @@ class Terminal(Window):
         self._line = TextBuffer()
         self._history: list[str] = []
         self._recalled = 0
+        self._meta = False
+        self._number: int | None = None
 
     @property
     def title(self) -> str:
@@ -51,6 +64,8 @@ class Terminal(Window):
 
     @property
     def _prompt(self) -> str:
+        if self._number is not None:
+            return f"(arg: {self._number}) "
         folder = self._shell.folder
         home = folder == HOME or folder.startswith(HOME + "/")
         return f"user@desktop:{'~' + folder[len(HOME) :] if home else folder}$ "
@@ -75,6 +90,63 @@ class Terminal(Window):
     def handle(self, key: Key) -> None:
         """Edit the line, run it, or do what bash's keys do."""
         self._back = 0
+        if key.combo in ("ctrl+shift+v", "shift+Insert", "ctrl+shift+n", "ctrl+shift+q", "ctrl+shift+w"):
+            self._key(key)  # the terminal's own, which bash does not get
+            return
+        meta = self._meta or (key.combo.startswith("alt+") and (len(key.name) == 1 or key.name == "BackSpace"))
+        self._meta = False
+        if key.combo == "ctrl+c":
+            self._key(key)
+            self._number = None
+        elif key.combo == "Escape" and not meta:
+            self._meta = True
+        elif key.name in _DIGITS and (meta or self._number is not None):
+            self._number = min(10 * (self._number or 0) + int(key.name), _MOST_REPEATS)
+        else:
+            number, self._number = self._number, None
+            act = self._meta_key if meta else self._key
+            repeated = number is not None and (len(key.name) == 1 or key.name in _REPEATED)
+            for _ in range((number or 0) if repeated else 1):
+                act(key)
+
+    def _meta_key(self, key: Key) -> None:
+        """Do what a key does after Escape."""
+        line, clipboard = self._line, self.screen.clipboard
+        first = line.cursor
+        combo = key.combo.removeprefix("alt+")
+        match combo.lower() if len(combo) == 1 else combo:
+            case "Escape":
+                self._complete()
+            case "b" | "Left":
+                line.key(Key("ctrl+Left", "Left", "", False), clipboard)
+            case "f" | "Right":
+                line.key(Key("ctrl+Right", "Right", "", False), clipboard)
+            case "d":
+                line.key(Key("ctrl+Delete", "Delete", "", False), clipboard)
+            case "BackSpace":
+                line.key(Key("ctrl+BackSpace", "BackSpace", "", False), clipboard)
+            case "u" | "l" | "c" as way:
+                line.key(Key("ctrl+Right", "Right", "", False), clipboard)
+                line.select(first, line.cursor)
+                change = {"u": str.upper, "l": str.lower, "c": str.title}[way]
+                line.insert(change(line.selected))
+            case "r":
+                self._recall(0)
+            case "<" if self._recalled:
+                self._recall(-len(self._history))
+            case ">" if self._recalled < len(self._history):
+                self._recall(len(self._history))
+            case "." | "_" if self._history:
+                line.insert(self._history[-1].split()[-1])
+            case "#":
+                line.move(0)
+                line.insert("#")
+                self._run()
+            case _ if combo in _SEQUENCES:
+                line.insert(_SEQUENCES[combo])
+
+    def _key(self, key: Key) -> None:
+        """Do what a key does without Escape before it."""
         line = self._line
         match key.combo:
             case "Return" | "KP_Enter" | "ctrl+j" | "ctrl+m":
@@ -105,7 +177,7 @@ class Terminal(Window):
             case "ctrl+k":
                 line.select(line.cursor, len(line.text))
                 line.insert("")
-            case "ctrl+w" | "alt+BackSpace":
+            case "ctrl+w":
                 line.key(Key("ctrl+BackSpace", "BackSpace", "", False), self.screen.clipboard)
             case "ctrl+shift+v" | "shift+Insert":
                 self._paste()

@@ -1,23 +1,18 @@
-"""Text with a cursor and a selection: the inside of an editor, of an entry and of a cell that is being edited."""
+"""Text with a cursor and a selection: the inside of an editor and of an entry."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rlanything_envs.osworld.desktop.simulator.keys import Key
 
-__all__ = ["Clipboard", "CopiedCells", "TextBuffer"]
+__all__ = ["Clipboard", "TextBuffer"]
 
 _LONGEST = 200_000
 """Characters of a text; what would make it longer is not typed."""
 _UNDO_STEPS = 100
 _PAGE = 30
 """Lines that PageUp and PageDown move."""
-
-CopiedCells = Sequence[Sequence[tuple[Any, str]]]
-"""Rows of cells: content and number format."""
 
 
 @dataclass(slots=True)
@@ -28,17 +23,15 @@ class Clipboard:
         text: as text.
         files: paths, where files were copied.
         cut: whether the files are to move.
-        cells: rows of what cells hold, and the place of the first, where they came from a sheet.
     """
 
     text: str = ""
     files: tuple[str, ...] = ()
     cut: bool = False
-    cells: tuple[CopiedCells, tuple[int, int]] | None = None
 
     def put_text(self, text: str) -> None:
         """Replace the content by a text."""
-        self.text, self.files, self.cut, self.cells = text, (), False, None
+        self.text, self.files, self.cut = text, (), False
 
 
 class TextBuffer:

@@ -39,9 +39,7 @@ def _write(node: Node, parts: list[str]) -> None:
         for child in node.children:
             _write(child, parts)
         return
-    if node.head is None:
-        node.head = _head(node)
-    parts.append(node.head + _content(node.text) if node.text else node.head)
+    parts.append(_head(node) + _content(node.text))
     for child in node.children:
         _write(child, parts)
     parts.append(f"</{node.role}>")

@@ -8,7 +8,6 @@ from functools import partial
 from rlanything_envs.osworld.desktop.simulator.drawing import (
     BLUE,
     DARK,
-    GREY,
     LIGHT,
     LINE,
     WHITE,
@@ -20,21 +19,20 @@ from rlanything_envs.osworld.desktop.simulator.drawing import (
 from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
 from rlanything_envs.osworld.desktop.simulator.text_buffer import TextBuffer
 
-__all__ = ["button", "entry", "filled", "label", "on_press", "panel", "point_buffer", "tick_box"]
+__all__ = ["button", "entry", "label", "on_press", "panel", "point_buffer", "tick_box"]
 
 _INSET = 6
 """Pixels between the frame of an entry and its text."""
 
 
-def filled(canvas: Canvas, node: Node, fill: Color = LIGHT, outline: Color | None = None) -> None:
-    """Paint a node as a plain rectangle."""
+def _paint_panel(canvas: Canvas, node: Node, fill: Color) -> None:
     if node.box is not None:
-        canvas.rectangle(node.box, fill, outline)
+        canvas.rectangle(node.box, fill)
 
 
-def panel(role: str, box: Box, children: list[Node], fill: Color = LIGHT, name: str = "") -> Node:
+def panel(role: str, box: Box, children: list[Node], fill: Color = LIGHT) -> Node:
     """A rectangle with other nodes in it."""
-    return Node(role, name, box, children=children, paint=partial(filled, fill=fill))
+    return Node(role, "", box, children=children, paint=partial(_paint_panel, fill=fill))
 
 
 def on_press(action: Callable[[], object]) -> Callable[[Press], None]:
@@ -47,21 +45,21 @@ def on_press(action: Callable[[], object]) -> Callable[[Press], None]:
     return press
 
 
-def _paint_label(canvas: Canvas, node: Node, color: Color = (20, 20, 20), align: str = "left") -> None:
+def _paint_label(canvas: Canvas, node: Node) -> None:
     if node.box is not None:
-        canvas.text(node.box, node.name or node.text, color, align)
+        canvas.text(node.box, node.name, (20, 20, 20))
 
 
-def label(text: str, box: Box, align: str = "left") -> Node:
+def label(text: str, box: Box) -> Node:
     """A text that only says something."""
-    return Node("label", text, box, text, paint=partial(_paint_label, align=align))
+    return Node("label", text, box, text, paint=_paint_label)
 
 
-def _paint_button(canvas: Canvas, node: Node, shown: str, pressed: bool) -> None:
+def _paint_button(canvas: Canvas, node: Node, shown: str) -> None:
     if node.box is None:
         return
     focused, usable = "focused" in node.states, "enabled" in node.states
-    canvas.rectangle(node.box, GREY if pressed else WHITE, BLUE if focused else LINE)
+    canvas.rectangle(node.box, WHITE, BLUE if focused else LINE)
     canvas.text(node.box, shown, (20, 20, 20) if usable else LINE, "center")
 
 
@@ -71,11 +69,9 @@ def button(
     action: Callable[[], object],
     *,
     shown: str | None = None,
-    role: str = "push-button",
     focused: bool = False,
     default: bool = False,
     enabled: bool = True,
-    pressed: bool = False,
 ) -> Node:
     """Something that acts when it is clicked.
 
@@ -84,18 +80,16 @@ def button(
         box: its place.
         action: what it does.
         shown: what is written on it, where that is not the name.
-        role: its element in the tree.
         focused: whether it has the keyboard.
         default: whether Enter stands for it.
         enabled: whether it can be clicked.
-        pressed: whether it is switched on.
     """
     states: tuple[str, ...] = ("showing", "visible")
     states = ("enabled", "focusable", "sensitive", *states) if enabled else states
-    states += ("focused",) * focused + ("is_default",) * default + ("checked",) * pressed
-    paint = partial(_paint_button, shown=name if shown is None else shown, pressed=pressed)
+    states += ("focused",) * focused + ("is_default",) * default
+    paint = partial(_paint_button, shown=name if shown is None else shown)
     press = on_press(action) if enabled else None
-    return Node(role, name, box, states=states, actions=("click",), paint=paint, press=press)
+    return Node("push-button", name, box, states=states, actions=("click",), paint=paint, press=press)
 
 
 def tick_box(name: str, box: Box, checked: bool, focused: bool, action: Callable[[], object]) -> Node:
@@ -118,11 +112,11 @@ def _scrolled(buffer: TextBuffer, room: int) -> int:
     return first
 
 
-def _paint_entry(canvas: Canvas, node: Node, buffer: TextBuffer, focused: bool, fill: Color) -> None:
+def _paint_entry(canvas: Canvas, node: Node, buffer: TextBuffer, focused: bool) -> None:
     if node.box is None:
         return
     box = node.box
-    canvas.rectangle(box, fill, BLUE if focused else LINE)
+    canvas.rectangle(box, WHITE, BLUE if focused else LINE)
     inner = Box(box.x + _INSET - 3, box.y, box.width - 2 * (_INSET - 3), box.height)
     start = _scrolled(buffer, box.width - 2 * _INSET)
     text, (first, last) = buffer.text[start : start + 400], buffer.selection
@@ -162,7 +156,6 @@ def entry(
     focus: Callable[[], object],
     *,
     name: str = "",
-    fill: Color = WHITE,
 ) -> Node:
     """One line of text that can be changed.
 
@@ -172,7 +165,6 @@ def entry(
         focused: whether it has the keyboard.
         focus: gives it the keyboard, before its cursor is put where it was clicked.
         name: its name.
-        fill: the colour behind the text.
     """
 
     def press(event: Press) -> None:
@@ -181,5 +173,5 @@ def entry(
         point_buffer(buffer, event, start + index_at(buffer.text[start:], event.x - box.x - _INSET))
 
     states = ("editable", *SHOWN, "focusable", "single_line") + ("focused",) * focused
-    paint = partial(_paint_entry, buffer=buffer, focused=focused, fill=fill)
+    paint = partial(_paint_entry, buffer=buffer, focused=focused)
     return Node("text", name, box, buffer.text, states, ("activate",), paint=paint, press=press)

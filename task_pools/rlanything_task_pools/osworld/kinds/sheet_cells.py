@@ -67,4 +67,4 @@ def make(dice: Dice, words: Words) -> State:
     )
 
 
-KIND = Kind("sheet_cells", ("libreoffice_calc",), make, simulated=True)
+KIND = Kind("sheet_cells", ("libreoffice_calc",), make)

@@ -10,7 +10,7 @@ from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_task_pools import Task
 from rlanything_task_pools.osworld import DOMAIN
 
-PLAYED = ("rename_files", "write_files", "count_lines", "edit_config", "sheet_cells")
+PLAYED = ("rename_files", "write_files", "count_lines", "edit_config")
 """The kinds that the small model knows."""
 
 
@@ -18,7 +18,7 @@ PLAYED = ("rename_files", "write_files", "count_lines", "edit_config", "sheet_ce
 def desktops() -> Callable[..., list[Task]]:
     """Tasks of some kinds, rungs and numbers of hints in turn."""
 
-    def make(number: int, kinds: tuple[str, ...] = PLAYED[:4], first: int = 100, split: str = "train") -> list[Task]:
+    def make(number: int, kinds: tuple[str, ...] = PLAYED, first: int = 100, split: str = "train") -> list[Task]:
         return [
             DOMAIN.generate(first + n, split, kinds=[kinds[n % len(kinds)]], difficulty=(n // 4 % 4) / 3, hints=n % 3)
             for n in range(number)

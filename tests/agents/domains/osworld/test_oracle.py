@@ -11,9 +11,6 @@ from rlanything_task_pools import Task
 from rlanything_task_pools.osworld import DOMAIN, SIMULATOR_KINDS, read_payload
 from rlanything_task_pools.osworld.generate import HELD_OUT
 
-LIGHT = tuple(kind for kind in SIMULATOR_KINDS if not kind.startswith("sheet"))
-"""Sheets take most of a second each to generate."""
-
 
 @pytest.fixture(scope="module")
 def env() -> Iterator[gym.Env]:
@@ -27,7 +24,7 @@ def task_of(kind: str, difficulty: float = 0, seed: int = 7) -> Task:
     return DOMAIN.generate(seed, split, kinds=[kind], difficulty=difficulty)
 
 
-@pytest.mark.parametrize("kind", LIGHT)
+@pytest.mark.parametrize("kind", SIMULATOR_KINDS)
 def test_an_oracle_wins_with_its_own_keys_only(env: gym.Env, kind: str) -> None:
     task = task_of(kind)
     won = play_oracle(env, task)
