@@ -9,7 +9,7 @@ from rlanything_agents.config.curriculum import CurriculumConfig, LLMConfig
 from rlanything_agents.config.engine import EngineConfig, ServerConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.load import ConfigError, load_config
-from rlanything_agents.config.model import AnyModel, LoraConfig, ModelConfig, PretrainedConfig
+from rlanything_agents.config.model import AnyModel, LoraConfig, SmallConfig, CheckpointConfig
 from rlanything_agents.config.run import JudgeConfig, RolloutConfig, RunConfig, WarmStartConfig
 from rlanything_agents.config.section import Mixture, Part, Section
 from rlanything_agents.config.workers import WorkersConfig
@@ -25,9 +25,9 @@ __all__ = [
     "LLMConfig",
     "LoraConfig",
     "Mixture",
-    "ModelConfig",
+    "SmallConfig",
     "Part",
-    "PretrainedConfig",
+    "CheckpointConfig",
     "RolloutConfig",
     "RunConfig",
     "Section",

@@ -1,4 +1,4 @@
-"""The keys of a model: one made from nothing, or a pretrained checkpoint."""
+"""The keys of a model: a checkpoint, or the size of a small one that is made on the spot."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from rlanything_agents.config.section import Positive, Section
 
-__all__ = ["AnyModel", "LoraConfig", "ModelConfig", "PretrainedConfig"]
+__all__ = ["AnyModel", "CheckpointConfig", "LoraConfig", "SmallConfig"]
 
 
-class ModelConfig(Section):
-    """Size of a from-scratch Qwen3-architecture model."""
+class SmallConfig(Section):
+    """Size of a Qwen3 model that is made with random weights and the words of a short view, in a folder of the run."""
 
     hidden_size: Positive = 128
     layers: Positive = 4
     heads: Positive = 4
     intermediate_size: Positive = 384
+    max_tokens: Positive = 64
+    """Most tokens of a response; the answers of the short views are shorter."""
 
     @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> ModelConfig:
+    def _heads_divide_the_width(self) -> SmallConfig:
         if self.hidden_size % self.heads:
             raise ValueError(f"hidden_size {self.hidden_size} must be a multiple of heads {self.heads}")
         return self
@@ -39,7 +41,7 @@ class LoraConfig(Section):
     """Names of the layers that are adapted, such as ``[q_proj, v_proj]``; all linear ones but the last if None."""
 
 
-class PretrainedConfig(Section):
+class CheckpointConfig(Section):
     """A causal language model with a chat template, as its makers published it."""
 
     checkpoint: Annotated[str, Field(min_length=1)]
@@ -61,7 +63,7 @@ class PretrainedConfig(Section):
     lost."""
 
     @model_validator(mode="after")
-    def _a_response_fits(self) -> PretrainedConfig:
+    def _a_response_fits(self) -> CheckpointConfig:
         if self.max_tokens >= self.context:
             raise ValueError(f"max_tokens {self.max_tokens} leaves no room for a prompt in a context of {self.context}")
         return self
@@ -73,8 +75,8 @@ def _chosen(value: Any) -> Any:
         return value
     if not isinstance(value, Mapping):
         raise ValueError("give the sizes of a new model, or the key `checkpoint`")
-    return (PretrainedConfig if "checkpoint" in value else ModelConfig).model_validate(value)
+    return (CheckpointConfig if "checkpoint" in value else SmallConfig).model_validate(value)
 
 
-AnyModel = Annotated[ModelConfig | PretrainedConfig, BeforeValidator(_chosen)]
+AnyModel = Annotated[SmallConfig | CheckpointConfig, BeforeValidator(_chosen)]
 """Sizes of a model that starts from nothing, or, with the key ``checkpoint``, a pretrained one."""

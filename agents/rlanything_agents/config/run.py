@@ -14,7 +14,7 @@ from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.feedback import FeedbackConfig, UnknownPreset
-from rlanything_agents.config.model import AnyModel, ModelConfig, PretrainedConfig
+from rlanything_agents.config.model import AnyModel, SmallConfig, CheckpointConfig
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig
@@ -109,9 +109,10 @@ class RunConfig(Section):
     env_steps: Positive | None = None
     """The loop ends with the iteration in which its episodes, those on candidates included, reach so many steps."""
     environment: dict[str, Any] | None = None
-    """Arguments of the environment besides those that the domain's small models need."""
-    policy: AnyModel = ModelConfig()
-    reward_model: AnyModel = ModelConfig(layers=2)
+    """Arguments of the environment; ``view``, ``full`` or ``short``, is how it is read and written (see
+    `rlanything_envs.views`): short for a small policy, else full, where it is left out."""
+    policy: AnyModel = SmallConfig()
+    reward_model: AnyModel = SmallConfig(layers=2)
     engine: EngineConfig = EngineConfig()
     warm_start: WarmStartConfig = WarmStartConfig()
     rollout: RolloutConfig = RolloutConfig()
@@ -139,6 +140,17 @@ class RunConfig(Section):
         """Share of the budget that the iterations of these metrics rows have used up; from 1 on the run is over."""
         share = len(rows) / self.iterations
         return share if self.env_steps is None else max(share, sum(row["env_steps"] for row in rows) / self.env_steps)
+
+    @property
+    def view(self) -> str:
+        """How environments are read and written."""
+        small = isinstance(self.policy, SmallConfig)
+        return str((self.environment or {}).get("view", "short" if small else "full"))
+
+    @property
+    def environment_arguments(self) -> dict[str, Any]:
+        """Arguments of the environment without the view."""
+        return {name: value for name, value in (self.environment or {}).items() if name != "view"}
 
     @property
     def votes_wanted(self) -> bool:
@@ -180,22 +192,20 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _the_judge_reads_what_the_policy_writes(self) -> RunConfig:
-        pretrained = isinstance(self.policy, PretrainedConfig)
-        if pretrained and self.judge_is_asked and not isinstance(self.reward_model, PretrainedConfig):
-            raise ValueError(
-                "policy has a checkpoint, reward_model has none: a reward model made from nothing cannot read what a "
-                "pretrained policy writes. Give reward_model a checkpoint"
-            )
-        if self.engine.on and not pretrained and not isinstance(self.reward_model, PretrainedConfig):
-            raise ValueError(f"engine.kind {self.engine.kind} is for pretrained models: give one a checkpoint")
+    def _small_models_read_short_texts(self) -> RunConfig:
+        for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
+            if isinstance(model, SmallConfig) and self.view != "short" and (key == "policy" or self.judge_is_asked):
+                raise ValueError(
+                    f"{key} is a small model, whose words are those of the short view: set environment.view to short, "
+                    f"or give {key} a checkpoint"
+                )
         return self
 
     @model_validator(mode="after")
     def _an_engine_holds_an_episode(self) -> RunConfig:
         limit = self.engine.max_model_len
         for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
-            if limit is not None and isinstance(model, PretrainedConfig) and limit < model.context:
+            if limit is not None and isinstance(model, CheckpointConfig) and limit < model.context:
                 raise ValueError(
                     f"engine.max_model_len ({limit}) is less than {key}.context ({model.context}): the engine would "
                     f"refuse what still fits the context. Set {key}.context={limit}, or max_model_len higher"

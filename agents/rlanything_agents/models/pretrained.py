@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from rlanything_agents.config import LoraConfig, PretrainedConfig
+from rlanything_agents.config import LoraConfig, CheckpointConfig
 from rlanything_agents.models.template import ChatTemplate, TemplateError
 from rlanything_envs.errors import MissingExtra
 
@@ -35,7 +35,7 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be used; the message names it and the remedy."""
 
 
-def load_template(config: PretrainedConfig) -> ChatTemplate:
+def load_template(config: CheckpointConfig) -> ChatTemplate:
     """The chat template of a checkpoint, with its tokenizer, whose end of sequence is the mark that closes a response.
 
     Raises:
@@ -53,7 +53,7 @@ def load_template(config: PretrainedConfig) -> ChatTemplate:
     return template
 
 
-def load_model(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel | PeftModel:
+def load_model(config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel | PeftModel:
     """The model of a checkpoint, on the accelerator if there is one, with fresh adapters if it is to have some.
 
     Args:
@@ -129,7 +129,7 @@ def _must_match(unexpected: list[str]) -> None:
         raise ValueError(f"adapters of another model, such as {unexpected[0]}")
 
 
-def _read(kind: Any, config: PretrainedConfig, what: str, **options: Any) -> Any:
+def _read(kind: Any, config: CheckpointConfig, what: str, **options: Any) -> Any:
     """Part of a checkpoint: from its folder, where there is one, else from the hub or its cache."""
     name = config.checkpoint
     local = os.path.isdir(name)  # noqa: PTH112  (pathlib raises over names that no file can have)
@@ -146,7 +146,7 @@ def _read(kind: Any, config: PretrainedConfig, what: str, **options: Any) -> Any
         raise CheckpointError(f"{name}: the {what} cannot be loaded ({_brief(error)}): {remedy}") from error
 
 
-def _check(config: PretrainedConfig, settings: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+def _check(config: CheckpointConfig, settings: Any, tokenizer: PreTrainedTokenizerBase) -> None:
     longest = getattr(settings.get_text_config(), "max_position_embeddings", None)
     if isinstance(longest, int) and config.context > longest:
         raise CheckpointError(

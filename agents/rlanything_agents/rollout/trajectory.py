@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rlanything_agents.rollout.dialect import Step
-from rlanything_agents.training.samples import Sample, spread_steps
+__all__ = ["Step", "Trajectory", "WrittenTurn", "outcome_of"]
 
-__all__ = ["Trajectory", "WrittenTurn", "outcome_of"]
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn as text: what the agent thought and did, and the message it got back.
+
+    Attributes:
+        thought: What it wrote before its action.
+        action: What the environment was given.
+        observation: The message that it read.
+        command: What became of the action, ``info["command"]``; empty where the environment does not say it.
+        message: The environment's own message, where a short view made another of it.
+    """
+
+    thought: str
+    action: str
+    observation: str
+    command: str = ""
+    message: str = ""
+
+    @property
+    def full(self) -> str:
+        """The environment's own message."""
+        return self.message or self.observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +41,13 @@ class WrittenTurn:
         prompt_ids: What was read.
         token_ids: What was sampled.
         logprobs: Natural-log probability of each sampled token at temperature 1.
+        allowed: See `rlanything_envs.llm.generator.Completion`.
     """
 
     prompt_ids: list[int]
     token_ids: list[int]
     logprobs: list[float]
+    allowed: list[tuple[int, ...] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +58,9 @@ class Trajectory:
 
     Attributes:
         task_id: Id of the task.
-        tag: Whatever the caller uses to know the lane by, such as a slot and a role.
-        opening: The first message of the environment.
+        tag: Whatever the caller uses to know the episode by, such as a slot and a role.
+        opening: The first message that the policy read.
+        message: The environment's own first message, where a short view made another of it.
         steps: The turns as text.
         outcome: 1 for success, -1 for failure (running out of steps included), None when the infrastructure
             failed: then the episode is neither, and must be masked.
@@ -65,48 +89,17 @@ class Trajectory:
     logprobs: list[float]
     allowed: list[tuple[int, ...] | None]
     turns: tuple[WrittenTurn, ...] = ()
+    message: str = ""
 
     @property
     def success(self) -> bool | None:
-        """Whether the episode was won; None when the infrastructure failed."""
+        """Whether the task was solved; None when the infrastructure failed."""
         return None if self.outcome is None else self.outcome == 1
 
-    def samples(self, advantages: Sequence[float]) -> list[Sample]:
-        """The episode as training data: one row, or one for each turn where each has a prompt of its own.
-
-        Args:
-            advantages: One per step; steps of advantage 0 are left out of the update.
-        """
-        if not self.turns:
-            return [self.sample(advantages)]
-        return [
-            Sample(
-                prompt_ids=turn.prompt_ids,
-                completion_ids=turn.token_ids,
-                weights=[1.0 / len(turn.token_ids)] * len(turn.token_ids),
-                advantages=[float(advantage)] * len(turn.token_ids),
-                logprobs=turn.logprobs,
-            )
-            for turn, advantage in zip(self.turns, advantages, strict=True)
-            if advantage
-        ]
-
-    def sample(self, advantages: Sequence[float]) -> Sample:
-        """The transcript as one row of training data.
-
-        Args:
-            advantages: One per step; steps of advantage 0 are left out of the update.
-        """
-        weights, token_advantages = spread_steps(self.step_of_token, advantages)
-        constrained = any(choice is not None for choice in self.allowed)
-        return Sample(
-            prompt_ids=self.prompt_ids,
-            completion_ids=self.completion_ids,
-            weights=weights,
-            advantages=token_advantages,
-            logprobs=self.logprobs,
-            allowed=list(self.allowed) if constrained else None,
-        )
+    @property
+    def full_opening(self) -> str:
+        """The environment's own first message."""
+        return self.message or self.opening
 
     def to_dict(self) -> dict[str, Any]:
         """The readable part, ready for JSON; tokens are left out."""
@@ -117,8 +110,17 @@ class Trajectory:
             "error": self.error,
             "score": self.score,
             "opening": self.opening,
-            "steps": [asdict(step) for step in self.steps],
+            **({"message": self.message} if self.message else {}),
+            "steps": [_named(step) for step in self.steps],
         }
+
+
+def _named(step: Step) -> dict[str, str]:
+    """The step as plain data; without a message that is the observation."""
+    named = asdict(step)
+    if not step.message:
+        del named["message"]
+    return named
 
 
 def outcome_of(info: Mapping[str, Any]) -> tuple[int | None, str]:

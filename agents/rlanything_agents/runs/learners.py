@@ -10,21 +10,21 @@ from tempfile import mkdtemp
 
 from transformers import PreTrainedModel
 
+from rlanything_agents.config import CheckpointConfig, RunConfig
+from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.open import Serving, open_engine
 from rlanything_agents.engines.phases import Phases
-from rlanything_agents.models.pretrained import trained
-from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.domains.chat import ChatDialect
-from rlanything_agents.engines.chat import ChatGenerator
-from rlanything_agents.config import AnyModel, PretrainedConfig, RunConfig
-from rlanything_agents.rollout.dialect import Dialect, step_dialect
+from rlanything_agents.models.pretrained import load_model, load_template, trained
+from rlanything_agents.models.template import ChatTemplate
+from rlanything_agents.reward_models.judge_model import JudgeModel
+from rlanything_agents.rollout.copies import Given, Role, checkpoint_of
+from rlanything_agents.rollout.environments import view_of
+from rlanything_agents.rollout.renderer import Renderer
+from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.rollout.copies import Given, Role, build_model, dialect_of, generator_here, judge_dialect_of
-from rlanything_agents.reward_models.step_judge import GenerativeRewardModel
-from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.training.trainer import make_trainer
-from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.rollout.writers import Player
 from rlanything_envs.llm.generator import TextGenerator
 
 __all__ = ["Learners", "make_both"]
@@ -35,57 +35,45 @@ class Learners:
 
     Args:
         config: All settings.
-        dialect: The policy's, see `dialect_of`.
-        folder: For the weights that engines read; a temporary one if None.
+        folder: For the folders of small models, and for the weights that engines read; a temporary one if None.
+
+    Attributes:
+        both: The learners by their roles.
+        actor: The policy as it plays.
+        judge_model: The reward model as it is asked.
+        phases: Which engine is awake; none while models are trained.
 
     Raises:
-        CheckpointError: A pretrained checkpoint cannot be used.
+        CheckpointError: A checkpoint cannot be used.
         MissingExtra: What its adapters or its engine need is not installed.
+        UnknownDomain, UnknownView: The domain is not installed, or has no such view.
     """
 
-    def __init__(self, config: RunConfig, dialect: Dialect, folder: Path | None = None) -> None:
-        self.dialect = dialect
-        self.judge_dialect = judge_dialect_of(config, dialect)
-        self.both = _both(config, dialect, self.judge_dialect)
-        """The learners by their roles."""
+    def __init__(self, config: RunConfig, folder: Path | None = None) -> None:
+        scratch = folder or Path(mkdtemp(prefix="models-"))
+        self.both, checkpoints, templates = _begin(config, scratch)
         self.policy, self.judge = self.both["policy"], self.both["judge"]
-        scratch = folder or Path(mkdtemp(prefix="engines-") if config.engine.on else "")
-        policy = _engine(config, "policy", self.policy.model, self.dialect, scratch)
-        judge = _engine(config, "judge", self.judge.model, self.judge_dialect, scratch)
-        self._engines: dict[Role, TextGenerator] = {"policy": policy, "judge": judge}
+        self._engines: dict[Role, TextGenerator] = {
+            role: open_engine(config.engine, role, learner.model, templates[role].tokenizer, scratch)
+            for role, learner in self.both.items()
+        }
         self._given: dict[str, int] = {}
-        self.phases = Phases({"policy": policy, "judge": judge, "update": None})
-        """Which engine is awake; none while models are trained."""
+        self.phases = Phases({**self._engines, "update": None})
         for learner in self.both.values():
             learner.prepare = partial(self.phases.enter, "update")
-        self.player: Player = self.policy.model
-        """What the policy plays with."""
-        if isinstance(dialect, ChatDialect):
-            self.player = ChatGenerator(policy, dialect.template, partial(self._ready, "policy", self.policy, policy))
-        self.generator = judge
-        """What the reward model writes with."""
-        if isinstance(self.judge_dialect, ChatDialect):
-            ready = partial(self._ready, "judge", self.judge, judge)
-            self.generator = ChatGenerator(judge, self.judge_dialect.template, ready)
+        policy, judge = (
+            ChatGenerator(self._engines[role], templates[role], partial(self._ready, role)) for role in self.both
+        )
+        self.actor = Policy(policy, Renderer(templates["policy"], view_of(config), checkpoints["policy"]))
+        self.judge_model = JudgeModel(judge, templates["judge"], checkpoints["judge"])
 
-    def _ready(self, role: str, learner: Learner, engine: TextGenerator) -> None:
+    def _ready(self, role: Role) -> None:
         """Let an engine write with the weights of this moment."""
+        learner = self.both[role]
         if learner.version != self._given.get(role, 0):
-            learner.give(engine)
+            learner.give(self._engines[role])
             self._given[role] = learner.version
         self.phases.enter(role)
-
-    @property
-    def reward_model(self) -> GenerativeRewardModel:
-        """The judge of steps, in domains whose reward model is one.
-
-        Raises:
-            UnknownDialect: It is of another kind.
-        """
-        dialect = step_dialect(self.judge_dialect)
-        if isinstance(dialect, ChatDialect):
-            return GenerativeRewardModel(self.generator, dialect, dialect.turn_limit)
-        return GenerativeRewardModel(self.generator, dialect)
 
     def save(self, folder: Path) -> None:
         """Store both learners."""
@@ -118,11 +106,11 @@ class Learners:
         Raises:
             EngineFailed, UnfitServer: The server does not take them.
         """
-        learner, engine = (self.policy if role == "policy" else self.judge), self._engines[role]
+        engine = self._engines[role]
         if isinstance(engine, Serving):
-            self._ready(role, learner, engine)
+            self._ready(role)
             return engine.serve()
-        model = learner.model
+        model = self.both[role].model
         return {name: weight.detach().cpu() for name, weight in trained(model, model.state_dict()).items()}
 
     def close(self) -> None:
@@ -135,30 +123,30 @@ def make_both(config: RunConfig) -> dict[Role, Learner]:
     beside the one that runs it.
 
     Raises:
-        CheckpointError: A pretrained checkpoint cannot be used.
+        CheckpointError: A checkpoint cannot be used.
         MissingExtra: What its adapters need is not installed.
-        UnknownDomain, UnknownDialect: The domain is not installed, or has no such dialect.
+        UnknownDomain, UnknownView: The domain is not installed, or has no such view.
     """
-    dialect = dialect_of(config)
-    return _both(config, dialect, judge_dialect_of(config, dialect))
+    return _begin(config, Path(mkdtemp(prefix="models-")))[0]
 
 
-def _both(config: RunConfig, dialect: Dialect, judge_dialect: Dialect) -> dict[Role, Learner]:
-    return {
-        "policy": _build(config, "policy", config.policy, config.policy_trainer, dialect),
-        "judge": _build(config, "judge", config.reward_model, config.judge_trainer, judge_dialect),
+def _begin(
+    config: RunConfig, folder: Path
+) -> tuple[dict[Role, Learner], dict[Role, CheckpointConfig], dict[Role, ChatTemplate]]:
+    roles: tuple[Role, Role] = ("policy", "judge")
+    checkpoints = {role: checkpoint_of(config, role, folder) for role in roles}
+    templates = {role: load_template(checkpoints[role]) for role in roles}
+    trainers = {"policy": config.policy_trainer, "judge": config.judge_trainer}
+    learners = {
+        role: _learner(
+            load_model(checkpoints[role], templates[role].tokenizer, seed_of(config.seed, role, "weights")),
+            templates[role],
+            trainers[role].model_copy(update={"seed": seed_of(config.seed, role, "trainer", trainers[role].seed)}),
+        )
+        for role in roles
     }
+    return learners, checkpoints, templates
 
 
-def _engine(config: RunConfig, role: str, model: PreTrainedModel, dialect: Dialect, folder: Path) -> TextGenerator:
-    if not isinstance(dialect, ChatDialect):
-        return generator_here(model, dialect)
-    engine = open_engine(config.engine, role, model, dialect.tokenizer, folder)
-    return generator_here(model, dialect) if isinstance(engine, TransformersGenerator) else engine
-
-
-def _build(config: RunConfig, role: Role, size: AnyModel, trainer: TrainerConfig, dialect: Dialect) -> Learner:
-    model = build_model(config, role, dialect)
-    seeded = trainer.model_copy(update={"seed": seed_of(config.seed, role, "trainer", trainer.seed)})
-    kept = dialect.tokenizer if isinstance(size, PretrainedConfig) else None
-    return Learner(model, make_trainer(model, dialect.tokenizer, seeded), seeded, kept)
+def _learner(model: PreTrainedModel, template: ChatTemplate, config: TrainerConfig) -> Learner:
+    return Learner(model, make_trainer(model, template.tokenizer, config), config, template.tokenizer)

@@ -27,7 +27,7 @@ from rlanything_agents.runs.monitors import behaviour, watch
 from rlanything_agents.runs.preflight import preflight
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.training.ranks.channel import Ranks
-from rlanything_agents.training.ranks.lead import check_launch, leading
+from rlanything_agents.runs.lead import check_launch, leading
 from rlanything_agents.tools.report import write_report
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
 from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
@@ -60,7 +60,7 @@ def train(
         reporter: Shows progress; `Reporter.silent` shows none.
         command: What the user typed; goes into the report.
         ranks: All training processes, where there are several and this is the one that leads; the others call
-            `rlanything_agents.training.ranks.follow.follow`.
+            `rlanything_agents.runs.follow.follow`.
 
     Returns:
         The content of ``summary.json``.

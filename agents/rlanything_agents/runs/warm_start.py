@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from rlanything_agents.config import PretrainedConfig
+from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.rollout.dialect import Dialect
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
@@ -62,7 +62,7 @@ def _taught(parts: RunParts) -> list[tuple[str, Learner]]:
     return [
         (role, learners[role])
         for role, model in models.items()
-        if not isinstance(model, PretrainedConfig) or model.lessons
+        if not isinstance(model, CheckpointConfig) or model.lessons
     ]
 
 

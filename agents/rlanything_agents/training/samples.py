@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rlanything_agents.rollout.trajectory import Trajectory
+
 Allowed = tuple[int, ...]
 """Token ids that constrained decoding permitted at one position."""
 
@@ -69,6 +71,69 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.prompt_ids) + len(self.completion_ids)
+
+
+def trajectory_samples(trajectory: Trajectory, advantages: Sequence[float]) -> list[Sample]:
+    """An episode as training data: one row, or one for each turn where each has a prompt of its own.
+
+    Args:
+        trajectory: The episode.
+        advantages: One per step; steps of advantage 0 are left out of the update.
+    """
+    if not trajectory.turns:
+        return [transcript_sample(trajectory, advantages)]
+    return [
+        answer_sample(turn.prompt_ids, turn.token_ids, turn.logprobs, turn.allowed, float(advantage))
+        for turn, advantage in zip(trajectory.turns, advantages, strict=True)
+        if advantage
+    ]
+
+
+def transcript_sample(trajectory: Trajectory, advantages: Sequence[float]) -> Sample:
+    """The transcript of an episode as one row.
+
+    Args:
+        trajectory: The episode.
+        advantages: One per step; steps of advantage 0 are left out of the update.
+    """
+    weights, token_advantages = spread_steps(trajectory.step_of_token, advantages)
+    constrained = any(choices is not None for choices in trajectory.allowed)
+    return Sample(
+        prompt_ids=trajectory.prompt_ids,
+        completion_ids=trajectory.completion_ids,
+        weights=weights,
+        advantages=token_advantages,
+        logprobs=trajectory.logprobs,
+        allowed=list(trajectory.allowed) if constrained else None,
+    )
+
+
+def answer_sample(
+    prompt_ids: list[int],
+    token_ids: list[int],
+    logprobs: list[float],
+    allowed: list[Allowed | None] | None,
+    advantage: float,
+) -> Sample:
+    """One answer to one prompt as a row; its sampled tokens share a weight of 1.
+
+    Args:
+        prompt_ids: What was read.
+        token_ids: What was sampled.
+        logprobs: Of each token at temperature 1.
+        allowed: See `rlanything_envs.llm.generator.Completion`: forced tokens were not sampled.
+        advantage: Of the answer.
+    """
+    sampled = [choices is None or len(choices) > 1 for choices in allowed or [None] * len(token_ids)]
+    share = 1.0 / max(1, sum(sampled))
+    return Sample(
+        prompt_ids=prompt_ids,
+        completion_ids=token_ids,
+        weights=[share if own else 0.0 for own in sampled],
+        advantages=[advantage] * len(token_ids),
+        logprobs=logprobs,
+        allowed=allowed,
+    )
 
 
 def check_vocabulary(samples: Sequence[Sample], vocab_size: int) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from rlanything_agents.config import ConfigError, LoraConfig, PretrainedConfig, RunConfig, load_config
+from rlanything_agents.config import ConfigError, LoraConfig, CheckpointConfig, RunConfig, load_config
 from rlanything_agents.feedback import PRESETS
 
 CONFIGS = sorted((Path(__file__).resolve().parents[3] / "configs").glob("*.yaml"))
@@ -93,7 +93,7 @@ def test_a_configuration_survives_json() -> None:
 def test_a_pretrained_model_is_told_by_its_key() -> None:
     model = {"checkpoint": "a/b", "lora": {"rank": 4}, "thinking": "strip"}
     config = RunConfig.model_validate({"name": "a", "policy": model, "reward_model": {"checkpoint": "c"}})
-    assert isinstance(config.policy, PretrainedConfig)
+    assert isinstance(config.policy, CheckpointConfig)
     assert (config.policy.lora, config.policy.thinking) == (LoraConfig(rank=4), "strip")
     assert RunConfig.model_validate(config.model_dump(mode="json")) == config
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from families import checkpoint, tokenizer
 
-from rlanything_agents.config import PretrainedConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.domains.chat import ChatDialect, StepChatDialect, chat_dialect
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.feedback import FeedbackConfig, batch_feedback
@@ -142,7 +142,7 @@ def test_an_expert_can_be_imitated_in_chats(config: RunConfig) -> None:
 
 
 def test_programs_are_written_whole_too() -> None:
-    settings = PretrainedConfig(checkpoint="x", thinking="keep")
+    settings = CheckpointConfig(checkpoint="x", thinking="keep")
     dialect = chat_dialect("coding", ChatTemplate(tokenizer("qwen3"), thinking=True), settings)
     assert not isinstance(dialect, StepChatDialect)
     task = get_domain("coding").generate(3)

@@ -11,7 +11,7 @@ import torch
 from families import checkpoint, tokenizer
 from safetensors.torch import load_file
 
-from rlanything_agents.config import PretrainedConfig
+from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.masters import MasterAdamW
 from rlanything_agents.models.pretrained import CheckpointError, load_model, load_template, load_weights, save_weights
@@ -28,8 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checkpoint("qwen3", tmp_path_factory.mktemp("models") / "qwen3")
 
 
-def config(path: Path | str, **settings: Any) -> PretrainedConfig:
-    return PretrainedConfig.model_validate({"checkpoint": str(path), "dtype": "float32", "context": 4096, **settings})
+def config(path: Path | str, **settings: Any) -> CheckpointConfig:
+    return CheckpointConfig.model_validate({"checkpoint": str(path), "dtype": "float32", "context": 4096, **settings})
 
 
 def learner(path: Path, **settings: Any) -> Learner:

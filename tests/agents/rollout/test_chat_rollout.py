@@ -8,7 +8,7 @@ import pytest
 import torch
 from families import model, tokenizer
 
-from rlanything_agents.config import PretrainedConfig
+from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.domains.chat import ChatDialect, StepChatDialect, chat_dialect
 from rlanything_agents.engines.chat import ChatGenerator
@@ -37,7 +37,7 @@ WAYS = [
 
 
 def dialect_of(name: str, thinking: str | None = None, **settings: Any) -> ChatDialect:
-    config = PretrainedConfig.model_validate(
+    config = CheckpointConfig.model_validate(
         {"checkpoint": name, "thinking": thinking, "max_tokens": 10, "context": 4096, **settings}
     )
     return chat_dialect("alfworld", ChatTemplate(tokenizer(name), thinking=thinking is not None), config)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 from small_runs import SHORT
 
-from rlanything_agents.config import PretrainedConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.models.pretrained import save_weights
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
@@ -151,8 +151,8 @@ torch.distributed.init_process_group("gloo")
 import test_ranks as t
 from pathlib import Path
 from rlanything_agents.training.ranks.channel import Ranks
-from rlanything_agents.training.ranks.follow import obey
-from rlanything_agents.training.ranks.lead import Led
+from rlanything_agents.runs.follow import obey
+from rlanything_agents.runs.lead import Led
 ranks = Ranks.join()
 learners = {role: t.learner() for role in ("policy", "judge")}
 if ranks.number:
@@ -281,7 +281,7 @@ def test_what_cannot_be_spread() -> None:
     assert list(obstacles(config, Launch(0, 2))) == []
     assert ["made from nothing" in said for said in obstacles(config, spread)] == [True, True]
     assert ["DeepSpeed" in said for said in obstacles(config, split)] == [True]
-    large = PretrainedConfig(checkpoint="organisation/name")
+    large = CheckpointConfig(checkpoint="organisation/name")
     both = {"name": "run", "policy": large, "reward_model": large}
     said = list(obstacles(RunConfig.model_validate(both), spread))
     assert [line.split()[0] for line in said] == ["policy", "policy.dtype", "reward_model", "reward_model.dtype"]

@@ -121,12 +121,12 @@ class CodingDialect(WordDialect):
 
     def reviewer(self, config: RunConfig, learners: Learners) -> UnitTestReviewer:
         """The reward model writes unit tests."""
-        from rlanything_agents.config import PretrainedConfig
+        from rlanything_agents.config import CheckpointConfig
         from rlanything_agents.reward_models.unit_test_reviewer import UnitTestReviewer
         from rlanything_agents.reward_models.unit_tests import ChatTests
 
         model = config.reward_model
-        style = ChatTests(model.max_tokens) if isinstance(model, PretrainedConfig) else self
+        style = ChatTests(model.max_tokens) if isinstance(model, CheckpointConfig) else self
         return UnitTestReviewer(config, learners.generator, style)
 
     @property

@@ -100,7 +100,7 @@ def _header(settings: RunConfig, folder: RunFolder) -> str:
 def _follow() -> int:
     """Train beside the process that has the run; the exit code."""
     _spin_little()
-    from rlanything_agents.training.ranks.follow import follow
+    from rlanything_agents.runs.follow import follow
 
     return follow()
 

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from rlanything_agents.config import AnyModel, Part, PretrainedConfig, RunConfig
+from rlanything_agents.config import AnyModel, Part, CheckpointConfig, RunConfig
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.doctor import Finding
@@ -72,7 +72,7 @@ class DryRun:
         wanted = {"train": ["torch", "transformers", "trl"]}
         if config.curriculum.rewriter == "llm":
             wanted["llm"] = ["openai"]
-        if any(isinstance(m, PretrainedConfig) and m.lora for m in (config.policy, config.reward_model)):
+        if any(isinstance(m, CheckpointConfig) and m.lora for m in (config.policy, config.reward_model)):
             wanted["train"].append("peft")
         if self.config.engine.kind == "vllm":
             wanted["vllm"] = ["vllm"]
@@ -93,7 +93,7 @@ class DryRun:
         config = self.config
         domain = get_domain(config.domain)
         wanted: list[tuple[str, tuple[Part, ...], str]] = [("curriculum.knobs", config.curriculum.knobs, "train")]
-        if not isinstance(config.policy, PretrainedConfig):
+        if not isinstance(config.policy, CheckpointConfig):
             wanted.append(("warm_start.knobs", config.warm_start.knobs, "train"))
         wanted += [("evaluation.knobs", config.evaluation.knobs, split) for split in config.evaluation.panels]
         made = 0
@@ -142,7 +142,7 @@ class DryRun:
 
         own = (
             text_arguments(get_domain(self.config.domain).env_id)
-            if isinstance(self.config.policy, PretrainedConfig)
+            if isinstance(self.config.policy, CheckpointConfig)
             else get_dialect(self.config.domain).environment
         )
         return {**own, **(self.config.environment or {})}
@@ -203,7 +203,7 @@ class DryRun:
         if self.config.judge_is_asked:
             models.append(("reward_model", self.config.reward_model))
         for key, model in models:
-            if not isinstance(model, PretrainedConfig):
+            if not isinstance(model, CheckpointConfig):
                 yield Finding(key, True, "made from nothing")
                 continue
             name, folder = model.checkpoint, Path(model.checkpoint)
@@ -266,7 +266,7 @@ class DryRun:
         yield Finding("disk", free >= need, said, "" if free >= need else "make room, or another --runs")
 
 
-def _checkpoint_folder(key: str, folder: Path, model: PretrainedConfig, domain: str) -> Iterator[Finding]:
+def _checkpoint_folder(key: str, folder: Path, model: CheckpointConfig, domain: str) -> Iterator[Finding]:
     absent = [name for name in ("config.json",) if not (folder / name).is_file()]
     if not any(folder.glob("*.safetensors")):
         absent.append("*.safetensors")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rlanything_agents.config import ModelConfig, PretrainedConfig, RunConfig
+from rlanything_agents.config import SmallConfig, CheckpointConfig, RunConfig
 from rlanything_agents.tools.planning.errors import UnknownSize
 from rlanything_agents.tools.planning.published import PUBLISHED, published
 from rlanything_agents.tools.planning.sizes import ModelSize, size_from_scratch, size_of_config
@@ -59,9 +59,9 @@ def planned_models(config: RunConfig) -> list[PlannedModel]:
 
 
 def _planned(
-    role: Literal["policy", "reward model"], model: ModelConfig | PretrainedConfig, domain: str, *, learns: bool
+    role: Literal["policy", "reward model"], model: SmallConfig | CheckpointConfig, domain: str, *, learns: bool
 ) -> PlannedModel:
-    if isinstance(model, PretrainedConfig):
+    if isinstance(model, CheckpointConfig):
         size = _pretrained_size(model.checkpoint)
         trained = size.parameters if model.lora is None else size.adapter_parameters(model.lora.rank)
         return PlannedModel(

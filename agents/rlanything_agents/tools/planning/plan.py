@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from rlanything_agents.config import ModelConfig, RunConfig
+from rlanything_agents.config import SmallConfig, RunConfig
 from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.tools.planning.demand import Demand
 from rlanything_agents.tools.planning.footprint import Memory, memory_of
@@ -88,7 +88,7 @@ def _demand(config: RunConfig, models: list[PlannedModel]) -> Demand:
     policy, judge = by_role["policy"], by_role.get("reward model")
     vote_limit = judge.limit if judge else 0
     assumed = (config.cluster or ClusterConfig()).assumptions
-    from_scratch = isinstance(config.policy, ModelConfig)
+    from_scratch = isinstance(config.policy, SmallConfig)
     return Demand(
         tasks=config.rollout.tasks,
         rollouts=config.rollout.rollouts,

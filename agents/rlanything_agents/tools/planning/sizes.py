@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rlanything_agents.tools.planning.errors import UnknownSize
 
 if TYPE_CHECKING:
-    from rlanything_agents.config import ModelConfig
+    from rlanything_agents.config import SmallConfig
 
 __all__ = ["ModelSize", "size_from_scratch", "size_of_config"]
 
@@ -96,7 +96,7 @@ class ModelSize:
         return 2 * self.layers * self.keys * width
 
 
-def size_from_scratch(model: ModelConfig, vocabulary: int, name: str) -> ModelSize:
+def size_from_scratch(model: SmallConfig, vocabulary: int, name: str) -> ModelSize:
     """The small Qwen3 model that a run makes from nothing: one key-value head, tied embeddings."""
     return ModelSize(
         name=name,

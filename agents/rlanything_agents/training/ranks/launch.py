@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from rlanything_agents.config import PretrainedConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig
 
 __all__ = ["Launch", "RanksError", "launched", "must_be_trainable", "obstacles"]
 
@@ -71,7 +71,7 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
     if config.judge.learns:
         trained.append(("reward_model", "judge", config.reward_model))
     for key, role, model in trained:
-        if not isinstance(model, PretrainedConfig):
+        if not isinstance(model, CheckpointConfig):
             yield f"{key} is made from nothing, and too small to be spread over processes: configs/accelerate/ddp.yaml"
             continue
         if config.engine.kind != "vllm" and not (config.engine.kind == "vllm_server" and config.engine.server(role)):

@@ -19,7 +19,7 @@ from transformers import (
     Qwen3VLForConditionalGeneration,
 )
 
-from rlanything_agents.config import ModelConfig
+from rlanything_agents.config import SmallConfig
 from rlanything_agents.models.small import tiny_model, word_tokenizer
 from rlanything_agents.tools.planning import UnknownSize
 from rlanything_agents.tools.planning.memory import activation_bytes
@@ -93,7 +93,7 @@ def test_a_model_that_reads_pictures() -> None:
 def test_a_model_made_from_nothing() -> None:
     tokenizer = word_tokenizer(["a", "b", "c"])
     model = tiny_model(tokenizer, hidden_size=32, layers=2, heads=2, intermediate_size=64)
-    config = ModelConfig(hidden_size=32, layers=2, heads=2, intermediate_size=64)
+    config = SmallConfig(hidden_size=32, layers=2, heads=2, intermediate_size=64)
     assert size_from_scratch(config, len(tokenizer), "tiny").parameters == count(model)
 
 

@@ -1,0 +1,129 @@
+"""What a reward model reads of a step, and writes of it: in the short texts of a domain, or in any domain's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.models.template import ChatTemplate
+from rlanything_agents.rollout.trajectory import Step, Trajectory
+from rlanything_envs.curriculum.prompting import plain, plain_lines, render
+from rlanything_envs.llm.choices import Form
+
+__all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts"]
+
+PROMPT = Path(__file__).parent / "prompts" / "step.j2"
+MAX_OPENING = 20_000
+MAX_WRITTEN = 2_000
+"""Characters of an answer, and of a message, that a judge reads of the step it judges."""
+MAX_EARLIER = 300
+"""Characters of an earlier action, and of an earlier message, that it reads."""
+HISTORY = 24
+"""Earlier steps that it reads, where they fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A reason in words, and a score of 1 or -1."""
+
+    reason: str
+    score: int
+
+
+class StepPrompts(Protocol):
+    """What a reward model reads and writes of steps."""
+
+    form: Form | None
+    """Of its answers, where they have one."""
+
+    def prompts(self, trajectory: Trajectory) -> list[list[int]]:
+        """Token ids for each step; those of a step do not depend on later ones."""
+        ...
+
+    def judgement(self, judgement: Judgement) -> str:
+        """An answer, as a demonstration gives it."""
+        ...
+
+
+class FullStepPrompts:
+    """Prompts for any domain, from a template of words.
+
+    Args:
+        template: Of the model.
+        config: Uses ``max_tokens`` and ``context``.
+    """
+
+    form: Form | None = None
+
+    def __init__(self, template: ChatTemplate, config: CheckpointConfig) -> None:
+        self._template, self._config = template, config
+
+    def prompts(self, trajectory: Trajectory) -> list[list[int]]:
+        """A chat for each step, with as many of the earlier steps as fit into the context.
+
+        Raises:
+            ValueError: Not even the step itself fits.
+        """
+        opening, steps = trajectory.full_opening, trajectory.steps
+        return [self._prompt(opening, steps[: number + 1]) for number in range(len(steps))]
+
+    def judgement(self, judgement: Judgement) -> str:
+        """A reason, and the score in its box."""
+        return f"{judgement.reason}. \\boxed{{{judgement.score}}}"
+
+    def _prompt(self, opening: str, steps: Sequence[Step]) -> list[int]:
+        limit, context = self._config.max_tokens, self._config.context
+        history = min(HISTORY, len(steps) - 1)
+        while True:
+            prompt = self._template.prompt([{"role": "user", "content": _described(opening, steps, history)}])
+            if len(prompt) + limit <= context:
+                return prompt
+            if not history:
+                raise ValueError(
+                    f"reward_model: a prompt of {len(prompt)} tokens and a judgement of {limit} do not fit into a "
+                    f"context of {context}: raise reward_model.context, or lower its max_tokens"
+                )
+            history //= 2
+
+
+class ShortStepPrompts:
+    """Prompts of a domain's short view.
+
+    Args:
+        template: Of the model.
+        texts: What is read of each step of an episode.
+        form: Of the answers.
+    """
+
+    def __init__(self, template: ChatTemplate, texts: Callable[[Trajectory], Sequence[str]], form: Form) -> None:
+        self._template, self._texts, self.form = template, texts, form
+
+    def prompts(self, trajectory: Trajectory) -> list[list[int]]:
+        """A chat for each step."""
+        texts = self._texts(trajectory)
+        return [self._template.prompt([{"role": "user", "content": text}]) for text in texts]
+
+    def judgement(self, judgement: Judgement) -> str:
+        r"""For example ``progress \boxed{1}``."""
+        return f"{judgement.reason} \\boxed{{{judgement.score}}}"
+
+
+def _described(opening: str, steps: Sequence[Step], history: int) -> str:
+    """The last of these steps in words: what others wrote is quoted."""
+    *before, step = steps
+    first = len(before) - history
+    earlier = [{"action": plain(s.action, MAX_EARLIER), "observation": plain(s.full, MAX_EARLIER)} for s in before]
+    return render(
+        PROMPT,
+        opening=plain_lines(opening, MAX_OPENING),
+        left_out=first,
+        first=first + 1,
+        earlier=earlier[first:],
+        number=len(steps),
+        thought=plain_lines(step.thought, MAX_WRITTEN),
+        action=plain_lines(step.action, MAX_WRITTEN),
+        observation=plain_lines(step.full, MAX_WRITTEN),
+    )

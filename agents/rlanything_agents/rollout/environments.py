@@ -1,0 +1,38 @@
+"""The environments of a run, in the view of its policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+
+import rlanything_envs  # noqa: F401  (registers the environments)
+from rlanything_agents.config import RunConfig
+from rlanything_envs.views import View, get_view, make_env
+from rlanything_task_pools import get_domain
+
+__all__ = ["make_envs", "view_of"]
+
+
+def view_of(config: RunConfig) -> View:
+    """How the policy of a run reads and writes its environment.
+
+    Raises:
+        UnknownDomain, UnknownView: The domain is not installed, or its environment has no such view.
+    """
+    return get_view(get_domain(config.domain).env_id, config.view)
+
+
+def make_envs(config: RunConfig, count: int, **more: Any) -> list[gym.Env[Any, Any]]:
+    """So many environments of a run.
+
+    Args:
+        config: Uses ``domain``, ``environment`` and ``rollout.screenshots``.
+        count: How many.
+        more: Further arguments of the environment, which win.
+    """
+    arguments = {**config.environment_arguments, **more}
+    if config.rollout.screenshots:
+        arguments.setdefault("render_mode", "rgb_array")
+    env_id = get_domain(config.domain).env_id
+    return [make_env(env_id, config.view, disable_env_checker=True, **arguments) for _ in range(count)]

@@ -1,0 +1,148 @@
+"""One episode while it is played: what was read and written so far, as text and as token ids."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+
+from rlanything_agents.rollout.renderer import Renderer
+from rlanything_agents.rollout.trajectory import Step, Trajectory, WrittenTurn, outcome_of
+from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.llm.generator import Completion
+from rlanything_envs.verdict import command_of
+
+__all__ = ["INFRASTRUCTURE", "Episode"]
+
+INFRASTRUCTURE = (InfrastructureError, OSError)
+"""What ends one episode without an outcome. Time-outs and broken connections are OSErrors; a task that cannot
+be played, or a misuse of an environment, is a mistake of the caller and is raised."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Episode:
+    """One episode: `reset`, then for each turn `prompt`, `take` and `step`, until it is `done`."""
+
+    env: gym.Env[Any, Any]
+    task: Any
+    tag: str
+    renderer: Renderer
+    opening: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    first_message: str = ""
+    done: bool = False
+    error: str = ""
+    score: float = 0.0
+    steps: list[Step] = field(default_factory=list)
+    prompt_ids: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    step_of_token: list[int | None] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    allowed: list[tuple[int, ...] | None] = field(default_factory=list)
+    turns: list[WrittenTurn] = field(default_factory=list)
+    """The turns so far, where each reads a prompt of its own."""
+    answer: list[int] = field(default_factory=list)
+    """The answer of the turn that is being played."""
+
+    def reset(self) -> None:
+        """Begin the episode."""
+        try:
+            self.opening, self.info = self.env.reset(options={"task": self.task})
+        except INFRASTRUCTURE as error:
+            self.fail(error)
+            return
+        self.first_message = str(self.info.get("message", ""))
+        self.prompt_ids = self.renderer.opening(self.opening)
+
+    def prompt(self) -> list[int]:
+        """What is read before the next answer."""
+        if not self.renderer.strips:
+            return self.prompt_ids + self.ids
+        turns = [(turn.token_ids, step.observation) for turn, step in zip(self.turns, self.steps, strict=True)]
+        return self.renderer.rendered(self.opening, turns)
+
+    def take(self, completion: Completion, prompt: list[int]) -> None:
+        """Take the answer to a prompt, as it was sampled; where it was cut off, its end is added.
+
+        Args:
+            completion: With at least one token id, and their log-probabilities.
+            prompt: What was read before it.
+        """
+        ids, logprobs = completion.token_ids or [], completion.logprobs or []
+        allowed = completion.allowed or [None] * len(ids)
+        if self.renderer.strips:
+            self.turns.append(WrittenTurn(prompt, ids, logprobs, completion.allowed))
+        self.answer = list(ids)
+        for token, logprob, choices in zip(ids, logprobs, allowed, strict=True):
+            forced = choices is not None and len(choices) == 1
+            self._append(token, None if forced else len(self.steps), logprob, None if forced else choices)
+        if self.answer[-1] != self.renderer.end_id:
+            self.answer.append(self.renderer.end_id)
+            self._append(self.renderer.end_id)
+
+    def step(self) -> None:
+        """Give the action of this turn to the environment and take in what it says."""
+        thought, action = self.renderer.read(self.answer)
+        try:
+            observation, reward, terminated, truncated, self.info = self.env.step(action)
+        except INFRASTRUCTURE as error:
+            self.steps.append(Step(thought, action, ""))
+            self.fail(error)
+            return
+        message = str(self.info.get("message", ""))
+        self.steps.append(Step(thought, action, observation, command_of(self.info), message))
+        self.score = float(reward)
+        self.done = terminated or truncated
+        if not self.done:
+            for token in self.renderer.message(observation):
+                self._append(token)
+
+    def cut(self, tokens: int) -> None:
+        """End the episode as failed: its next turn would outgrow the context."""
+        context = self.renderer.context
+        _log.warning("episode on %s cut off: %d tokens and a turn outgrow %d", self.task_id, tokens, context)
+        self.done = True
+
+    def fail(self, error: Exception) -> None:
+        """End the episode without an outcome: the infrastructure failed."""
+        _log.warning("episode on %s ended by %s: %s", self.task_id, type(error).__name__, error)
+        self.done, self.error = True, f"{type(error).__name__}: {error}"
+
+    def trajectory(self) -> Trajectory:
+        """The episode as it was played, up to the last token that was sampled."""
+        outcome, error = (None, self.error) if self.error else outcome_of(self.info)
+        length = max((t + 1 for t, step in enumerate(self.step_of_token) if step is not None), default=0)
+        return Trajectory(
+            task_id=self.task_id,
+            tag=self.tag,
+            opening=self.opening,
+            message=self.first_message,
+            steps=tuple(self.steps),
+            outcome=outcome,
+            error=error,
+            score=self.score,
+            prompt_ids=self.prompt_ids,
+            completion_ids=self.ids[:length],
+            step_of_token=self.step_of_token[:length],
+            logprobs=self.logprobs[:length],
+            allowed=self.allowed[:length],
+            turns=tuple(self.turns),
+        )
+
+    @property
+    def task_id(self) -> str:
+        """Id of the task, as far as it is known."""
+        return str(self.info.get("task_id") or getattr(self.task, "id", self.task))
+
+    def _append(
+        self, token: int, step: int | None = None, logprob: float = 0.0, choices: tuple[int, ...] | None = None
+    ) -> None:
+        self.ids.append(token)
+        self.step_of_token.append(step)
+        self.logprobs.append(logprob)
+        self.allowed.append(choices)
