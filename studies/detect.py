@@ -16,7 +16,7 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.reward_models.step_reviewer import stored_trajectory
 from rlanything_agents.rollout.dialect import StepDialect, step_dialect
-from rlanything_agents.rollout.group import score_matrix
+from rlanything_agents.reward_models.judged_group import score_matrix
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.evaluate import panel_tasks
 from rlanything_agents.runs.folder import RunFolder

@@ -24,7 +24,7 @@ from rlanything_agents.rollout.dialect import StepDialect, get_dialect, step_dia
 from rlanything_agents.rollout.trajectory import outcome_of
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
-from rlanything_agents.runs.tasks import generate_tasks
+from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_envs.curriculum import Curriculum, CurriculumMonitor, DriftWarning
 from rlanything_task_pools import Domain, Outcome, Task, TaskPool, get_domain
 

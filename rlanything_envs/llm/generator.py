@@ -22,7 +22,7 @@ Prompt = Messages | list[int]
 """A chat, or the token ids of a prompt."""
 
 
-_OF_PROMPTS = ("n", "seeds", "choices", "keys", "first")
+_OF_PROMPTS = ("n", "seeds", "choices", "form", "keys", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class SamplingParams:
         seeds: One for each prompt, in place of ``seed``: what comes of a prompt then depends on no other prompt.
         choices: For each prompt the form that its completions have, or None where they are free; empty if all are.
             Sampling is from the allowed tokens only, and log-probabilities are those among them.
+        form: The form of all completions, in place of ``choices``.
         keys: For each prompt the conversation that it continues: an engine may keep what it computed for a key, and
             read only what is new of a prompt that begins with what it read and wrote last. A hint: what comes of a
             prompt does not depend on it.
@@ -59,6 +60,7 @@ class SamplingParams:
     seed: int | None = None
     seeds: tuple[int, ...] = ()
     choices: tuple[Form | None, ...] = ()
+    form: Form | None = None
     keys: tuple[int, ...] = ()
     first: int = 0
 

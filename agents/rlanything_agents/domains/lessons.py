@@ -1,85 +1,116 @@
-"""What is imitated: an expert's episodes, and a rule of thumb's judgements with noise."""
+"""What is imitated: an expert's episodes, and heuristic labels with noise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
-from rlanything_agents.rollout.dialect import Judgement, StepDialect
-from rlanything_agents.rollout.rollout import rollout
+from rlanything_agents.config import RunConfig
+from rlanything_agents.domains.supervision import StepSupervision
+from rlanything_agents.reward_models.judge_model import JudgeModel
+from rlanything_agents.reward_models.step_prompts import Judgement, StepPrompts
+from rlanything_agents.rollout.renderer import Renderer
+from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Trajectory, outcome_of
-from rlanything_agents.training.imitation import Row
+from rlanything_agents.training.imitation import Row, row_of
+from rlanything_task_pools import Task
 
-if TYPE_CHECKING:
-    from rlanything_agents.runs.parts import RunParts
+__all__ = ["ExpertLessons", "Lessons", "School", "demonstrate", "judge_rows"]
 
-__all__ = ["ExpertLessons", "Lessons", "demonstrate", "judge_rows"]
+
+class School(Protocol):
+    """What lessons are made with; a run's parts are one."""
+
+    config: RunConfig
+    reporter: Any
+    envs: list[gym.Env[Any, Any]]
+
+    @property
+    def actor(self) -> Policy:
+        """The policy as it is now."""
+        ...
+
+    @property
+    def judge_model(self) -> JudgeModel:
+        """The reward model as it is asked."""
+        ...
+
+    def seed(self, *path: str | int) -> int:
+        """The run's seed for a purpose."""
+        ...
+
+    def train_tasks(self, purpose: str, count: int) -> list[Task]:
+        """Training tasks for a purpose."""
+        ...
 
 
 class Lessons(Protocol):
     """What the models of a domain are warmed up with."""
 
-    def policy(self, parts: RunParts) -> list[Row]:
+    def policy(self, school: School) -> list[Row]:
         """What the policy imitates."""
         ...
 
-    def judge(self, parts: RunParts) -> list[Row]:
-        """What the reward model imitates; asked for when the policy is warm."""
+    def judge(self, school: School) -> list[Row]:
+        """What the reward model imitates; made when the policy is warm."""
         ...
 
 
 class ExpertLessons:
-    """An exploring expert's episodes for the policy, a rule of thumb's judgements with noise for the judge.
+    """An expert's episodes for the policy, heuristic labels with noise for the judge.
 
     Args:
-        dialect: Has both.
+        supervision: Has both.
     """
 
-    def __init__(self, dialect: StepDialect) -> None:
-        self.dialect = dialect
+    def __init__(self, supervision: StepSupervision) -> None:
+        self.supervision = supervision
 
-    def policy(self, parts: RunParts) -> list[Row]:
-        """Episodes that the expert won."""
-        settings = parts.config.warm_start
-        tasks = parts.train_tasks("demonstrations", settings.demonstrations)
-        with parts.reporter.stage("Demonstrations", len(tasks)) as stage:
+    def policy(self, school: School) -> list[Row]:
+        """Episodes that the expert solved."""
+        settings = school.config.warm_start
+        tasks = school.train_tasks("demonstrations", settings.demonstrations)
+        with school.reporter.stage("Demonstrations", len(tasks)) as stage:
             return demonstrate(
-                self.dialect,
-                parts.envs[0],
+                self.supervision,
+                school.actor.renderer,
+                school.envs[0],
                 tasks,
                 max_steps=settings.max_steps,
-                seed=parts.seed("expert"),
+                seed=school.seed("expert"),
                 progress=stage.add,
             )
 
-    def judge(self, parts: RunParts) -> list[Row]:
-        """Steps of the warm-started policy, labelled by the rule of thumb with noise."""
-        settings, played = parts.config.warm_start, parts.config.rollout
-        tasks = parts.train_tasks("judge", -(-settings.judge_steps // max(1, played.max_steps // 2)))
+    def judge(self, school: School) -> list[Row]:
+        """Steps of the warm-started policy, with heuristic labels and noise."""
+        settings, played = school.config.warm_start, school.config.rollout
+        tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, played.max_steps // 2)))
         trajectories = rollout(
-            parts.learners.player,
-            parts.dialect,
-            parts.envs,
+            school.actor,
+            school.envs,
             tasks,
             max_steps=played.max_steps,
-            seed=parts.seed("judge", "rollout"),
+            seed=school.seed("judge", "rollout"),
             temperature=played.temperature,
             constrained=played.constrained,
         )
         return judge_rows(
-            self.dialect,
+            self.supervision,
+            self.supervision.prompts(school.config, school.judge_model),
+            school.judge_model,
             trajectories,
             steps=settings.judge_steps,
             label_noise=settings.label_noise,
-            seed=parts.seed("judge", "labels"),
+            seed=school.seed("judge", "labels"),
         )
 
 
 def demonstrate(
-    dialect: StepDialect,
+    supervision: StepSupervision,
+    renderer: Renderer,
     env: gym.Env[Any, Any],
     tasks: Sequence[Any],
     *,
@@ -87,24 +118,24 @@ def demonstrate(
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> list[Row]:
-    """Let the domain's expert play, and keep what it won.
+    """Let the domain's expert play, and keep what it solved.
 
     Args:
-        dialect: Has the expert and the tokens.
+        supervision: Has the expert.
+        renderer: Of the model that is to imitate it.
         env: Where it plays, one episode after the other.
         tasks: What ``reset(options={"task": ...})`` takes.
-        max_steps: An episode that has not ended by then is lost.
+        max_steps: An episode that has not ended by then has failed.
         seed: Seed of the expert.
         progress: Called with 1 after each episode.
 
     Returns:
-        One row per episode won: thoughts and commands are learnt, messages and deliberate mistakes are read.
+        One row per solved episode: answers are learnt, messages and deliberate mistakes are read.
     """
     rows = []
     for number, task in enumerate(tasks):
-        row = _demonstration(
-            dialect, env, task, max_steps, int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
-        )
+        own = int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
+        row = _demonstration(supervision, renderer, env, task, max_steps, own)
         if row is not None:
             rows.append(row)
         if progress is not None:
@@ -112,49 +143,58 @@ def demonstrate(
     return rows
 
 
-def _demonstration(dialect: StepDialect, env: gym.Env[Any, Any], task: Any, max_steps: int, seed: int) -> Row | None:
-    expert = dialect.expert(seed)
+def _demonstration(
+    supervision: StepSupervision, renderer: Renderer, env: gym.Env[Any, Any], task: Any, max_steps: int, seed: int
+) -> Row | None:
+    expert = supervision.expert(seed)
     observation, info = env.reset(options={"task": task})
-    ids = dialect.opening(observation)
+    ids = renderer.opening(observation)
     learnt = [False] * len(ids)
     for _ in range(max_steps):
-        move = expert.act(observation, info.get("admissible_commands", ()))
-        turn = [*dialect.thought(move.thought), *dialect.command(move.action)]
-        ids += turn
-        learnt += [move.exemplary] * len(turn)
+        move = expert.act(observation, info)
+        answer = renderer.answer(move.thought, move.action)
+        ids += answer
+        learnt += [move.exemplary] * len(answer)
         observation, _, terminated, truncated, info = env.step(move.action)
         if terminated or truncated:
             return Row(ids, learnt) if outcome_of(info)[0] == 1 else None
-        message = dialect.message(observation)
+        message = renderer.message(observation)
         ids += message
         learnt += [False] * len(message)
     return None
 
 
 def judge_rows(
-    dialect: StepDialect, trajectories: Sequence[Trajectory], *, steps: int, label_noise: float, seed: int
+    supervision: StepSupervision,
+    prompts: StepPrompts,
+    model: JudgeModel,
+    trajectories: Sequence[Trajectory],
+    *,
+    steps: int,
+    label_noise: float,
+    seed: int,
 ) -> list[Row]:
-    """What a judge is warmed up with: steps of these trajectories under the dialect's rule of thumb.
+    """What a judge is warmed up with: steps of these trajectories under the heuristic labels.
 
     Args:
-        dialect: Has the rule of thumb and the tokens.
+        supervision: Has the heuristic labels.
+        prompts: What the judge reads and writes.
+        model: The judge.
         trajectories: Episodes of the policy that is going to be judged.
         steps: How many steps to take, at random.
-        label_noise: Share of scores that are turned round, so that the judge starts with room to learn.
+        label_noise: Share of scores that are flipped, so that the judge starts with room to learn.
         seed: Seed of the choice and of the noise.
     """
     rng = np.random.default_rng(seed)
     places = [(t, i) for t, trajectory in enumerate(trajectories) for i in range(len(trajectory.steps))]
     chosen = rng.permutation(len(places))[:steps]
     flipped = rng.random(len(chosen)) < label_noise
-    prompts = [dialect.judge_prompts(trajectory.opening, trajectory.steps) for trajectory in trajectories]
-    opinions = [dialect.opinions(trajectory.opening, trajectory.steps) for trajectory in trajectories]
+    read = [prompts.prompts(trajectory) for trajectory in trajectories]
+    labels = [supervision.heuristic_labels(trajectory) for trajectory in trajectories]
     rows = []
     for place, flip in zip(chosen, flipped, strict=True):
         t, i = places[place]
-        opinion = opinions[t][i]
-        judgement = Judgement(opinion.reason, -opinion.score if flip else opinion.score)
-        prompt = prompts[t][i]
-        response = dialect.judgement(judgement)
-        rows.append(Row([*prompt, *response], [False] * len(prompt) + [True] * len(response)))
+        label = labels[t][i]
+        judgement = Judgement(label.reason, -label.score if flip else label.score)
+        rows.append(row_of(read[t][i], model.template.answer(prompts.judgement(judgement))))
     return rows

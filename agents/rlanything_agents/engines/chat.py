@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ class ChatGenerator:
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts."""
         self._ready()
+        if params.form is not None:
+            params = replace(params, choices=(params.form,) * len(prompts), form=None)
         return self.generator.generate([self._ids(prompt) for prompt in prompts], params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:

@@ -101,6 +101,10 @@ class ChatTemplate:
         ended = bool(ids) and ids[-1] == self.end_id
         return str(self.tokenizer.decode(list(ids[: len(ids) - ended]), skip_special_tokens=False))
 
+    def answer(self, text: str) -> list[int]:
+        """Ids of a response of this text, closed, as a demonstration gives it."""
+        return [*self.encode(self.safe(text)), self.end_id]
+
     def encode(self, text: str) -> list[int]:
         """Ids of a text in which marks are marks: for rendered text only."""
         return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])

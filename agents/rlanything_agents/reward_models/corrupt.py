@@ -9,15 +9,15 @@ import numpy as np
 
 from rlanything_agents.config import CorruptConfig
 from rlanything_agents.config.seeds import rng_of
-from rlanything_agents.rollout.group import PlayedGroup
+from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import Trajectory
 
 __all__ = ["corrupt_groups"]
 
 
 def corrupt_groups(
-    groups: Sequence[PlayedGroup], config: CorruptConfig, seed: int, iteration: int
-) -> tuple[list[PlayedGroup], dict[str, int]]:
+    groups: Sequence[RolloutGroup], config: CorruptConfig, seed: int, iteration: int
+) -> tuple[list[RolloutGroup], dict[str, int]]:
     """Turn a share of outcomes and votes round, each on its own.
 
     What is drawn has streams of its own: nothing else of a run changes with it, and with a larger share the same
@@ -49,7 +49,7 @@ def _outcome(trajectory: Trajectory, turned: bool) -> Trajectory:
     return dataclasses.replace(trajectory, outcome=-trajectory.outcome)
 
 
-def _count(groups: Sequence[PlayedGroup], told: Sequence[PlayedGroup]) -> dict[str, int]:
+def _count(groups: Sequence[RolloutGroup], told: Sequence[RolloutGroup]) -> dict[str, int]:
     outcomes = votes = 0
     for true, false in zip(groups, told, strict=True):
         outcomes += sum(a != b for a, b in zip(true.outcomes, false.outcomes, strict=True))

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rlanything_agents.rollout.group import PlayedGroup
+from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
@@ -25,7 +25,7 @@ from rlanything_task_pools import Task
 
 __all__ = ["Measure", "Review", "Reviewer"]
 
-G = TypeVar("G", bound=PlayedGroup)
+G = TypeVar("G", bound=RolloutGroup)
 """A group with what the reward model said of it."""
 
 

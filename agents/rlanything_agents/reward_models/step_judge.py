@@ -9,19 +9,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from rlanything_agents.models.thoughts import split_thought
-from rlanything_agents.rollout.dialect import StepDialect
+from rlanything_envs.thoughts import split_thought
+from rlanything_agents.reward_models.step_prompts import StepPrompts
+from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.training.samples import Sample
+from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 
-if TYPE_CHECKING:
-    from rlanything_agents.rollout.queries import Answer
-
-__all__ = ["GenerativeRewardModel", "StepVotes", "Vote", "parse_score"]
+__all__ = ["StepJudge", "StepVotes", "Vote", "parse_score"]
 
 _SCORE = re.compile(r"\\boxed\{(1|-1)\}\s*\Z")
 _BOX = re.compile(r"\\boxed\{")
@@ -47,12 +45,14 @@ class Vote:
         score: 1, -1, or 0 where the text has no score.
         token_ids: Its tokens, end of sequence included where it came.
         logprobs: Log-probability of each token at temperature 1.
+        allowed: See `rlanything_envs.llm.generator.Completion`.
     """
 
     text: str
     score: int
     token_ids: list[int]
     logprobs: list[float]
+    allowed: list[Allowed | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class StepVotes:
 
     Attributes:
         prompt_ids: What the judge read.
-        votes: What it said; none where it was not asked, or where it could not be heard.
-        error: Why it could not be heard: the machinery failed, which says nothing about the step.
+        votes: Its answers; none where it was not asked, or where the generator failed.
+        error: Why the generator failed: the machinery, which says nothing about the step.
     """
 
     prompt_ids: list[int]
@@ -81,30 +81,24 @@ class StepVotes:
             advantages: One per vote.
         """
         return [
-            Sample(
-                prompt_ids=self.prompt_ids,
-                completion_ids=vote.token_ids,
-                weights=[1.0 / len(vote.token_ids)] * len(vote.token_ids),
-                advantages=[advantage] * len(vote.token_ids),
-                logprobs=vote.logprobs,
-            )
+            answer_sample(self.prompt_ids, vote.token_ids, vote.logprobs, vote.allowed, advantage)
             for vote, advantage in zip(self.votes, advantages, strict=True)
             if advantage
         ]
 
 
-class GenerativeRewardModel:
+class StepJudge:
     """Judges every step of a trajectory several times over.
 
     Args:
         generator: Writes the judgements; it must be trainable if the judge is to learn.
-        dialect: Writes the prompts.
+        prompts: What it reads, and the form of what it writes.
         max_tokens: Most tokens of a judgement.
     """
 
-    def __init__(self, generator: TextGenerator, dialect: StepDialect, max_tokens: int = 4) -> None:
+    def __init__(self, generator: TextGenerator, prompts: StepPrompts, max_tokens: int) -> None:
         self.generator = generator
-        self.dialect = dialect
+        self.prompts = prompts
         self.max_tokens = max_tokens
 
     def judge(
@@ -129,12 +123,12 @@ class GenerativeRewardModel:
         return [[next(steps) for _ in trajectory.steps] for trajectory in trajectories]
 
     def questions(self, trajectory: Trajectory) -> list[list[int]]:
-        """What it reads: a prompt for each step."""
-        return self.dialect.judge_prompts(trajectory.opening, trajectory.steps)
+        """Its prompts, one for each step."""
+        return self.prompts.prompts(trajectory)
 
     def params(self, *, votes: int, seed: int, temperature: float = 1.0) -> SamplingParams:
-        """How it is asked; see `judge`."""
-        return SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed)
+        """Sampling parameters; see `judge`."""
+        return SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed, form=self.prompts.form)
 
     @staticmethod
     def votes(answers: Sequence[Answer]) -> list[StepVotes]:
@@ -157,5 +151,6 @@ def _step_votes(prompt: Prompt, completions: Sequence[Completion]) -> StepVotes:
             return StepVotes(ids, (), completion.error or "the generator does not say why")
         if completion.token_ids is None or completion.logprobs is None:
             raise ValueError("the judge's generator must return token ids and log-probabilities")
-        votes.append(Vote(completion.text, parse_score(completion.text), completion.token_ids, completion.logprobs))
+        score = parse_score(completion.text)
+        votes.append(Vote(completion.text, score, completion.token_ids, completion.logprobs, completion.allowed))
     return StepVotes(ids, tuple(votes))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from rlanything_agents.feedback import GroupFeedback, batch_feedback, feedback_s
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.feedback.metrics import JudgeQuality, judge_quality
 from rlanything_agents.reward_models.reviewer import Measure
-from rlanything_agents.reward_models.step_judge import GenerativeRewardModel, StepVotes, Vote
-from rlanything_agents.rollout.dialect import Step, StepDialect
-from rlanything_agents.rollout.group import JudgedGroup, score_matrix
+from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote
+from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matrix
 from rlanything_agents.rollout.queries import Answer
-from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.runs.learners import Learners
+from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.curriculum.critique import task_critique
@@ -28,6 +26,8 @@ from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
 __all__ = ["StepReview", "StepReviewer", "measure_judge", "stored_trajectory"]
+
+TrueLabels: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[int] | None"]
 
 LABELLED = 24
 """Trajectories per iteration that are compared with the planner; for the curves only, never for training."""
@@ -38,8 +38,8 @@ class StepReviewer:
 
     Args:
         config: All settings.
-        learners: The reward model is theirs.
-        dialect: Knows the truth about steps.
+        judge: The reward model.
+        true_labels: From a task's payload and an episode to 1 or -1 for each step; None where nobody knows them.
     """
 
     success = "success"
@@ -54,21 +54,21 @@ class StepReviewer:
         'warm-started policy; balanced means that always answering "wrong" scores 50 %.'
     )
 
-    def __init__(self, config: RunConfig, learners: Learners, dialect: StepDialect) -> None:
+    def __init__(self, config: RunConfig, judge: StepJudge, true_labels: TrueLabels) -> None:
         self.config = config
-        self.learners = learners
-        self.dialect = dialect
+        self.judge = judge
+        self.true_labels = true_labels
 
     def params(self, iteration: int) -> SamplingParams:
-        """How votes are asked for."""
+        """Sampling parameters of the votes."""
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
-        return self.learners.reward_model.params(votes=settings.votes, seed=seed, temperature=settings.temperature)
+        return self.judge.params(votes=settings.votes, seed=seed, temperature=settings.temperature)
 
     def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
         """A prompt for each step of each episode; none where nothing depends on the votes, or an oracle knows them."""
         if not self._asked(episodes):
             return []
-        return [prompt for t in episodes for prompt in self.learners.reward_model.questions(t)]
+        return [prompt for t in episodes for prompt in self.judge.questions(t)]
 
     def heard(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
@@ -92,15 +92,17 @@ class StepReviewer:
         """Trajectories with the true labels of their steps."""
         payloads = {task.id: task.payload for task in tasks}
         return [
-            {**t.to_dict(), "labels": self.dialect.true_labels(payloads[t.task_id], t.steps)}
+            {**t.to_dict(), "labels": labels}
             for t in trajectories
-            if t.outcome is not None and t.steps
+            if t.outcome is not None and t.steps and (labels := self.true_labels(payloads[t.task_id], t)) is not None
         ]
 
     def measure(self, panel: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """See `JudgeQuality`."""
+        """See `JudgeQuality`; empty where the panel is, as in a domain whose truth nobody knows."""
+        if not panel:
+            return {}
         return measure_judge(
-            self.learners.reward_model,
+            self.judge,
             [stored_trajectory(record) for record in panel],
             [record["labels"] for record in panel],
             votes=self.config.judge.votes,
@@ -123,16 +125,21 @@ class StepReviewer:
     ) -> list[list[list[StepVotes]]]:
         """Votes per group, trajectory and step; empty ones where nothing depends on them."""
         if self.config.votes_wanted and self.config.judge.source == "oracle":
-            labels_of, votes = self.dialect.true_labels, self.config.judge.votes
             return [
-                [_agreed(labels_of(assignment.task.payload, t.steps), votes) for t in group]
+                [_agreed(self._labels(assignment.task, t), self.config.judge.votes) for t in group]
                 for assignment, group in zip(assignments, played, strict=True)
             ]
-        heard = iter(self.learners.reward_model.votes(answers))
+        heard = iter(self.judge.votes(answers))
         return [
             [[next(heard) if asked else StepVotes([], ()) for _ in t.steps] for t in group]
             for group, asked in ((group, self._asked(group)) for group in played)
         ]
+
+    def _labels(self, task: Task, trajectory: Trajectory) -> list[int]:
+        labels = self.true_labels(task.payload, trajectory)
+        if labels is None:
+            raise ValueError(f"judge.source oracle: nobody knows the true labels of {task.domain}; choose generative")
+        return labels
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:
         """Agreement with the planner on a few trajectories; None where no reward model was asked."""
@@ -147,10 +154,12 @@ class StepReviewer:
         if not places:
             return None
         chosen = [places[k] for k in sorted(rng.choice(len(places), min(LABELLED, len(places)), replace=False))]
-        labels_of = self.dialect.true_labels
+        labels = [self.true_labels(group.assignment.task.payload, group.trajectories[t]) for group, t in chosen]
+        if any(found is None for found in labels):
+            return None
         return judge_quality(
             [score_matrix(group.votes[t]) for group, t in chosen],
-            [np.array(labels_of(group.assignment.task.payload, group.trajectories[t].steps)) for group, t in chosen],
+            [np.array(found) for found in labels],
             [int(group.trajectories[t].outcome or 0) for group, t in chosen],
         ).to_dict()
 
@@ -197,7 +206,7 @@ class StepReview:
 
 
 def measure_judge(
-    reward_model: GenerativeRewardModel,
+    reward_model: StepJudge,
     trajectories: Sequence[Trajectory],
     labels: Sequence[Sequence[int]],
     *,
@@ -234,6 +243,7 @@ def stored_trajectory(record: Mapping[str, Any]) -> Trajectory:
         task_id=record["task_id"],
         tag=record["tag"],
         opening=record["opening"],
+        message=record.get("message", ""),
         steps=tuple(Step(**step) for step in record["steps"]),
         outcome=record["outcome"],
         error=record["error"],

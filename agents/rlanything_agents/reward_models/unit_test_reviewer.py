@@ -20,17 +20,18 @@ from rlanything_agents.feedback.unit_tests import (
     unit_test_feedback,
     unit_test_quality,
 )
+from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.reviewer import Measure
 from rlanything_agents.reward_models.trials import Bench, run_tests
 from rlanything_agents.reward_models.unit_tests import TestStyle, UnitTestWriter, WrittenTest
-from rlanything_agents.rollout.group import PlayedGroup
+from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.coding.actions import Unreadable, read_action
 from rlanything_envs.coding.messages import FAILED, LAST_BLOCK
 from rlanything_envs.curriculum import Assignment
-from rlanything_envs.llm.generator import Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Prompt, SamplingParams
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import read_payload
 from rlanything_task_pools.frozen import canonical_json
@@ -46,7 +47,7 @@ _SUBMITTED = re.compile(r"SUBMIT: [0-9]+ of [0-9]+ hidden tests accepted: ([0-9]
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramGroup(PlayedGroup):
+class ProgramGroup(RolloutGroup):
     """A group whose programs were run on tests that the reward model wrote.
 
     Attributes:
@@ -78,7 +79,7 @@ class UnitTestReviewer:
     Args:
         config: Uses ``judge`` (``votes`` is the number of tests per task, ``steps`` the most that train it in one
             iteration) and ``feedback``, see `unit_test_feedback`.
-        generator: Writes the answers.
+        model: Writes the answers.
         style: Writes the prompts and reads the answers.
 
     Raises:
@@ -95,11 +96,11 @@ class UnitTestReviewer:
         "correct program and its wrong ones, whatever the policy. Their intervals are bootstrapped over the tasks."
     )
 
-    def __init__(self, config: RunConfig, generator: TextGenerator, style: TestStyle) -> None:
+    def __init__(self, config: RunConfig, model: JudgeModel, style: TestStyle) -> None:
         if config.judge.source != "generative":
             raise ValueError(f"judge.source {config.judge.source!r}: coding has no oracle; choose generative")
         self.config = config
-        self.writer = UnitTestWriter(generator, style)
+        self.writer = UnitTestWriter(model.generator, style, model.config.max_tokens)
 
     def params(self, iteration: int) -> SamplingParams:
         """How tests are asked for."""

@@ -1,7 +1,7 @@
 """The reward model of coding: it reads a problem and writes unit tests for it.
 
-What it is asked and how its answer is read is a `TestStyle`: that of a small model (`dialect.CodingDialect`), or
-`ChatTests` for any language model behind a `TextGenerator`.
+What it reads and how its answer is read is a `TestStyle`: `ChatTests` for any language model behind a `TextGenerator`,
+or that of a short view.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, read_unit_test
-from rlanything_agents.training.samples import Sample
+from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.curriculum.prompting import render
+from rlanything_envs.llm.choices import Form
 from rlanything_envs.llm.generator import Completion, Messages, Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools.coding import Payload
 from rlanything_verifiers.coding import Job, JudgeError, Test, check_job
-
-if TYPE_CHECKING:
-    from rlanything_agents.rollout.queries import Answer
 
 __all__ = ["ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
 
@@ -34,10 +33,10 @@ SAMPLES = 3
 class TestStyle(Protocol):
     """How a reward model is asked for a test."""
 
-    max_test_tokens: int
-    """Most tokens of an answer."""
+    form: Form | None
+    """Of an answer, where it has one."""
 
-    def test_prompt(self, payload: Payload) -> Prompt:
+    def test_prompt(self, payload: Payload) -> Messages:
         """What it reads."""
         ...
 
@@ -54,12 +53,12 @@ class ChatTests:
     """The style of language models: a prompt in words, an answer in words.
 
     Args:
-        max_test_tokens: Most tokens of an answer.
         template: Another prompt: the path of a Jinja file that uses ``statement``, ``samples`` and ``entry_point``.
     """
 
-    def __init__(self, max_test_tokens: int = 2048, template: str | os.PathLike[str] = PROMPT) -> None:
-        self.max_test_tokens = max_test_tokens
+    form: Form | None = None
+
+    def __init__(self, template: str | os.PathLike[str] = PROMPT) -> None:
         self.template = Path(template)
 
     def test_prompt(self, payload: Payload) -> Messages:
@@ -89,6 +88,7 @@ class WrittenTest:
         prompt_ids: Tokens of the prompt, or None where the generator hides them.
         token_ids: Its tokens, or None.
         logprobs: Log-probability of each token at temperature 1, or None.
+        allowed: See `rlanything_envs.llm.generator.Completion`.
     """
 
     text: str
@@ -98,6 +98,7 @@ class WrittenTest:
     prompt_ids: list[int] | None = None
     token_ids: list[int] | None = None
     logprobs: list[float] | None = None
+    allowed: list[Allowed | None] | None = None
 
     def sample(self, advantage: float) -> Sample:
         """The answer as one row of training data.
@@ -109,8 +110,7 @@ class WrittenTest:
             raise ValueError(
                 "a reward model learns from token ids and log-probabilities: its generator must return them"
             )
-        length = len(self.token_ids)
-        return Sample(self.prompt_ids, self.token_ids, [1.0 / length] * length, [advantage] * length, self.logprobs)
+        return answer_sample(self.prompt_ids, self.token_ids, self.logprobs, self.allowed, advantage)
 
 
 class UnitTestWriter:
@@ -119,11 +119,13 @@ class UnitTestWriter:
     Args:
         generator: Writes the answers; it must be trainable if the reward model is to learn.
         style: Writes the prompts and reads the answers.
+        max_tokens: Most tokens of an answer.
     """
 
-    def __init__(self, generator: TextGenerator, style: TestStyle) -> None:
+    def __init__(self, generator: TextGenerator, style: TestStyle, max_tokens: int = 2048) -> None:
         self.generator = generator
         self.style = style
+        self.max_tokens = max_tokens
 
     def write(
         self, problems: Sequence[Payload], *, tests: int, seed: int, temperature: float = 1.0
@@ -148,7 +150,7 @@ class UnitTestWriter:
 
     def params(self, *, tests: int, seed: int, temperature: float = 1.0) -> SamplingParams:
         """How it is asked; see `write`."""
-        return SamplingParams(self.style.max_test_tokens, temperature=temperature, n=tests, seed=seed)
+        return SamplingParams(self.max_tokens, temperature=temperature, n=tests, seed=seed, form=self.style.form)
 
     def tests(self, problems: Sequence[Payload], answers: Sequence[Answer]) -> list[list[WrittenTest]]:
         """The tests for each problem, from the answers to its question."""
@@ -158,7 +160,7 @@ class UnitTestWriter:
         ]
 
     def _read(self, problem: Payload, answer: Completion) -> WrittenTest:
-        ids = (answer.prompt_ids, answer.token_ids, answer.logprobs)
+        ids = (answer.prompt_ids, answer.token_ids, answer.logprobs, answer.allowed)
         if answer.finish_reason == "error":
             return WrittenTest(answer.text, None, answer.error or "the generator failed", True, *ids)
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.template import ChatTemplate
-from rlanything_agents.models.thoughts import split_thought
+from rlanything_envs.thoughts import split_thought
 from rlanything_envs.curriculum.prompting import render
 from rlanything_envs.views import View
 
@@ -72,7 +72,7 @@ class Renderer:
 
     def answer(self, thought: str, action: str) -> list[int]:
         """The ids of an answer, closed, as a demonstration gives it."""
-        return [*self.template.encode(self.template.safe(self.view.write(thought, action))), self.end_id]
+        return self.template.answer(self.view.write(thought, action))
 
     def _first(self, observation: str) -> dict[str, str]:
         if not self.view.manual:

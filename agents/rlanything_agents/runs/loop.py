@@ -25,7 +25,8 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.feedback.metrics import action_shares
-from rlanything_agents.rollout.group import PlayedGroup, policy_samples, success_by_role
+from rlanything_agents.rollout.group import RolloutGroup, success_by_role
+from rlanything_agents.training.samples import policy_samples
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
 from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.rollout.screens import Screens
@@ -149,7 +150,7 @@ class Loop:
         }
         return Iteration(metrics, episodes)
 
-    def _play(self, iteration: int, rng: np.random.Generator, watch: _Stopwatch) -> list[PlayedGroup]:
+    def _play(self, iteration: int, rng: np.random.Generator, watch: _Stopwatch) -> list[RolloutGroup]:
         settings, n = self.config.rollout, self.config.rollout.rollouts
         with watch.lap("assign"):
             assignments = self.curriculum.assign(settings.tasks, rng)
@@ -170,14 +171,14 @@ class Loop:
             with watch.lap("judge"):  # what of it was not done while others still played
                 return self.reviewer.heard(assignments, played, asking.answers())
 
-    def _update_policy(self, groups: Sequence[PlayedGroup], review: Review, iteration: int, used: float) -> UpdateStats:
+    def _update_policy(self, groups: Sequence[RolloutGroup], review: Review, iteration: int, used: float) -> UpdateStats:
         own = iteration - self.config.judge.warmup  # the policy stands still until the judge is warm
         samples = policy_samples(groups, review.advantages) if own > 0 else []
         kept = sum(any(a.any() for a in rows) for rows in review.advantages)
         return self.learners.policy.update(samples, self.config.policy_trainer.rate(max(1, own), used), kept)
 
     def _adapting(
-        self, groups: Sequence[PlayedGroup], review: Review, iteration: int
+        self, groups: Sequence[RolloutGroup], review: Review, iteration: int
     ) -> AbstractContextManager[Callable[[], None]]:
         """What adapts the tasks; where a service rewrites them, that goes on beside the block and is only waited for.
 
@@ -193,7 +194,7 @@ class Loop:
 
         return nullcontext(adapt)
 
-    def _adapt(self, group: PlayedGroup, review: Review, number: int, iteration: int) -> None:
+    def _adapt(self, group: RolloutGroup, review: Review, number: int, iteration: int) -> None:
         outcomes = group.pool_outcomes(f"policy@{iteration - 1}")
         if self.config.curriculum.adapt:
             # The summary is only written for a group that asks for a rewrite.

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
-import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import RunConfig
-from rlanything_agents.rollout.dialect import Dialect
-from rlanything_agents.rollout.copies import dialect_of
+from rlanything_agents.domains.supervision import Supervision, get_supervision
+from rlanything_agents.reward_models.judge_model import JudgeModel
+from rlanything_agents.rollout.environments import make_envs
+from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.reward_models.reviewer import Reviewer
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.runs.tasks import generate_tasks
+from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_task_pools import Domain, Task, get_domain
 
 if TYPE_CHECKING:
     from rlanything_agents.runs.learners import Learners
 
-__all__ = ["RunParts", "make_envs"]
+__all__ = ["RunParts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class RunParts:
     folder: RunFolder
     reporter: Reporter
     domain: Domain
-    dialect: Dialect
+    supervision: Supervision
     learners: Learners
     envs: list[gym.Env[Any, Any]]
     reviewer: Reviewer[Any]
@@ -42,16 +43,27 @@ class RunParts:
         """Make the parts.
 
         Raises:
-            UnknownDialect: The domain has no small model.
-            CheckpointError: A pretrained checkpoint cannot be used.
+            UnknownView: The domain has no such view.
+            CheckpointError: A checkpoint cannot be used.
         """
         from rlanything_agents.runs.learners import Learners
 
         domain = get_domain(config.domain)
-        dialect = dialect_of(config)
-        envs = make_envs(config, dialect, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
-        learners = Learners(config, dialect, folder.path / "engines")
-        return cls(config, folder, reporter, domain, dialect, learners, envs, dialect.reviewer(config, learners))
+        supervision = get_supervision(config.domain)
+        envs = make_envs(config, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
+        learners = Learners(config, folder.path / "models")
+        reviewer = supervision.reviewer(config, learners.judge_model)
+        return cls(config, folder, reporter, domain, supervision, learners, envs, reviewer)
+
+    @property
+    def actor(self) -> Policy:
+        """The policy as it plays."""
+        return self.learners.actor
+
+    @property
+    def judge_model(self) -> JudgeModel:
+        """The reward model as it is asked."""
+        return self.learners.judge_model
 
     def close(self) -> None:
         """Close the environments, and end what the models write with."""
@@ -68,11 +80,3 @@ class RunParts:
         mixture = (self.config.curriculum if purpose == "pool" else self.config.warm_start).knobs
         return generate_tasks(self.domain, "train", [self.seed(purpose, number) for number in range(count)], mixture)
 
-
-def make_envs(config: RunConfig, dialect: Dialect, count: int) -> list[gym.Env[Any, Any]]:
-    """So many environments of a run, as its policy plays in them."""
-    arguments = {**dialect.environment, **(config.environment or {})}
-    if config.rollout.screenshots:
-        arguments.setdefault("render_mode", "rgb_array")
-    env_id = get_domain(config.domain).env_id
-    return [dialect.wrapped(gym.make(env_id, disable_env_checker=True, **arguments)) for _ in range(count)]

@@ -68,7 +68,7 @@ def train(
     Raises:
         RanksError: There are several processes and nobody leads, or they cannot train together.
         RunFolderError: The folder belongs to another run, or the warm start to be reused does not fit.
-        UnknownDomain, UnknownDialect: The domain is not installed, or has no small model.
+        UnknownDomain, UnknownView: The domain is not installed, or has no such view.
         ValueError: The domain refuses its knobs or operators.
         MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked, or a tracker is not installed.
         RunStopped: The disk is full, the service of a rewriter is lost, or a monitor was to stop the run; what is done

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlanything_agents.config import CheckpointConfig
-from rlanything_agents.rollout.dialect import Dialect
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.parts import RunParts
@@ -47,7 +46,7 @@ def _adopt(parts: RunParts, source: RunFolder) -> None:
             f"warm_start.reuse: the run in {source.path} has another {', '.join(different)}: make these sections alike"
         )
     result = source.stage("warm_start")
-    if result is not None and result.get("vocabulary") != _fingerprint(parts.dialect):
+    if result is not None and result.get("vocabulary") != _fingerprint(parts):
         raise RunFolderError(
             f"warm_start.reuse: the models in {source.path} were taught another vocabulary than that of "
             f"{parts.config.domain!r} now: run that warm start again"
@@ -71,14 +70,14 @@ def _teach(parts: RunParts) -> dict[str, Any]:
     result: dict[str, Any] = {"demonstrations": 0, "policy_losses": [], "judge_losses": []}
     for role, learner in _taught(parts):
         if role == "policy":
-            rows, epochs = parts.dialect.lessons.policy(parts), settings.epochs
+            rows, epochs = parts.supervision.lessons.policy(parts), settings.epochs
             result["demonstrations"] = len(rows)
         else:
-            rows, epochs = parts.learners.judge_dialect.lessons.judge(parts), settings.judge_epochs
+            rows, epochs = parts.supervision.lessons.judge(parts), settings.judge_epochs
         result[f"{role}_losses"] = _fit(parts, role, learner, rows, epochs)
     for role, learner in _taught(parts):
         learner.save(parts.folder.folder("warm_start") / role)
-    return {**result, "vocabulary": _fingerprint(parts.dialect), "seconds": time.perf_counter() - start}
+    return {**result, "vocabulary": _fingerprint(parts), "seconds": time.perf_counter() - start}
 
 
 def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epochs: int) -> list[float]:
@@ -98,7 +97,7 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
         )
 
 
-def _fingerprint(dialect: Dialect) -> str:
+def _fingerprint(parts: RunParts) -> str:
     """Names the meaning of every token id."""
-    words = sorted(dialect.tokenizer.get_vocab().items())
+    words = sorted(parts.actor.renderer.template.tokenizer.get_vocab().items())
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]

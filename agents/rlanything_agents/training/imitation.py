@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.masters import MasterAdamW
 
-__all__ = ["Row", "fit"]
+__all__ = ["Row", "fit", "row_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class Row:
 
     ids: list[int]
     learnt: list[bool]
+
+
+def row_of(prompt: Sequence[int], answer: Sequence[int]) -> Row:
+    """A row whose answer is imitated."""
+    return Row([*prompt, *answer], [False] * len(prompt) + [True] * len(answer))
 
 
 def fit(

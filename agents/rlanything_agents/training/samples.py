@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rlanything_agents.feedback.arrays import Floats
+from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import Trajectory
 
 Allowed = tuple[int, ...]
@@ -86,6 +88,22 @@ def trajectory_samples(trajectory: Trajectory, advantages: Sequence[float]) -> l
         answer_sample(turn.prompt_ids, turn.token_ids, turn.logprobs, turn.allowed, float(advantage))
         for turn, advantage in zip(trajectory.turns, advantages, strict=True)
         if advantage
+    ]
+
+
+def policy_samples(groups: Sequence[RolloutGroup], advantages: Sequence[Sequence[Floats]]) -> list[Sample]:
+    """What the policy learns from: the rows of each episode, one unless its turns have prompts of their own.
+
+    Args:
+        groups: The episodes.
+        advantages: Of each group and trajectory one per step; an episode without any is left out.
+    """
+    return [
+        sample
+        for group, rows in zip(groups, advantages, strict=True)
+        for trajectory, values in zip(group.trajectories, rows, strict=True)
+        if values.any()
+        for sample in trajectory_samples(trajectory, values.tolist())
     ]
 
 

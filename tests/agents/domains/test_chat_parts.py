@@ -18,7 +18,7 @@ from rlanything_agents.reward_models.unit_test_reviewer import program_of
 from rlanything_agents.reward_models.unit_tests import ChatTests
 from rlanything_agents.rollout.copies import ModelCopy, dialect_of
 from rlanything_agents.rollout.dialect import Step, UnknownDialect, get_dialect
-from rlanything_agents.rollout.group import score_matrix
+from rlanything_agents.reward_models.judged_group import score_matrix
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs import learners as learners_module
 from rlanything_agents.runs.learners import Learners

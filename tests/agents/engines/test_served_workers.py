@@ -22,7 +22,7 @@ from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.parts import make_envs
-from rlanything_agents.runs.tasks import generate_tasks
+from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import get_domain
 

@@ -11,7 +11,7 @@ from transformers import Qwen3ForCausalLM
 
 from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.reward_models.step_judge import GenerativeRewardModel, StepVotes, Vote, parse_score
+from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote, parse_score
 from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
@@ -51,7 +51,7 @@ def trajectory(steps: int) -> Trajectory:
 
 
 def test_votes_follow_the_steps_and_can_be_learnt_from(untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect) -> None:
-    model = GenerativeRewardModel(TransformersGenerator(untrained, dialect.tokenizer), dialect)
+    model = StepJudge(TransformersGenerator(untrained, dialect.tokenizer), dialect)
     trajectories = [trajectory(3), trajectory(0), trajectory(2)]
     judged = model.judge(trajectories, votes=4, seed=5)
     assert [len(steps) for steps in judged] == [3, 0, 2]
@@ -74,7 +74,7 @@ def test_votes_follow_the_steps_and_can_be_learnt_from(untrained: Qwen3ForCausal
 
 
 def test_an_untrained_judge_writes_what_cannot_be_read(untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect) -> None:
-    model = GenerativeRewardModel(TransformersGenerator(untrained, dialect.tokenizer), dialect)
+    model = StepJudge(TransformersGenerator(untrained, dialect.tokenizer), dialect)
     scores = [score for step in model.judge([trajectory(20)], votes=3, seed=0)[0] for score in step.scores]
     assert scores.count(0) > 30
 
@@ -91,7 +91,7 @@ def test_a_source_that_hides_its_tokens_cannot_judge(dialect: AlfWorldDialect) -
         def close(self) -> None: ...
 
     with pytest.raises(ValueError, match="token ids"):
-        GenerativeRewardModel(Remote(), dialect).judge([trajectory(1)], votes=2, seed=0)
+        StepJudge(Remote(), dialect).judge([trajectory(1)], votes=2, seed=0)
 
 
 def test_step_votes_need_one_advantage_per_vote() -> None:

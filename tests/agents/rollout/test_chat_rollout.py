@@ -14,7 +14,7 @@ from rlanything_agents.domains.chat import ChatDialect, StepChatDialect, chat_di
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.template import ChatTemplate
-from rlanything_agents.reward_models.step_judge import GenerativeRewardModel
+from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -206,10 +206,10 @@ STEPS = [
 ]
 
 
-def judge_of(name: str, texts: Sequence[str | None] = ("fine",), **settings: Any) -> GenerativeRewardModel:
+def judge_of(name: str, texts: Sequence[str | None] = ("fine",), **settings: Any) -> StepJudge:
     dialect = dialect_of(name, **settings)
     assert isinstance(dialect, StepChatDialect)
-    return GenerativeRewardModel(Says(dialect, texts), dialect, dialect.turn_limit)
+    return StepJudge(Says(dialect, texts), dialect, dialect.turn_limit)
 
 
 def judged(steps: Sequence[Step]) -> Trajectory:

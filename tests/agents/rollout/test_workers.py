@@ -28,7 +28,7 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.loop import Loop, _Stopwatch
 from rlanything_agents.runs.parts import make_envs
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.runs.tasks import generate_tasks
+from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.runs.train import train
 from rlanything_envs.curriculum import ScriptedRewriter
 from rlanything_envs.errors import InfrastructureError

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.domains.alfworld.dialect import DIALECT
-from rlanything_agents.reward_models.step_judge import GenerativeRewardModel
+from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.progress import Reporter
@@ -81,7 +81,7 @@ def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the reward model was asked")
 
-    monkeypatch.setattr(GenerativeRewardModel, "judge", refuse)
+    monkeypatch.setattr(StepJudge, "judge", refuse)
 
 
 def test_arms_share_a_warm_start_bit_for_bit(warm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,13 +170,13 @@ def test_a_judge_that_does_not_learn_is_measured_once(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    questions = GenerativeRewardModel.questions
+    questions = StepJudge.questions
 
-    def count(self: GenerativeRewardModel, trajectory: Any) -> Any:
+    def count(self: StepJudge, trajectory: Any) -> Any:
         asked.append(trajectory)
         return questions(self, trajectory)
 
-    monkeypatch.setattr(GenerativeRewardModel, "questions", count)
+    monkeypatch.setattr(StepJudge, "questions", count)
     summary, _ = run(warm, tmp_path / "arm", judge={"train": False})
     assert len(asked) == 2 * 6, "each episode once; the panel's measurement was taken over"
     assert summary["after"]["judge"] == summary["before"]["judge"] != {}

@@ -11,7 +11,7 @@ from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.domains.lessons import demonstrate, judge_rows
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import tiny_model
-from rlanything_agents.reward_models.step_judge import GenerativeRewardModel, parse_score
+from rlanything_agents.reward_models.step_judge import StepJudge, parse_score
 from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -162,7 +162,7 @@ def test_warm_judge_is_better_than_chance(
     fit(judge, rows, epochs=3, batch_size=16, learning_rate=3e-3, seed=0)
     unseen = games(40, split="valid_seen")
     judged = aimless(dialect, envs[0], unseen)
-    model = GenerativeRewardModel(TransformersGenerator(judge, dialect.tokenizer), dialect)
+    model = StepJudge(TransformersGenerator(judge, dialect.tokenizer), dialect)
     votes = model.judge(judged, votes=3, seed=0)
     scores = np.array([step.scores for steps in votes for step in steps])
     truth = np.concatenate([dialect.true_labels(t.payload, j.steps) for t, j in zip(unseen, judged, strict=True)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from rlanything_agents.domains.alfworld.belief import APPLIANCES, LAMP, Belief, kind_of_name
-from rlanything_agents.rollout.dialect import Move
+from rlanything_agents.domains.alfworld.belief import APPLIANCES, LAMP, Belief
+from rlanything_agents.domains.supervision import Move
+from rlanything_envs.alfworld.texts import kind_of_name
 
 __all__ = ["ExploringExpert"]
 
@@ -17,30 +19,34 @@ _AIMLESS = ("help", "inventory", "look")
 class ExploringExpert:
     """Searches the receptacles in random order and now and then does something at random.
 
-    It wins some nine in ten generated games in 40 steps, so that its demonstrations show searching, mistakes
+    It solves some nine in ten generated games in 40 steps, so that its demonstrations show searching, mistakes
     and recovery rather than knowledge an agent could not have.
 
     Args:
-        types: All type names, to read the task with.
         seed: Seed of its search order and of its mistakes.
         mistakes: Share of random moves.
     """
 
-    def __init__(self, types: frozenset[str], seed: int, mistakes: float = 0.1) -> None:
-        self._types = types
+    def __init__(self, seed: int, mistakes: float = 0.1) -> None:
         self._rng = np.random.default_rng(seed)
         self._mistakes = mistakes
         self._belief: Belief | None = None
         self._order: list[str] = []
 
-    def act(self, observation: str, admissible: Sequence[str]) -> Move:
-        """The next move after a message; the first message opens the episode."""
+    def act(self, observation: str, info: Mapping[str, Any]) -> Move:
+        """The next move after a message; the first message opens the episode.
+
+        Args:
+            observation: The message, in any view.
+            info: Has the game's own ``message``, where the view shortens it, and ``admissible_commands``.
+        """
+        observation = str(info.get("message") or observation)
         if self._belief is None:
-            self._belief = Belief(observation, self._types)
+            self._belief = Belief(observation)
             self._order = [str(name) for name in self._rng.permutation(self._belief.receptacles)]
         else:
             self._belief.update(observation)
-        commands = set(admissible)
+        commands = set(info["admissible_commands"])
         phase, focus, wish = self._plan(self._belief, commands)
         mistaken = bool(self._rng.random() < self._mistakes)
         if mistaken or wish not in commands:

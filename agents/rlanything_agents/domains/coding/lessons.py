@@ -15,7 +15,7 @@ import numpy as np
 
 from rlanything_agents.config.seeds import rng_of
 from rlanything_agents.domains.coding.language import RESULTS, STEPS, read_program, write_program
-from rlanything_agents.runs.tasks import parts_of
+from rlanything_agents.rollout.tasks import parts_of
 from rlanything_agents.training.imitation import Row
 from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.generate import sketch, statement_of

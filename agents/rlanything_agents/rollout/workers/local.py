@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 
@@ -12,12 +12,9 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.rollout.queries import AskedAfter
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.rollout.workers.workers import Ended, Play
+from rlanything_agents.rollout.workers.workers import Ended, Models, Play
 from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
-
-if TYPE_CHECKING:
-    from rlanything_agents.runs.learners import Learners
 
 __all__ = ["LocalWorkers"]
 
@@ -27,12 +24,12 @@ class LocalWorkers:
 
     Args:
         config: Uses ``rollout``.
-        learners: The policy that plays, and the reward model.
+        models: The policy that plays, and the reward model.
         envs: Where it plays.
     """
 
-    def __init__(self, config: RunConfig, learners: Learners, envs: Sequence[gym.Env[Any, Any]]) -> None:
-        self._settings, self._learners, self._envs = config.rollout, learners, envs
+    def __init__(self, config: RunConfig, models: Models, envs: Sequence[gym.Env[Any, Any]]) -> None:
+        self._settings, self._models, self._envs = config.rollout, models, envs
 
     def play(
         self,
@@ -44,8 +41,7 @@ class LocalWorkers:
     ) -> list[Trajectory]:
         """One episode a task; see `Workers`."""
         episodes = rollout(
-            self._learners.player,
-            self._learners.dialect,
+            self._models.actor,
             self._envs,
             tasks,
             max_steps=how.max_steps,
@@ -63,4 +59,4 @@ class LocalWorkers:
     @contextmanager
     def asking(self, params: SamplingParams) -> Iterator[AskedAfter]:
         """The reward model is asked when all have played; see `Workers`."""
-        yield AskedAfter(self._learners.generator, params)
+        yield AskedAfter(self._models.judge_model.generator, params)

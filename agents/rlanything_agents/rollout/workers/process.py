@@ -13,7 +13,7 @@ from rlanything_agents.rollout.queries import Part
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.workers import Play, Shard
-from rlanything_agents.runs.parts import make_envs
+from rlanything_agents.rollout.environments import make_envs
 from rlanything_envs.llm.generator import Completion, SamplingParams
 
 __all__ = ["RolloutWorker"]
@@ -45,7 +45,7 @@ class RolloutWorker:
 
     def environments(self, count: int) -> list[gym.Env[Any, Any]]:
         """So many of the run's, as its policy plays in them."""
-        return make_envs(self._config, self._policy.dialect, count)
+        return make_envs(self._config, count)
 
     def play(self, version: int, given: Given, shard: Shard, how: Play) -> list[Trajectory]:
         """Play a shard.
@@ -60,8 +60,7 @@ class RolloutWorker:
         if (missing := len(shard.tasks) - len(self._envs)) > 0:
             self._envs += self.environments(missing)
         return rollout(
-            self._policy.player,
-            self._policy.dialect,
+            self._policy.policy,
             self._envs[: len(shard.tasks)],
             shard.tasks,
             first=shard.first,

@@ -23,13 +23,10 @@ from rlanything_agents.rollout.copies import Role
 from rlanything_agents.rollout.queries import Answer, AskedAfter, AskedMeanwhile, Asking, Part, Parts, part_size
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.process import RolloutWorker
-from rlanything_agents.rollout.workers.workers import Ended, Play, Shard, shards_of
+from rlanything_agents.rollout.workers.workers import Ended, Models, Play, Shard, shards_of
 from rlanything_envs.errors import InfrastructureError, MissingExtra
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools import Task
-
-if TYPE_CHECKING:
-    from rlanything_agents.runs.learners import Learners
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -71,7 +68,7 @@ class RayWorkers:
     Args:
         config: Of the run.
         settings: Of the workers.
-        learners: The policy that plays, and the reward model.
+        models: The policy that plays, and the reward model.
         kind: What a worker is.
     """
 
@@ -79,10 +76,10 @@ class RayWorkers:
         self,
         config: RunConfig,
         settings: WorkersConfig,
-        learners: Learners,
+        models: Models,
         kind: type[RolloutWorker] = RolloutWorker,
     ) -> None:
-        self._settings, self._learners = settings, learners
+        self._settings, self._models = settings, models
         self.judge = settings.judge
         """Who asks the reward model; may be changed between iterations, to what the settings have room for."""
         self._shard = config.rollout.environments
@@ -106,7 +103,7 @@ class RayWorkers:
         cls,
         config: RunConfig,
         settings: WorkersConfig,
-        learners: Learners,
+        models: Models,
         kind: type[RolloutWorker] = RolloutWorker,
     ) -> Iterator[RayWorkers]:
         """Workers for the time of a run; a Ray that is running in this process already is used and left running.
@@ -119,7 +116,7 @@ class RayWorkers:
             _start(settings)
         workers = None
         try:
-            workers = cls(config, settings, learners, kind)
+            workers = cls(config, settings, models, kind)
             yield workers
         finally:
             for worker in workers._workers if workers else ():
@@ -161,7 +158,7 @@ class RayWorkers:
 
     def asking(self, params: SamplingParams) -> AbstractContextManager[Asking]:
         """Who answers is a matter of ``workers.judge``; see `Workers`."""
-        generator = self._learners.generator
+        generator = self._models.judge_model.generator
         if self.judge == "after":
             return nullcontext(AskedAfter(generator, params))
         size = part_size(generator, params.n)
@@ -189,7 +186,7 @@ class RayWorkers:
     def _give(self, role: Role) -> None:
         """Put what a role writes with where workers get it."""
         self._version += 1
-        self._given[role] = self._version, ray.put(self._learners.for_copies(role))
+        self._given[role] = self._version, ray.put(self._models.for_copies(role))
 
     def work(self, done: Callable[[], bool]) -> None:
         """Deal out what waits, and take what comes, until it is enough."""

@@ -5,21 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.rollout.queries import Asking
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_envs.llm.generator import SamplingParams
+from rlanything_agents.rollout.copies import Given, Role
+from rlanything_agents.rollout.rollout import Policy
+from rlanything_envs.llm.generator import SamplingParams, TextGenerator
 from rlanything_task_pools import Task
 
-if TYPE_CHECKING:
-    from rlanything_agents.runs.learners import Learners
-
-__all__ = ["Ended", "Play", "Shard", "Workers", "open_workers", "shards_of"]
+__all__ = ["Ended", "Models", "Play", "Shard", "Workers", "open_workers", "shards_of"]
 
 Ended: TypeAlias = Callable[[int, Sequence[Trajectory]], None]
 """Is given episodes that have ended, some that stand side by side: the number of the first, and the episodes."""
+
+
+class Asked(Protocol):
+    """A model that is asked for votes or tests."""
+
+    @property
+    def generator(self) -> TextGenerator:
+        """What writes its answers."""
+        ...
+
+
+class Models(Protocol):
+    """The models of a run, as workers need them."""
+
+    @property
+    def actor(self) -> Policy:
+        """The policy as it plays in this process."""
+        ...
+
+    @property
+    def judge_model(self) -> Asked:
+        """The reward model as it is asked in this process."""
+        ...
+
+    def for_copies(self, role: Role) -> Given:
+        """What a `ModelCopy` is to write with at this moment."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +131,12 @@ def shards_of(tasks: Sequence[Task], tags: Sequence[str] | None, size: int) -> l
 
 
 @contextmanager
-def open_workers(config: RunConfig, learners: Learners) -> Iterator[Workers | None]:
+def open_workers(config: RunConfig, models: Models) -> Iterator[Workers | None]:
     """The workers a configuration asks for, for the time of a run; None where this process plays itself.
 
     Args:
         config: Uses ``workers`` and ``rollout``.
-        learners: The policy that plays.
+        models: The policy that plays, and the reward model.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -121,5 +147,5 @@ def open_workers(config: RunConfig, learners: Learners) -> Iterator[Workers | No
         return
     from rlanything_agents.rollout.workers.ray import RayWorkers
 
-    with RayWorkers.open(config, config.workers, learners) as workers:
+    with RayWorkers.open(config, config.workers, models) as workers:
         yield workers

@@ -1,35 +1,35 @@
-"""A rule of thumb on each step of an episode, from its text alone: what a judge is warmed up with.
+"""Heuristic labels of each step of an episode, from its text alone: what a judge is warmed up with.
 
-It sees neither the state of the world nor a plan, so it is wrong now and then: it takes any new place for a
-good one, and does not know which detours are needed. The ground truth, `oracle`, is kept for evaluation.
+They see neither the state of the world nor a plan, so they are wrong now and then: they take any new place for a
+good one, and do not know which detours are needed. The ground truth, `labels`, is kept for evaluation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from rlanything_agents.domains.alfworld.belief import APPLIANCES, LAMP, Belief
+from rlanything_agents.reward_models.step_prompts import Judgement
+from rlanything_agents.rollout.trajectory import Step, Trajectory
+from rlanything_envs.alfworld.texts import kind_of_name
 
-from rlanything_agents.domains.alfworld.belief import APPLIANCES, LAMP, Belief, kind_of_name
-from rlanything_agents.rollout.dialect import Judgement, Step
-
-__all__ = ["opinions"]
+__all__ = ["heuristic_labels"]
 
 
-def opinions(opening: str, steps: Sequence[Step], types: frozenset[str]) -> list[Judgement]:
+def heuristic_labels(trajectory: Trajectory) -> list[Judgement]:
     """One judgement per step."""
-    belief = Belief(opening, types)
+    belief = Belief(trajectory.full_opening)
     given: set[str] = set()
     result = []
-    for step in steps:
-        result.append(_opinion(belief, step, given))
+    for step in trajectory.steps:
+        result.append(_label(belief, step, given))
         given.add(step.action)
-        belief.update(step.observation)
+        belief.update(step.full)
     return result
 
 
-def _opinion(belief: Belief, step: Step, given: set[str]) -> Judgement:
+def _label(belief: Belief, step: Step, given: set[str]) -> Judgement:
     task = belief.task
     verb, _, rest = step.action.partition(" ")
-    if step.observation.startswith("Nothing happens"):
+    if step.full.startswith("Nothing happens"):
         return Judgement("refused", -1)
     named = kind_of_name(rest)
     if verb == "take":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlanything_agents.domains.alfworld.belief import LAMP, Belief, kind_of_name
-from rlanything_agents.domains.alfworld.words import TYPES
+from rlanything_agents.domains.alfworld.belief import LAMP, Belief
+from rlanything_envs.alfworld.texts import kind_of_name
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World, plan
 
 __all__ = ["step_labels"]
@@ -25,7 +25,7 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
     """
     game = Game(Scene.from_dict(payload["scene"]), Goal.from_dict(payload["goal"]))
     world = World(game)
-    belief = Belief(world.reset(), frozenset(TYPES))
+    belief = Belief(world.reset())
     holds = {(place.lower(), thing.lower()) for place, thing in game.scene.can_contain}
     unseen = {game.goal.object_type.lower(): 2 if game.goal.kind == "two" else 1}
     if game.goal.kind == "look":

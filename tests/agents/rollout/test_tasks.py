@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_agents.config import Part
-from rlanything_agents.runs.tasks import generate_tasks, parts_of
+from rlanything_agents.rollout.tasks import generate_tasks, parts_of
 from rlanything_task_pools.alfworld import DOMAIN
 
 
