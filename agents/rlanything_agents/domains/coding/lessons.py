@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rlanything_agents.config.seeds import rng_of
-from rlanything_agents.domains.coding.language import RESULTS, STEPS, read_program, write_program
+from rlanything_agents.domains.coding.short_tests import ShortTests, written_test
+from rlanything_agents.domains.lessons import School
 from rlanything_agents.rollout.tasks import parts_of
-from rlanything_agents.training.imitation import Row
+from rlanything_agents.training.imitation import Row, row_of
+from rlanything_envs.coding.list_language import RESULTS, STEPS, read_program, write_program
+from rlanything_envs.coding.list_words import words_of
+from rlanything_envs.coding.short import submission
 from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.generate import sketch, statement_of
 from rlanything_task_pools.coding.payload import Example, Payload
 from rlanything_verifiers.coding import Limits, shared_sandbox
-
-if TYPE_CHECKING:
-    from rlanything_agents.domains.coding.dialect import CodingDialect
-    from rlanything_agents.runs.parts import RunParts
 
 __all__ = ["CodingLessons"]
 
@@ -36,58 +35,50 @@ LIMITS = Limits(cpu=2.0)
 
 
 class CodingLessons:
-    """What the coding models are warmed up with.
+    """What the coding models are warmed up with, in the short view."""
 
-    Args:
-        dialect: Has the tokens.
-    """
-
-    def __init__(self, dialect: CodingDialect) -> None:
-        self.dialect = dialect
-
-    def policy(self, parts: RunParts) -> list[Row]:
+    def policy(self, school: School) -> list[Row]:
         """One row per problem: its statement, and a program for it."""
-        settings, rng = parts.config.warm_start, rng_of(parts.config.seed, "demonstrations", "mistakes")
+        settings, rng = school.config.warm_start, rng_of(school.config.seed, "demonstrations", "mistakes")
         share = MISTAKES if settings.mistakes is None else settings.mistakes
-        rows = []
-        with parts.reporter.stage("Demonstrations", settings.demonstrations) as stage:
-            for problem in self._problems(parts, "demonstrations", settings.demonstrations):
+        renderer, rows = school.actor.renderer, []
+        with school.reporter.stage("Demonstrations", settings.demonstrations) as stage:
+            for problem in self._problems(school, "demonstrations", settings.demonstrations):
                 stage.add(1)
                 source = wrong_program(problem, rng) if rng.random() < share else problem.reference
-                program = self.dialect.program(source)
-                if program is not None:
-                    prompt = self.dialect.opening(statement_of(problem))
-                    rows.append(_row(prompt, program))
+                if read_program(source) is not None:
+                    statement = " ".join(words_of(statement_of(problem)))
+                    rows.append(row_of(renderer.opening(statement), renderer.answer("", submission(source))))
         return rows
 
-    def judge(self, parts: RunParts) -> list[Row]:
+    def judge(self, school: School) -> list[Row]:
         """`INPUTS` rows per problem: its statement, an input and what it gives."""
-        settings, rng = parts.config.warm_start, rng_of(parts.config.seed, "judge", "labels")
+        settings, rng = school.config.warm_start, rng_of(school.config.seed, "judge", "labels")
         count = -(-settings.judge_steps // INPUTS)
-        problems = list(self._problems(parts, "judge", count))
+        problems = list(self._problems(school, "judge", count))
         inputs = [[_numbers(rng) for _ in range(INPUTS)] for _ in problems]
         wrong = [wrong_program(problem, rng) for problem in problems]
         flips = rng.random((count, INPUTS)) < settings.label_noise
-        with parts.reporter.stage("Tests to imitate", len(problems)) as stage:
+        with school.reporter.stage("Tests to imitate", len(problems)) as stage:
             outputs = []
             for found in _run_all([*((p.reference, i) for p, i in zip(problems, inputs, strict=True))]):
                 outputs.append(found)
                 stage.add(1)
             others = list(_run_all([*zip(wrong, inputs, strict=True)]))
-        rows = []
+        template, rows = school.judge_model.template, []
         for n, problem in enumerate(problems):
-            prompt = self.dialect.test_prompt(payload_of(problem))
+            prompt = template.prompt(ShortTests().test_prompt(payload_of(problem)))
             for k in range(INPUTS):
                 stdout = (others if flips[n, k] else outputs)[n][k]
-                test = None if stdout is None else self.dialect.test(inputs[n][k], stdout)
+                test = None if stdout is None else written_test(inputs[n][k], stdout)
                 if test is not None:
-                    rows.append(_row(prompt, test))
+                    rows.append(row_of(prompt, template.answer(test)))
         return rows[: settings.judge_steps]
 
-    def _problems(self, parts: RunParts, purpose: str, count: int) -> Iterator[Problem]:
-        mixture = parts.config.warm_start.knobs
+    def _problems(self, school: School, purpose: str, count: int) -> Iterator[Problem]:
+        mixture = school.config.warm_start.knobs
         for number, k in enumerate(parts_of(mixture, count)):
-            yield sketch(parts.seed(purpose, number), **mixture[k].knobs)
+            yield sketch(school.seed(purpose, number), **mixture[k].knobs)
 
 
 def wrong_program(problem: Problem, rng: np.random.Generator) -> str:
@@ -133,6 +124,3 @@ def _run_all(work: Sequence[tuple[str, list[list[int]]]]) -> Iterator[list[str |
     with ThreadPoolExecutor(box.workers) as threads:
         yield from threads.map(run, work)
 
-
-def _row(prompt: Sequence[int], response: Sequence[int]) -> Row:
-    return Row([*prompt, *response], [False] * len(prompt) + [True] * len(response))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlanything_agents.domains.osworld.compact import BREAK
-from rlanything_agents.domains.osworld.words import COUNTS
+from rlanything_envs.osworld.short.words import BREAK
+from rlanything_envs.osworld.short.words import COUNTS
 
 __all__ = ["KEPT", "Belief"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.domains.osworld.plan import plan
-from rlanything_agents.domains.osworld.words import NOBODY
-from rlanything_agents.rollout.dialect import Move
+from rlanything_envs.osworld.short.words import NOBODY
+from rlanything_agents.domains.supervision import Move
 
 __all__ = ["DesktopExpert", "thought_of"]
 
@@ -34,10 +35,15 @@ class DesktopExpert:
         self._belief: Belief | None = None
         self._last = ""
 
-    def act(self, observation: str, admissible: Sequence[str] = ()) -> Move:
-        """The next move after a message; the first message opens the episode."""
+    def act(self, observation: str, info: Mapping[str, Any]) -> Move:
+        """The next move after a message; the first message opens the episode.
+
+        Args:
+            observation: The message in the short view.
+            info: Has the environment's own first ``message``.
+        """
         if self._belief is None:
-            self._belief = Belief(observation)
+            self._belief = Belief(str(info["message"]))
         else:
             self._belief.update(self._last, observation)
         about, command = plan(self._belief)[0]

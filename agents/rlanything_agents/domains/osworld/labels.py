@@ -11,16 +11,15 @@ from functools import cache
 from typing import Any
 
 from rlanything_agents.domains.osworld.belief import Belief
-from rlanything_agents.domains.osworld.compact import CompactDesktop
 from rlanything_agents.domains.osworld.plan import plan
 from rlanything_envs.osworld.env import OSWorldEnv
+from rlanything_envs.osworld.short import VIEW, ShortOSWorld
 from rlanything_task_pools import Task
 
 __all__ = ["step_labels"]
 
 PATIENCE = 16
 """Steps after which a player that has not won by then never will."""
-SCREEN = (1280, 720)
 _NEVER = float("inf")
 
 
@@ -48,8 +47,8 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
 def _own_moves(task: Task, commands: Sequence[str]) -> list[bool]:
     """Of each command whether it is what a faultless player would have done."""
     env = _env()
-    opening, _ = env.reset(options={"task": task})
-    belief, own = Belief(opening), []
+    _, info = env.reset(options={"task": task})
+    belief, own = Belief(info["message"]), []
     for command in commands:
         own.append(plan(belief)[0][1] == command)
         observation, _, terminated, truncated, _ = env.step(command)
@@ -62,8 +61,8 @@ def _own_moves(task: Task, commands: Sequence[str]) -> list[bool]:
 def _left(task: Task, commands: Sequence[str]) -> float:
     """How many steps a faultless player needs after some commands."""
     env = _env()
-    observation, _ = env.reset(options={"task": task})
-    belief, done = Belief(observation), len(commands)
+    _, info = env.reset(options={"task": task})
+    belief, done = Belief(info["message"]), len(commands)
     for count in range(done + PATIENCE):
         command = commands[count] if count < done else plan(belief)[0][1]
         observation, reward, terminated, truncated, _ = env.step(command)
@@ -74,7 +73,6 @@ def _left(task: Task, commands: Sequence[str]) -> float:
 
 
 @cache
-def _env() -> CompactDesktop:
+def _env() -> ShortOSWorld:
     """A simulated desktop whose turns do not run out; one a process, since every use of it begins anew."""
-    observation = ("accessibility_tree", "instruction", "message")
-    return CompactDesktop(OSWorldEnv(1000, backend="simulator", screen=SCREEN, observation=observation))
+    return ShortOSWorld(OSWorldEnv(1000, **VIEW.arguments))

@@ -1,0 +1,73 @@
+"""Unit tests in the words of the short view: a list of integers, and what a program prints for it.
+
+``4 , - 1 , 6 <gives> 1 6``: a number is written digit by digit, and the length of the list is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, make_test
+from rlanything_envs.coding.list_language import DIGITS
+from rlanything_envs.coding.list_words import GIVES, MINUS, NEXT, OTHER, WORDS, words_of
+from rlanything_envs.llm.choices import Form
+from rlanything_envs.llm.generator import Completion, Messages
+from rlanything_task_pools.coding import Payload
+from rlanything_verifiers.coding import Test
+
+__all__ = ["ShortTests", "written_test"]
+
+_KNOWN = frozenset(WORDS)
+MAX_WORDS = 400
+"""Words of an answer that is read; a small model's are shorter."""
+
+
+class ShortTests:
+    """The style of tests in the short view; see `rlanything_agents.reward_models.unit_tests.TestStyle`."""
+
+    form: Form | None = None
+
+    def test_prompt(self, payload: Payload) -> Messages:
+        """The task of the statement."""
+        return [{"role": "user", "content": " ".join(words_of(payload.statement))}]
+
+    def read_test(self, answer: Completion) -> Test:
+        """The test in an answer.
+
+        Raises:
+            UnreadableTest: There is none.
+        """
+        words = answer.text.split(None, MAX_WORDS)
+        if words.count(GIVES) != 1:
+            raise UnreadableTest(f"one {GIVES} stands between input and output")
+        at = words.index(GIVES)
+        given, printed = _numbers(words[:at]), _numbers(words[at + 1 :])
+        if any(text == OTHER for text in given):
+            raise UnreadableTest("the input is a list of integers")
+        return make_test(f"{len(given)}\n{' '.join(given)}\n", f"{' '.join(printed)}\n")
+
+
+def written_test(numbers: Sequence[int], stdout: str) -> str | None:
+    """A test as an answer has it; None where the output is empty or holds what there is no word for."""
+    words: list[str] = []
+    for number, text in enumerate(map(str, numbers)):
+        words += [*([NEXT] if number else []), *text]
+    words.append(GIVES)
+    for number, text in enumerate(stdout.split()):
+        words += [*([NEXT] if number else []), *([text] if text == OTHER else text)]
+    return " ".join(words) if stdout.split() and all(word in _KNOWN for word in words) else None
+
+
+def _numbers(words: Sequence[str]) -> list[str]:
+    """The integers, or `OTHER`, that words spell."""
+    found: list[str] = [""]
+    for word in words:
+        if word == NEXT:
+            found.append("")
+        elif (word in DIGITS and found[-1] != OTHER) or (word in (MINUS, OTHER) and not found[-1]):
+            found[-1] += word
+        else:
+            raise UnreadableTest(f"{word[:40]!r} is no part of a number")
+    if any(text in ("", MINUS) for text in found):
+        raise UnreadableTest("a number is missing")
+    return found
