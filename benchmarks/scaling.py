@@ -62,10 +62,10 @@ def play_games(steps: int) -> int:
 def _reward_model() -> tuple[Any, list[list[int]]]:
     """A small one from random weights, and what it reads of an episode of random play."""
     import torch
+    from rlanything_agents.rollout.dialect import Step, get_dialect, step_dialect
 
     from rlanything_agents.engines.transformers import TransformersGenerator
     from rlanything_agents.models.small import tiny_model
-    from rlanything_agents.rollout.dialect import Step, get_dialect, step_dialect
 
     torch.set_num_threads(1)
     dialect = step_dialect(get_dialect("alfworld"))

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import skyrl_gym
+from rlanything_agents.domains.alfworld.words import TYPES
 
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
-from rlanything_agents.domains.alfworld.words import TYPES
 from rlanything_envs.adapters import skyrl
 from rlanything_envs.alfworld.commands import MANUAL
 from rlanything_task_pools import get_domain

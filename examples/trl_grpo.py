@@ -25,13 +25,13 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import torch
 from datasets import Dataset
+from rlanything_agents.domains.alfworld.words import PHASES, TYPES
 from tokenizers import Regex, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, TrainerCallback, TrainerState
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
-from rlanything_agents.domains.alfworld.words import PHASES, TYPES
 from rlanything_agents.feedback.metrics import SuccessRate, success_rate
 from rlanything_agents.models.small import tiny_model, word_tokenizer
 from rlanything_agents.training.imitation import Row, fit

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
-
 from rlanything_agents.rollout.dialect import Step
+
 from rlanything_agents.rollout.trajectory import Trajectory
 
 __all__ = [

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
 from numpy.typing import NDArray
+from rlanything_agents.rollout.dialect import StepDialect, step_dialect
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
-from rlanything_agents.reward_models.step_reviewer import stored_trajectory
-from rlanything_agents.rollout.dialect import StepDialect, step_dialect
 from rlanything_agents.reward_models.judged_group import score_matrix
+from rlanything_agents.reward_models.step_reviewer import stored_trajectory
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.evaluate import panel_tasks
 from rlanything_agents.runs.folder import RunFolder

@@ -16,15 +16,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
+from rlanything_agents.rollout.dialect import StepDialect, get_dialect, step_dialect
 
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import CurriculumConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
-from rlanything_agents.rollout.dialect import StepDialect, get_dialect, step_dialect
+from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import outcome_of
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
-from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_envs.curriculum import Curriculum, CurriculumMonitor, DriftWarning
 from rlanything_task_pools import Domain, Outcome, Task, TaskPool, get_domain
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import gymnasium as gym
 import pytest
 import torch
+from rlanything_agents.domains.alfworld.dialect import DIALECT, AlfWorldDialect
 from transformers import Qwen3ForCausalLM
 
-from rlanything_agents.domains.alfworld.dialect import DIALECT, AlfWorldDialect
 from rlanything_agents.models.small import tiny_model
 from rlanything_envs import registration  # noqa: F401  (registers the environments)
 from rlanything_task_pools import Task

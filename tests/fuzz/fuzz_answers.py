@@ -10,8 +10,8 @@ from typing import Any
 
 from fuzz_table import Target, as_text, of_file, of_json, of_text
 from fuzz_tasks import task
-
 from rlanything_agents.domains.coding.language import read_program
+
 from rlanything_agents.engines.controls import read_object
 from rlanything_agents.reward_models.step_judge import parse_score
 from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, read_unit_test

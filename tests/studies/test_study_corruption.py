@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from rlanything_agents.rollout.dialect import Step
+
 from rlanything_agents.rollout.trajectory import Trajectory
 from studies.corruption import (
     CORRUPTIONS,

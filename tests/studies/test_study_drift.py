@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rlanything_agents.rollout.dialect import UnknownDialect
 from typer.testing import CliRunner
 
 from rlanything_agents.config import CurriculumConfig, LLMConfig, RunConfig
-from rlanything_agents.rollout.dialect import UnknownDialect
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 from studies.__main__ import app

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from typer.testing import CliRunner
-
 from rlanything_agents.domains.alfworld.dialect import DIALECT
 from rlanything_agents.rollout.dialect import Step
+from typer.testing import CliRunner
+
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
 from studies.__main__ import app

@@ -9,13 +9,14 @@ from rlanything_agents.config.curriculum import CurriculumConfig, LLMConfig
 from rlanything_agents.config.engine import EngineConfig, ServerConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.load import ConfigError, load_config
-from rlanything_agents.config.model import AnyModel, LoraConfig, SmallConfig, CheckpointConfig
+from rlanything_agents.config.model import AnyModel, CheckpointConfig, LoraConfig, SmallConfig
 from rlanything_agents.config.run import JudgeConfig, RolloutConfig, RunConfig, WarmStartConfig
 from rlanything_agents.config.section import Mixture, Part, Section
 from rlanything_agents.config.workers import WorkersConfig
 
 __all__ = [
     "AnyModel",
+    "CheckpointConfig",
     "ConfigError",
     "CorruptConfig",
     "CurriculumConfig",
@@ -25,13 +26,12 @@ __all__ = [
     "LLMConfig",
     "LoraConfig",
     "Mixture",
-    "SmallConfig",
     "Part",
-    "CheckpointConfig",
     "RolloutConfig",
     "RunConfig",
     "Section",
     "ServerConfig",
+    "SmallConfig",
     "WarmStartConfig",
     "WorkersConfig",
     "load_config",

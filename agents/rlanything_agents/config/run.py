@@ -14,7 +14,7 @@ from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.feedback import FeedbackConfig, UnknownPreset
-from rlanything_agents.config.model import AnyModel, SmallConfig, CheckpointConfig
+from rlanything_agents.config.model import AnyModel, CheckpointConfig, SmallConfig
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig

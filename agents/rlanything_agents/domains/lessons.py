@@ -24,9 +24,20 @@ __all__ = ["ExpertLessons", "Lessons", "School", "demonstrate", "judge_rows"]
 class School(Protocol):
     """What lessons are made with; a run's parts are one."""
 
-    config: RunConfig
-    reporter: Any
-    envs: list[gym.Env[Any, Any]]
+    @property
+    def config(self) -> RunConfig:
+        """All settings."""
+        ...
+
+    @property
+    def reporter(self) -> Any:
+        """Shows progress."""
+        ...
+
+    @property
+    def envs(self) -> Sequence[gym.Env[Any, Any]]:
+        """Where episodes are played."""
+        ...
 
     @property
     def actor(self) -> Policy:

@@ -1,4 +1,4 @@
-"""What training on a domain needs besides its environment: demonstrations, labels of steps, short prompts of a judge."""
+"""What training on a domain needs besides its environment: demonstrations, step labels, short prompts of a judge."""
 
 from __future__ import annotations
 

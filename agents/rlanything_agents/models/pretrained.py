@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from rlanything_agents.config import LoraConfig, CheckpointConfig
+from rlanything_agents.config import CheckpointConfig, LoraConfig
 from rlanything_agents.models.template import ChatTemplate, TemplateError
 from rlanything_envs.errors import MissingExtra
 

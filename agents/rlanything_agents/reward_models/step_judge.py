@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from rlanything_envs.thoughts import split_thought
 from rlanything_agents.reward_models.step_prompts import StepPrompts
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.thoughts import split_thought
 
 __all__ = ["StepJudge", "StepVotes", "Vote", "parse_score"]
 

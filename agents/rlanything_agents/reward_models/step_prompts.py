@@ -1,4 +1,4 @@
-"""What a reward model reads of a step, and writes of it: in the short texts of a domain, or in any domain's own words."""
+"""What a reward model reads and writes of a step: in the short texts of a domain, or in any domain's own words."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class ShortStepPrompts:
     """
 
     def __init__(self, template: ChatTemplate, texts: Callable[[Trajectory], Sequence[str]], form: Form) -> None:
-        self._template, self._texts, self.form = template, texts, form
+        self._template, self._texts = template, texts
+        self.form: Form | None = form
 
     def prompts(self, trajectory: Trajectory) -> list[list[int]]:
         """A chat for each step."""

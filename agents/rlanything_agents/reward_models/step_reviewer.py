@@ -13,9 +13,9 @@ from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.feedback import GroupFeedback, batch_feedback, feedback_stats, judged_steps, votes_count
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.feedback.metrics import JudgeQuality, judge_quality
+from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matrix
 from rlanything_agents.reward_models.reviewer import Measure
 from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote
-from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matrix
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.template import ChatTemplate
-from rlanything_envs.thoughts import split_thought
 from rlanything_envs.curriculum.prompting import render
+from rlanything_envs.thoughts import split_thought
 from rlanything_envs.views import View
 
 __all__ = ["Renderer"]

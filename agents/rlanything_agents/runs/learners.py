@@ -58,7 +58,7 @@ class Learners:
             for role, learner in self.both.items()
         }
         self._given: dict[str, int] = {}
-        self.phases = Phases({**self._engines, "update": None})
+        self.phases = Phases({"policy": self._engines["policy"], "judge": self._engines["judge"], "update": None})
         for learner in self.both.values():
             learner.prepare = partial(self.phases.enter, "update")
         policy, judge = (

@@ -66,6 +66,7 @@ class Loop:
     Args:
         config: All settings.
         learners: Policy and judge; updated in place.
+        reviewer: What the reward model is asked, and what comes of its answers.
         pool: The tasks; changed in place.
         envs: Environments to play in.
         rewriter: Where new tasks come from.
@@ -76,6 +77,7 @@ class Loop:
         self,
         config: RunConfig,
         learners: Learners,
+        reviewer: Reviewer[Any],
         pool: TaskPool,
         envs: Sequence[gym.Env[Any, Any]],
         rewriter: Rewriter,
@@ -88,7 +90,7 @@ class Loop:
         watched = config.rollout.screenshots
         self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:watched]), *envs[watched:]]
         self.workers = workers or LocalWorkers(config, learners, self.envs)
-        self.reviewer: Reviewer[Any] = learners.dialect.reviewer(config, learners)
+        self.reviewer = reviewer
         self._beside = Beside(rewriter) if service_of(rewriter) is not None else None
         self.curriculum = Curriculum(
             pool,

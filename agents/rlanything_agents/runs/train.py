@@ -165,7 +165,8 @@ class _Run:
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore", DriftWarning)  # `finish` says it once, for all slots
-            loop = Loop(self.config, self.parts.learners, pool, self.parts.envs, rewriter, self.workers)
+            parts = self.parts
+            loop = Loop(self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers)
             while (used := self.config.used(rows)) < 1:
                 stage.reach(round(used * self.config.iterations), _note(rows))
                 self._evaluate_in_between(len(rows))

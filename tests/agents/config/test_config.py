@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from rlanything_agents.config import ConfigError, LoraConfig, CheckpointConfig, RunConfig, load_config
+from rlanything_agents.config import CheckpointConfig, ConfigError, LoraConfig, RunConfig, load_config
 from rlanything_agents.feedback import PRESETS
 
 CONFIGS = sorted((Path(__file__).resolve().parents[3] / "configs").glob("*.yaml"))

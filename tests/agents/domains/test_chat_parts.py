@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 from families import checkpoint, tokenizer
+from rlanything_agents.domains.chat import ChatDialect, StepChatDialect, chat_dialect
+from rlanything_agents.rollout.dialect import Step, UnknownDialect, get_dialect
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
-from rlanything_agents.domains.chat import ChatDialect, StepChatDialect, chat_dialect
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.feedback import FeedbackConfig, batch_feedback
 from rlanything_agents.models.template import ChatTemplate
+from rlanything_agents.reward_models.judged_group import score_matrix
 from rlanything_agents.reward_models.step_judge import StepVotes, Vote
 from rlanything_agents.reward_models.step_reviewer import StepReviewer
 from rlanything_agents.reward_models.unit_test_reviewer import program_of
 from rlanything_agents.reward_models.unit_tests import ChatTests
 from rlanything_agents.rollout.copies import ModelCopy, dialect_of
-from rlanything_agents.rollout.dialect import Step, UnknownDialect, get_dialect
-from rlanything_agents.reward_models.judged_group import score_matrix
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs import learners as learners_module
 from rlanything_agents.runs.learners import Learners

@@ -17,12 +17,12 @@ from safetensors.torch import load_file
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.section import ANY
 from rlanything_agents.rollout.copies import dialect_of
+from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.parts import make_envs
-from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import get_domain
 

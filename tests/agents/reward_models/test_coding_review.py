@@ -6,9 +6,10 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
+from rlanything_agents.domains.coding.dialect import DIALECT
+from rlanything_agents.rollout.dialect import Step
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.domains.coding.dialect import DIALECT
 from rlanything_agents.reward_models.unit_test_reviewer import (
     ProgramGroup,
     UnitTestReviewer,
@@ -16,7 +17,6 @@ from rlanything_agents.reward_models.unit_test_reviewer import (
     program_of,
 )
 from rlanything_agents.reward_models.unit_tests import ChatTests, WrittenTest
-from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.rollout.queries import AskedAfter
 from rlanything_agents.rollout.trajectory import Trajectory, outcome_of
 from rlanything_envs import registration  # noqa: F401  (registers the environments)

@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
+from rlanything_agents.rollout.dialect import Step
 from transformers import Qwen3ForCausalLM
 
-from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote, parse_score
-from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 

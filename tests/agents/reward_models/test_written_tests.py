@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from rlanything_agents.domains.coding.dialect import DIALECT
+
 from rlanything_agents.reward_models.trials import Bench, run_tests
 from rlanything_agents.reward_models.unit_test_answers import UnreadableTest
 from rlanything_agents.reward_models.unit_tests import ChatTests, UnitTestWriter, WrittenTest

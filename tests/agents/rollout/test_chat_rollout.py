@@ -7,15 +7,15 @@ import gymnasium as gym
 import pytest
 import torch
 from families import model, tokenizer
+from rlanything_agents.domains.chat import ChatDialect, StepChatDialect, chat_dialect
+from rlanything_agents.rollout.dialect import Step
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.domains.chat import ChatDialect, StepChatDialect, chat_dialect
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.reward_models.step_judge import StepJudge
-from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from rlanything_agents.rollout.constraint import EmptyConstraint, TurnConstraint
 
 END = 0

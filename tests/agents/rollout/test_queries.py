@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from transformers import Qwen3ForCausalLM
 
-from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.rollout.queries import AskedAfter, AskedMeanwhile, Asking, Gathering, Parts, part_size
 from rlanything_envs.llm.errors import ServiceLost

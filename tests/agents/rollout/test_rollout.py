@@ -6,9 +6,9 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import torch
+from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from transformers import Qwen3ForCausalLM
 
-from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.feedback.metrics import action_shares
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory

@@ -21,6 +21,7 @@ from rlanything_agents.config.section import ANY
 from rlanything_agents.config.seeds import rng_of
 from rlanything_agents.rollout.copies import dialect_of
 from rlanything_agents.rollout.queries import AskedMeanwhile
+from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers, shards_of
 from rlanything_agents.runs.folder import RunFolder
@@ -28,7 +29,6 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.loop import Loop, _Stopwatch
 from rlanything_agents.runs.parts import make_envs
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.runs.train import train
 from rlanything_envs.curriculum import ScriptedRewriter
 from rlanything_envs.errors import InfrastructureError

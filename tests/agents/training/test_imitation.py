@@ -6,13 +6,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-
 from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
+from rlanything_agents.rollout.dialect import Step
+
 from rlanything_agents.domains.lessons import demonstrate, judge_rows
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import tiny_model
 from rlanything_agents.reward_models.step_judge import StepJudge, parse_score
-from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.imitation import Row, fit
@@ -28,8 +28,9 @@ def rows(dialect: AlfWorldDialect, envs: list[gym.Env[str, str]], games: Games) 
 
 def aimless(dialect: AlfWorldDialect, env: gym.Env[str, str], tasks: list[Task]) -> list[Trajectory]:
     """Episodes of an expert that errs half of the time: right and wrong steps in plenty."""
-    from rlanything_agents.domains.alfworld.expert import ExploringExpert
     from rlanything_agents.domains.alfworld.words import TYPES
+
+    from rlanything_agents.domains.alfworld.expert import ExploringExpert
 
     trajectories = []
     for seed, task in enumerate(tasks):

@@ -25,6 +25,7 @@ _PREPARED = re.compile(r"You (?:clean|heat|cool) the ([a-z]+ \d+) using")
 _ARRIVED = re.compile(r"You arrive at ([a-z]+ \d+)\.")
 _SHUT = re.compile(r"You close the ([a-z]+ \d+)\.")
 
+
 class Belief:
     """The memory of one episode, fed with each of the game's own messages.
 

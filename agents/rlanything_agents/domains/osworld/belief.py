@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlanything_envs.osworld.short.words import BREAK
-from rlanything_envs.osworld.short.words import COUNTS
+from rlanything_envs.osworld.short.words import BREAK, COUNTS
 
 __all__ = ["KEPT", "Belief"]
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rlanything_agents.domains.osworld.belief import KEPT, Belief
 from rlanything_envs.osworld.short.words import NOBODY, SLOTS
+
+from rlanything_agents.domains.osworld.belief import KEPT, Belief
 
 __all__ = ["Deed", "plan"]
 

@@ -9,11 +9,11 @@ import gymnasium as gym
 
 from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.rollout.copies import Given, ModelCopy, Role
+from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.queries import Part
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.workers import Play, Shard
-from rlanything_agents.rollout.environments import make_envs
 from rlanything_envs.llm.generator import Completion, SamplingParams
 
 __all__ = ["RolloutWorker"]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.engines.vllm_client import WeightsLost

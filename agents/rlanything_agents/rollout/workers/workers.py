@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.rollout.queries import Asking
-from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.copies import Given, Role
+from rlanything_agents.rollout.queries import Asking
 from rlanything_agents.rollout.rollout import Policy
+from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import SamplingParams, TextGenerator
 from rlanything_task_pools import Task
 

@@ -1,4 +1,4 @@
-"""``run:FOLDER``: the small policy of a training run, in its own dialect."""
+"""``run:FOLDER``: the policy of a training run, in the view that it learned in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.models.pretrained import CheckpointError
-from rlanything_agents.rollout.copies import dialect_of
+from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
@@ -21,7 +21,6 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.tools.benchmark.episode import Episode, Result, counted
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_envs.llm.budget import Usage
-from rlanything_task_pools import get_domain
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import World
@@ -55,8 +54,7 @@ class RunAgent:
         folder = RunFolder(Path(path))
         try:
             self.config = RunConfig.model_validate(folder.config())
-            self.dialect = dialect_of(self.config)
-            self.learners = Learners(self.config, self.dialect)
+            self.learners = Learners(self.config)
             weights = folder.final_weights()
             if weights is None:
                 raise AgentError(f"{self.name} has no final weights: let the run come to its end")
@@ -84,12 +82,8 @@ class RunAgent:
     def play(self, world: World, episodes: Sequence[Episode], lanes: int) -> Generator[Result, None, None]:
         """Play the chunks that hold these episodes; ``lanes`` environments step at once."""
         wanted = {episode.key for episode in episodes}
-        arguments = {**self.dialect.environment, **(self.config.environment or {}), **world.arguments}
-        env_id = get_domain(world.domain).env_id
-        envs = [
-            self.dialect.wrapped(gym.make(env_id, disable_env_checker=True, **arguments))
-            for _ in range(min(self.config.rollout.environments or CHUNK, len(self._episodes)))
-        ]
+        count = min(self.config.rollout.environments or CHUNK, len(self._episodes))
+        envs = make_envs(self.config, count, **world.arguments)
         try:
             for first in range(0, len(self._episodes), CHUNK):
                 chunk = self._episodes[first : first + CHUNK]
@@ -104,8 +98,7 @@ class RunAgent:
         start = time.perf_counter()
         with self.learners.averaged():
             trajectories = rollout(
-                self.learners.player,
-                self.dialect,
+                self.learners.actor,
                 envs,
                 [episode.task for episode in chunk],
                 max_steps=NEVER,

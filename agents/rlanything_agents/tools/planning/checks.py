@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from rlanything_agents.config import AnyModel, Part, CheckpointConfig, RunConfig
+from rlanything_agents.config import AnyModel, CheckpointConfig, Part, RunConfig
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.doctor import Finding
@@ -136,16 +136,11 @@ class DryRun:
 
     def _arguments(self) -> dict[str, Any]:
         """Arguments of the environment, as the run gives them."""
-        from rlanything_agents.rollout.dialect import get_dialect
-        from rlanything_envs.registration import text_arguments
+        from rlanything_envs.views import get_view
         from rlanything_task_pools import get_domain
 
-        own = (
-            text_arguments(get_domain(self.config.domain).env_id)
-            if isinstance(self.config.policy, CheckpointConfig)
-            else get_dialect(self.config.domain).environment
-        )
-        return {**own, **(self.config.environment or {})}
+        view = get_view(get_domain(self.config.domain).env_id, self.config.view)
+        return {**view.arguments, **self.config.environment_arguments}
 
     def _rewriter(self) -> Iterator[Finding]:
         """Whether it could be opened: its packages, its key."""
@@ -276,10 +271,9 @@ def _checkpoint_folder(key: str, folder: Path, model: CheckpointConfig, domain: 
         remedy = "the folder must hold what save_pretrained writes, of model and tokenizer"
         yield Finding(key, False, f"{folder}: no {', no '.join(absent)}", remedy)
         return
-    from rlanything_agents.domains.chat import chat_dialect
     from rlanything_agents.models.pretrained import load_template
 
-    chat_dialect(domain, load_template(model), model)
+    load_template(model)
     size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     yield Finding(key, True, f"{folder}: {human(size)} of weights, a tokenizer that can chat")
 

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rlanything_agents.config import SmallConfig, CheckpointConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig, SmallConfig
 from rlanything_agents.tools.planning.errors import UnknownSize
 from rlanything_agents.tools.planning.published import PUBLISHED, published
 from rlanything_agents.tools.planning.sizes import ModelSize, size_from_scratch, size_of_config
+from rlanything_envs.views import get_view
+from rlanything_task_pools import get_domain
 
 __all__ = ["PlannedModel", "planned_models"]
 
 SMALL_CONTEXT = 4096
-"""Positions of a model made from nothing (``backends.tiny.MAX_POSITIONS``)."""
+"""Positions of a small model (`rlanything_agents.models.small.MAX_POSITIONS`)."""
+MARKS = 5
+"""Tokens of a small model besides the words of its view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def planned_models(config: RunConfig) -> list[PlannedModel]:
 
     Raises:
         UnknownSize: The size of a pretrained model is not known here.
-        UnknownDialect: A model made from nothing has no words for the domain.
+        UnknownView: The domain has no words for a small model.
     """
     found = [_planned("policy", config.policy, config.domain, learns=True)]
     if config.judge_is_asked:
@@ -74,11 +78,9 @@ def _planned(
             model.context,
             model.thinking != "strip",
         )
-    from rlanything_agents.rollout.dialect import get_dialect
-
-    dialect = get_dialect(domain)
-    size = size_from_scratch(model, len(dialect.tokenizer), f"{model.layers} x {model.hidden_size}")
-    return PlannedModel(role, size, 4, size.parameters if learns else 0, False, dialect.turn_limit, SMALL_CONTEXT, True)
+    words = get_view(get_domain(domain).env_id, "short").words
+    size = size_from_scratch(model, len(words) + MARKS, f"{model.layers} x {model.hidden_size}")
+    return PlannedModel(role, size, 4, size.parameters if learns else 0, False, model.max_tokens, SMALL_CONTEXT, True)
 
 
 def _pretrained_size(checkpoint: str) -> ModelSize:

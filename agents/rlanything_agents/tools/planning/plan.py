@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from rlanything_agents.config import SmallConfig, RunConfig
+from rlanything_agents.config import RunConfig, SmallConfig
 from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.tools.planning.demand import Demand
 from rlanything_agents.tools.planning.footprint import Memory, memory_of
@@ -70,7 +70,7 @@ def plan_run(config: RunConfig) -> RunPlan:
 
     Raises:
         UnknownSize: The size of a model is not known here.
-        UnknownDialect: A model made from nothing has no words for the domain.
+        UnknownView: The domain has no words for a small model.
     """
     models = planned_models(config)
     demand = _demand(config, models)
@@ -112,13 +112,10 @@ def _demand(config: RunConfig, models: list[PlannedModel]) -> Demand:
 
 
 def _judges_steps(domain: str) -> bool:
-    """Whether the domain's reward model judges steps; one without a dialect of its own does."""
-    from rlanything_agents.rollout.dialect import StepDialect, UnknownDialect, get_dialect
+    """Whether the domain's reward model judges steps."""
+    from rlanything_agents.domains.supervision import StepSupervision, get_supervision
 
-    try:
-        return isinstance(get_dialect(domain), StepDialect)
-    except UnknownDialect:
-        return True
+    return isinstance(get_supervision(domain), StepSupervision)
 
 
 def _work(config: RunConfig, demand: Demand) -> Iterator[Work]:

@@ -7,13 +7,13 @@ import gymnasium as gym
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
+from rlanything_agents.domains.alfworld.words import TYPES, WORDS
+from rlanything_agents.rollout.dialect import Judgement, Step, UnknownDialect, get_dialect
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.domains.alfworld.belief import Belief, TaskWords, parse_task
-from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
-from rlanything_agents.domains.alfworld.words import TYPES, WORDS
-from rlanything_agents.rollout.dialect import Judgement, Step, UnknownDialect, get_dialect
 from rlanything_agents.runs.parts import make_envs
 from rlanything_task_pools import Task
 from rlanything_verifiers.alfworld import GOAL_KINDS, Game, Goal, Receptacle, Scene, Thing, World

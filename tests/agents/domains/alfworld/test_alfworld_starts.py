@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import gymnasium as gym
 import pytest
-
-from rlanything_agents.domains.alfworld.belief import Belief, parse_start
 from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.domains.alfworld.words import TYPES, WORDS
 from rlanything_agents.rollout.dialect import Judgement, Step
+
+from rlanything_agents.domains.alfworld.belief import Belief, parse_start
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rlanything_agents.domains.coding.dialect import DIALECT
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.domains.coding.dialect import DIALECT
 from rlanything_agents.domains.coding.lessons import INPUTS, CodingLessons, payload_of
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.training.imitation import Row

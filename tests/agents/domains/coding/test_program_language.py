@@ -5,8 +5,6 @@ import ast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from rlanything_agents.config.seeds import rng_of
 from rlanything_agents.domains.coding.dialect import DIALECT
 from rlanything_agents.domains.coding.language import (
     DIGITS,
@@ -17,8 +15,10 @@ from rlanything_agents.domains.coding.language import (
     read_program,
     write_program,
 )
-from rlanything_agents.domains.coding.lessons import wrong_program
 from rlanything_agents.domains.coding.words import LINE, WORDS, words_of
+
+from rlanything_agents.config.seeds import rng_of
+from rlanything_agents.domains.coding.lessons import wrong_program
 from rlanything_envs.coding.actions import read_action
 from rlanything_task_pools.coding import DOMAIN
 from rlanything_task_pools.coding.generate import sketch, statement_of

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import gymnasium as gym
 import pytest
-
 from rlanything_agents.domains.osworld.dialect import DIALECT
+
 from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_task_pools import Task
 from rlanything_task_pools.osworld import DOMAIN

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from rlanything_agents.domains.lessons import demonstrate, judge_rows
-from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.domains.osworld.dialect import DIALECT
-from rlanything_agents.domains.osworld.expert import DesktopExpert
 from rlanything_agents.domains.osworld.gestures import MAX_PIECES, NoGesture, code_of
-from rlanything_agents.domains.osworld.plan import plan
 from rlanything_agents.domains.osworld.screen import Screen
 from rlanything_agents.domains.osworld.slots import Slots
 from rlanything_agents.domains.osworld.words import KEYS, LITERALS, MAX_SLOTS, SLOTS, WORDS
 from rlanything_agents.rollout.dialect import Step, get_dialect, step_dialect
+
+from rlanything_agents.domains.lessons import demonstrate, judge_rows
+from rlanything_agents.domains.osworld.belief import Belief
+from rlanything_agents.domains.osworld.expert import DesktopExpert
+from rlanything_agents.domains.osworld.plan import plan
 from rlanything_envs.osworld.accessibility import Element, read_elements
 from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_task_pools import Task

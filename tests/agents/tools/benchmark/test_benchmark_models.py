@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import torch
 from benchmark_parts import timeless
+from rlanything_agents.rollout.dialect import get_dialect
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.models.small import tiny_model
-from rlanything_agents.rollout.dialect import get_dialect
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
