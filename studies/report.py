@@ -11,7 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import yaml
 
 from rlanything_agents.runs.folder import write_atomically
-from rlanything_agents.tools.report.page import page_templates
+from rlanything_agents.runs.report.page import page_templates
 from studies.evaluations import read_evaluations
 from studies.figures import draw_curves, draw_forest, save_figure
 from studies.jobs import stored_runs

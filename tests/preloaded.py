@@ -32,7 +32,7 @@ PRELOADED = (
     "rlanything_agents.tools.cli",
     "studies.evaluate",
     "studies.study",
-    "rlanything_agents.tools.report",
+    "rlanything_agents.runs.report",
     "trl.trainer.grpo_trainer",
     "matplotlib.backends.backend_svg",
     "matplotlib.backends.backend_agg",

@@ -72,7 +72,7 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_agents.runs.checkpoints",
             "rlanything_agents.training.trainer",
             "rlanything_agents.rollout.dialect",
-            "rlanything_agents.tools.report",
+            "rlanything_agents.runs.report",
             "rlanything_agents.feedback.metrics",
             "studies.statistics",
             "rlanything_agents.domains.alfworld",

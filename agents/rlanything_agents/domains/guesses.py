@@ -10,14 +10,17 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from rlanything_agents.tools.benchmark.errors import AgentError
-
 if TYPE_CHECKING:
     import numpy as np
 
     from rlanything_envs.conversation import Turn
 
-__all__ = ["Guess", "guess_of"]
+__all__ = ["Guess", "NoGuess", "guess_of"]
+
+
+class NoGuess(LookupError):
+    """Nothing is known of the domain that chance could draw from."""
+
 
 Guess = Callable[["Turn", "np.random.Generator"], str]
 """From what the environment says, and chance, to an answer."""
@@ -37,8 +40,5 @@ def guess_of(domain: str) -> Guess:
 
 def _command(turn: Turn, rng: np.random.Generator) -> str:
     if not turn.commands:
-        raise AgentError(
-            "the environment lists no admissible_commands, and nothing is known of its domain: the agent random "
-            "cannot play it"
-        )
+        raise NoGuess("the environment lists no admissible_commands, and nothing is known of its domain")
     return turn.commands[int(rng.integers(len(turn.commands)))]

@@ -18,16 +18,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, SmallConfig
 
-__all__ = [
-    "ANSWER",
-    "END",
-    "MAX_POSITIONS",
-    "USER",
-    "as_checkpoint",
-    "make_small_model",
-    "small_model",
-    "word_tokenizer",
-]
+__all__ = ["MAX_POSITIONS", "as_checkpoint", "make_small_model", "small_model", "word_tokenizer"]
 
 PAD, UNK = "<pad>", "<unk>"
 USER, ANSWER, END = "<user>", "<answer>", "<end>"

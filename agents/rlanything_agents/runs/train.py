@@ -28,7 +28,7 @@ from rlanything_agents.runs.preflight import preflight
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.training.ranks.channel import Ranks
 from rlanything_agents.runs.lead import check_launch, leading
-from rlanything_agents.tools.report import write_report
+from rlanything_agents.runs.report import write_report
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
 from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
 from rlanything_agents.runs.parts import RunParts

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from rlanything_envs.coding.list_language import RESULTS, STEPS, read_program, write_program
-from rlanything_envs.coding.list_words import words_of
-from rlanything_envs.coding.short import submission
 
 from rlanything_agents.config.seeds import rng_of
 from rlanything_agents.domains.coding.short_tests import ShortTests, written_test
 from rlanything_agents.domains.lessons import School
 from rlanything_agents.rollout.tasks import parts_of
 from rlanything_agents.training.imitation import Row, row_of
+from rlanything_envs.coding.list_language import RESULTS, STEPS, read_program, write_program
+from rlanything_envs.coding.list_words import words_of
+from rlanything_envs.coding.short import submission
 from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.generate import sketch, statement_of
 from rlanything_task_pools.coding.payload import Example, Payload

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, make_test
 from rlanything_envs.coding.list_language import DIGITS
 from rlanything_envs.coding.list_words import GIVES, MINUS, NEXT, OTHER, WORDS, words_of
-
-from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, make_test
 from rlanything_envs.llm.choices import Form
 from rlanything_envs.llm.generator import Completion, Messages
 from rlanything_task_pools.coding import Payload

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rlanything_envs.osworld.short.words import ABSENT, ACT, COUNTS, REPEAT, SCREEN, SEE, SLOTS
-
 from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_envs.osworld.short.words import ABSENT, ACT, COUNTS, REPEAT, SCREEN, SEE, SLOTS
 
 __all__ = ["judge_texts"]
 

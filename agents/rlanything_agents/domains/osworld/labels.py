@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from rlanything_envs.osworld.short import VIEW, ShortOSWorld
-
 from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.domains.osworld.plan import plan
 from rlanything_envs.osworld.env import OSWorldEnv
+from rlanything_envs.osworld.short import VIEW, ShortOSWorld
 from rlanything_task_pools import Task
 
 __all__ = ["step_labels"]

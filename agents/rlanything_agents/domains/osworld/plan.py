@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rlanything_envs.osworld.short.words import NOBODY, SLOTS
-
 from rlanything_agents.domains.osworld.belief import KEPT, Belief
+from rlanything_envs.osworld.short.words import NOBODY, SLOTS
 
 __all__ = ["Deed", "plan"]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlanything_envs.osworld.short.words import REASONS, SCORES
-
 from rlanything_agents.domains.osworld.expert import DesktopExpert
 from rlanything_agents.domains.osworld.heuristic import heuristic_labels
 from rlanything_agents.domains.osworld.judge_texts import judge_texts
@@ -14,6 +12,7 @@ from rlanything_agents.domains.supervision import StepSupervision
 from rlanything_agents.reward_models.step_prompts import Judgement
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.choices import OneOf, Then
+from rlanything_envs.osworld.short.words import REASONS, SCORES
 
 __all__ = ["SUPERVISION", "OSWorldSupervision"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.runs.report.page import page_templates
 from rlanything_agents.tools.benchmark.record import ResultFolder
-from rlanything_agents.tools.report.page import page_templates
 from rlanything_verifiers.plain_text import printable
 
 __all__ = [

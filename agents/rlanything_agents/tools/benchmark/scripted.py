@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rlanything_agents.domains.guesses import Guess, guess_of
+from rlanything_agents.domains.guesses import Guess, NoGuess, guess_of
 from rlanything_agents.domains.solutions import Solution, solution_of
 from rlanything_agents.tools.benchmark.agent import Said
 from rlanything_agents.tools.benchmark.errors import AgentError
@@ -74,7 +74,10 @@ class _RandomPlayer:
         self._guess, self._rng = guess, np.random.default_rng(seed)
 
     def act(self, turn: Turn) -> Said:
-        return Said(self._guess(turn, self._rng))
+        try:
+            return Said(self._guess(turn, self._rng))
+        except NoGuess as error:
+            raise AgentError(f"the agent random cannot play: {error}") from error
 
 
 class _ExpertPlayer:

@@ -207,7 +207,7 @@ def metrics(
             warnings.simplefilter("ignore", DriftWarning)  # they are printed below
             rows = list(monitor.rows(every or pool_views.rows_of(pool)))
         if plot is not None:
-            from rlanything_agents.tools.report.curriculum_plot import plot_curriculum
+            from rlanything_agents.runs.report.curriculum_plot import plot_curriculum
 
             plot_curriculum(rows, plot, drift_limit=monitor.drift_limit)
             typer.echo(f"{plot}: {len(rows)} rows", err=as_json)

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, Part, RunConfig
 from rlanything_agents.runs.checkpoints import Checkpoints
@@ -112,18 +111,15 @@ class DryRun:
 
     def _environment(self) -> Iterator[Finding]:
         """Whether one can be made, and begins an episode."""
-        import gymnasium as gym
-
-        import rlanything_envs  # noqa: F401  (registers the environments)
+        from rlanything_agents.rollout.environments import make_envs
         from rlanything_envs.errors import InfrastructureError
         from rlanything_task_pools import get_domain
 
         config, domain = self.config, get_domain(self.config.domain)
         knobs = config.curriculum.knobs[0].knobs
-        arguments = self._arguments()
         try:
-            env = gym.make(domain.env_id, disable_env_checker=True, **arguments)
-        except TypeError as error:
+            (env,) = make_envs(config, 1)
+        except (TypeError, LookupError) as error:
             yield Finding("environment", False, f"{domain.env_id}: {error}", "correct the section `environment`")
             return
         try:
@@ -133,14 +129,6 @@ class DryRun:
         finally:
             env.close()
         yield Finding("environment", True, f"{domain.env_id} begins an episode")
-
-    def _arguments(self) -> dict[str, Any]:
-        """Arguments of the environment, as the run gives them."""
-        from rlanything_envs.views import get_view
-        from rlanything_task_pools import get_domain
-
-        view = get_view(get_domain(self.config.domain).env_id, self.config.view)
-        return {**view.arguments, **self.config.environment_arguments}
 
     def _rewriter(self) -> Iterator[Finding]:
         """Whether it could be opened: its packages, its key."""

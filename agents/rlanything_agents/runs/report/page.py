@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rlanything_agents.runs.folder import write_atomically
-from rlanything_agents.tools.report.charts import draw_charts
+from rlanything_agents.runs.report.charts import draw_charts
 
 __all__ = ["page_templates", "write_report"]
 
@@ -39,7 +39,7 @@ def write_report(
     write_atomically(path, html)
 
 
-def page_templates(package: str = "rlanything_agents.tools.report") -> Environment:
+def page_templates(package: str = "rlanything_agents.runs.report") -> Environment:
     """The templates of pages, in the folder ``templates`` of a package."""
     # Goals, actions and judgements come from task files and models: autoescape is not optional here.
     pages = Environment(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rlanything_agents.runs.stored.curves import CHARTS
-from rlanything_agents.tools.report.charts import draw_charts
+from rlanything_agents.runs.report.charts import draw_charts
 
 
 def titles(rows: list[dict[str, Any]]) -> set[str]:
