@@ -1,9 +1,10 @@
 """How fast the transformers engine samples, and what its parts are worth.
 
-``python -m benchmarks.decode`` plays AlfWorld in the short view with a small model from random weights, and then has the
-same turns of the same episodes sampled in four ways that alternate, so that all meet the same machine: with the forward
-pass of `rlanything_agents.engines.lean` and with that of transformers, with what is kept of conversations between turns
-and without. The last lines compare a forward and backward pass of a training batch: `lean.wanted_logits`, and
+``python -m benchmarks.decode`` plays AlfWorld in the short view with a small model from random weights, and then has
+the same turns of the same episodes sampled in four ways that alternate, so that all meet the same machine: with the
+forward pass of `rlanything_agents.engines.lean` and with that of transformers, with what is kept of conversations
+between turns and without. Then a judge is asked about each step, four times, with common beginnings of questions read
+once and not. The last lines compare a forward and backward pass of a training batch: `lean.wanted_logits`, and
 transformers with its fused attention and the head at the wanted places alone.
 """
 
@@ -35,10 +36,17 @@ from rlanything_task_pools import get_domain
 ENV = "RLAnything/AlfWorld-v0"
 
 WAYS = {
-    "lean, conversations kept": (False, True),
-    "transformers' forward, conversations kept": (True, True),
-    "lean, all read again": (False, False),
-    "transformers' forward, all read again": (True, False),
+    "turns: lean, conversations kept": (False, True),
+    "turns: transformers' forward, conversations kept": (True, True),
+    "turns: lean, all read again": (False, False),
+    "turns: transformers' forward, all read again": (True, False),
+}
+
+JUDGED = {
+    "judge: lean, beginnings shared": (False, 32),
+    "judge: transformers' forward, shared": (True, 32),
+    "judge: lean, each prompt read": (False, 2**30),
+    "judge: transformers' forward, each read": (True, 2**30),
 }
 
 
@@ -102,6 +110,15 @@ def sample(generator: TransformersGenerator, turns: Sequence[Turn], kept: bool) 
     return tokens
 
 
+def judged(turns: Sequence[Turn]) -> list[list[int]]:
+    """A question about each step, those of an episode one after the other: what was played so far, and two words."""
+    steps = defaultdict[int, list[list[int]]](list)
+    for turn in turns:
+        for key, prompt in zip(turn.keys, turn.prompts, strict=True):
+            steps[key].append([*prompt, 4, 5])
+    return [prompt for prompts in steps.values() for prompt in prompts]
+
+
 def passes(model: Qwen3ForCausalLM, rows: Sequence[list[int]], every: int) -> Iterator[tuple[str, Callable[[], None]]]:
     """Forward and backward passes of one batch, whose every so many-th token is learnt from."""
     width = max(map(len, rows))
@@ -140,12 +157,21 @@ def main() -> None:
     model = tiny_model(tokenizer)
     turns, texts = play(TransformersGenerator(model, tokenizer), args.episodes, args.turns)
     print(
-        f"Python {platform.python_version()}, torch {torch.__version__} with {args.threads} thread(s), {args.clock} time, "
-        f"load {os.getloadavg()[0]:.1f}; {model.num_parameters() / 1e6:.2f} M parameters, {args.episodes} episodes of "
+        f"Python {platform.python_version()}, torch {torch.__version__} with {args.threads} thread(s), {args.clock} "
+        f"time, load {os.getloadavg()[0]:.1f}; {model.num_parameters() / 1e6:.2f} M parameters, {args.episodes} episodes of "
         f"{args.turns} turns, {sum(map(len, texts)) / len(texts):.0f} tokens each\n"
     )
     seconds, tokens = defaultdict[str, list[float]](list), 0
+    steps = judged(turns)
     for _ in range(args.rounds):
+        for name, (general, least) in JUDGED.items():
+            with (
+                patch.object(engine, "make_decoder", RaggedDecoder) if general else nullcontext(),
+                patch.object(engine, "SHARED", least),
+            ):
+                start = now()
+                TransformersGenerator(model, tokenizer).generate(list(steps), SamplingParams(4, n=4, seed=0))
+                seconds[name].append(now() - start)
         for name, (general, kept) in WAYS.items():
             with patch.object(engine, "make_decoder", RaggedDecoder) if general else nullcontext():
                 start = now()
@@ -158,7 +184,8 @@ def main() -> None:
             seconds[name].append(now() - start)
     print(f"{'':45}{'tokens/s':>10}{'seconds':>10}{'times the first: median':>25}{'min':>7}{'max':>7}")
     for name, spent in seconds.items():
-        first = seconds["training: lean" if name.startswith("training") else next(iter(WAYS))]
+        kind = name.partition(":")[0]
+        first = next(spent for other, spent in seconds.items() if other.partition(":")[0] == kind)
         ratios = [mine / best for mine, best in zip(spent, first, strict=True)]
         speed = f"{tokens / median(spent):10.0f}" if name in WAYS else " " * 10
         print(f"{name:45}{speed}{median(spent):10.2f}{median(ratios):25.2f}{min(ratios):7.2f}{max(ratios):7.2f}")

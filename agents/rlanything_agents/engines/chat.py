@@ -34,7 +34,7 @@ class ChatGenerator:
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts."""
         self._ready()
-        return self.generator.generate([self._ids(prompt) for prompt in prompts], params)
+        return self.generator.generate([self.prompt_ids(prompt) for prompt in prompts], params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
         """Hand new weights on."""
@@ -44,7 +44,8 @@ class ChatGenerator:
         """Close the generator."""
         self.generator.close()
 
-    def _ids(self, prompt: Prompt) -> list[int]:
+    def prompt_ids(self, prompt: Prompt) -> list[int]:
+        """The tokens of a prompt."""
         if prompt and isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
         return self.template.prompt(prompt)  # type: ignore[arg-type]

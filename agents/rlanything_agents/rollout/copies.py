@@ -29,9 +29,6 @@ Role: TypeAlias = Literal["policy", "judge"]
 Given: TypeAlias = "Mapping[str, torch.Tensor] | Served"
 """What a copy of a model writes with: weights by name, or those of a server."""
 
-LANE_TOKENS = 2**18
-"""Tokens that all prompts a pretrained model reads at once may have together, which bounds the memory of its cache."""
-
 
 class ModelCopy:
     """A model of a run that writes and does not learn, for processes beside the one that trains.
@@ -115,6 +112,4 @@ def build_model(config: RunConfig, role: Role, dialect: Dialect) -> PreTrainedMo
 
 def generator_here(model: PreTrainedModel, dialect: Dialect) -> TransformersGenerator:
     """What writes with the very module of a model."""
-    if not isinstance(dialect, ChatDialect):
-        return TransformersGenerator(model, dialect.tokenizer)
-    return TransformersGenerator(model, dialect.tokenizer, max(1, LANE_TOKENS // dialect.context))
+    return TransformersGenerator(model, dialect.tokenizer)
