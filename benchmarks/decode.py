@@ -158,8 +158,8 @@ def main() -> None:
     turns, texts = play(TransformersGenerator(model, tokenizer), args.episodes, args.turns)
     print(
         f"Python {platform.python_version()}, torch {torch.__version__} with {args.threads} thread(s), {args.clock} "
-        f"time, load {os.getloadavg()[0]:.1f}; {model.num_parameters() / 1e6:.2f} M parameters, {args.episodes} episodes of "
-        f"{args.turns} turns, {sum(map(len, texts)) / len(texts):.0f} tokens each\n"
+        f"time, load {os.getloadavg()[0]:.1f}; {model.num_parameters() / 1e6:.2f} M parameters, "
+        f"{args.episodes} episodes of {args.turns} turns, {sum(map(len, texts)) / len(texts):.0f} tokens each\n"
     )
     seconds, tokens = defaultdict[str, list[float]](list), 0
     steps = judged(turns)
