@@ -102,7 +102,7 @@ class Parts:
         self._batches, self._length = Batches(SERVED, params.n, 1), _none
         if isinstance(own, TransformersGenerator):
             ids = generator.prompt_ids if isinstance(generator, ChatGenerator) else own.prompt_ids
-            self._batches, self._length = own.batches(params), lambda question: len(ids(question))
+            self._batches, self._length = own.batches(params), lambda question: _tokens(question, ids)
         self.questions: list[Prompt] = []
         """All so far."""
         self._cut = 0
@@ -197,3 +197,8 @@ class Gathering:
 
 def _none(question: Prompt) -> int:
     return 0
+
+
+def _tokens(question: Prompt, ids: Callable[[Prompt], list[int]]) -> int:
+    """How many tokens a question has; what cannot be asked at all is found out where it is asked."""
+    return len(ids(question)) if question and not isinstance(question[0], int) else len(question)
