@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 import gymnasium as gym
@@ -62,7 +62,7 @@ class View:
     write: Callable[[str, str], str]
     manual: str = ""
     words: tuple[str, ...] = ()
-    arguments: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     wrapper: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]] | None = None
 
 
@@ -166,14 +166,14 @@ def _full(env_id: str, made_by: Any) -> View:
     reader: Callable[[str], str] | None = getattr(made_by, "read_answer", None)
     return View(
         name="full",
-        read=split_thought if reader is None else lambda text: _read(text, reader),
+        read=split_thought if reader is None else partial(_read, reader),
         write=_write_tagged if reader is None else _write_marked,
         manual=str(getattr(made_by, "manual", "")),
-        arguments=MappingProxyType(text_arguments(env_id)),
+        arguments=text_arguments(env_id),
     )
 
 
-def _read(text: str, reader: Callable[[str], str]) -> tuple[str, str]:
+def _read(reader: Callable[[str], str], text: str) -> tuple[str, str]:
     """What stands before the action is thought, whether or not it is marked as such."""
     thought, answer = split_thought(text)
     action = reader(answer)

@@ -17,7 +17,6 @@ it: a tokenizer that splits at blanks has one token a sentence. The reader takes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from rlanything_envs.coding.list_language import (
@@ -138,7 +137,7 @@ VIEW = View(
     read,
     write,
     words=WORDS,
-    arguments=MappingProxyType({"max_turns": 1, "reward": "fraction"}),
+    arguments={"max_turns": 1, "reward": "fraction"},
     wrapper=ShortCoding,
 )
 """The short view of coding: programs on one list, one try."""

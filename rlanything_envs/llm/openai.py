@@ -200,7 +200,7 @@ class OpenAIGenerator:
                 if asked.failure:
                     logger.warning("%r, prompt %d: %s", self, at, asked.failure)
                 for sample, choice in zip(missing, asked.choices, strict=False):
-                    batch.found[at][sample] = self._completion(batch.prompts[at], choice, batch.params)
+                    batch.found[at][sample] = self._completion(batch.prompts[at], choice, batch.own[at])
                     self._record(batch, at, sample, asked)
                     asked = replace(asked, usage=Usage())
                 missing = missing[len(asked.choices) :]

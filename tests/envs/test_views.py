@@ -1,6 +1,7 @@
 """Views: the full one of every environment, the short ones of those that have one, and errors that name the choice."""
 
 import json
+import pickle
 import time
 from typing import Any
 
@@ -62,6 +63,15 @@ def test_a_full_view_is_the_environment_itself(env_id: str) -> None:
     assert isinstance(env.observation_space, Unicode)
     assert get_view(env_id, "full").manual == getattr(env.unwrapped, "manual", "")
     env.close()
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_views_go_to_other_processes(env_id: str) -> None:
+    for name in ("full", "short") if env_id in SHORT else ("full",):
+        view = get_view(env_id, name)
+        copy = pickle.loads(pickle.dumps(view))
+        assert copy.read("<think>a</think> look") == view.read("<think>a</think> look")
+        assert dict(copy.arguments) == dict(view.arguments)
 
 
 @pytest.mark.parametrize("env_id", SHORT)

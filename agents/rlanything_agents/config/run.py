@@ -103,7 +103,7 @@ class RunConfig(Section):
     threads: Positive = 2
     """Of torch."""
     domain: str = "alfworld"
-    """Name of an installed domain that has a dialect for small models."""
+    """Name of an installed domain; small models need one whose environment has a short view."""
     iterations: Positive = 32
     """At most this many."""
     env_steps: Positive | None = None

@@ -1,4 +1,4 @@
-"""Which lanes of different length go through a model together."""
+"""Which sequences of different length go through a model together, and what they share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["common_prefix", "like_length"]
+__all__ = ["Batches", "common_prefix", "like_length", "shared_prefixes"]
+
+
+class Batches:
+    """Cuts prompts into batches in their order, as they come in: equal prompts are always cut at the same places.
+
+    Args:
+        tokens: Most tokens of a batch, each sample as long as the longest; a batch has at least one prompt.
+        samples: Of each prompt.
+        room: Tokens that a sample may add to its prompt.
+    """
+
+    def __init__(self, tokens: int, samples: int, room: int) -> None:
+        self._tokens, self._samples, self._room = tokens, samples, room
+        self._prompts = self._longest = 0
+
+    def begins(self, length: int) -> bool:
+        """Whether the next prompt, of so many tokens, begins another batch than the one before."""
+        self._prompts, self._longest = self._prompts + 1, max(self._longest, length + self._room)
+        if self._prompts == 1 or self._prompts * self._samples * self._longest <= self._tokens:
+            return False
+        self._prompts, self._longest = 1, length + self._room
+        return True
 
 
 def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.ndarray]:
@@ -37,3 +59,31 @@ def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
     if one[:length] == other[:length]:
         return length
     return int((np.asarray(one[:length]) != np.asarray(other[:length])).argmax())
+
+
+def shared_prefixes(texts: Sequence[Sequence[int]], least: int) -> list[tuple[int, int] | None]:
+    """What of each text another one has at its beginning, so that it need be read only once.
+
+    Neighbours that begin alike form a group (turns of one episode, samples of one task); the longest of a group is read
+    whole.
+
+    Args:
+        texts: In their order.
+        least: Fewest tokens that are worth it.
+
+    Returns:
+        For each text that one which has its beginning, and how many tokens; at least one is left to read. None for a
+        text that is read whole.
+    """
+    found: list[tuple[int, int] | None] = [None] * len(texts)
+    first = 0
+    for end in range(1, len(texts) + 1):
+        if end < len(texts) and common_prefix(texts[end - 1], texts[end]) >= least:
+            continue
+        longest = max(range(first, end), key=lambda at: len(texts[at]))
+        for at in range(first, end):
+            same = min(common_prefix(texts[longest], texts[at]), len(texts[at]) - 1)
+            if at != longest and same >= least:
+                found[at] = longest, same
+        first = end
+    return found

@@ -37,7 +37,7 @@ class ChatGenerator:
         self._ready()
         if params.form is not None:
             params = replace(params, choices=(params.form,) * len(prompts), form=None)
-        return self.generator.generate([self._ids(prompt) for prompt in prompts], params)
+        return self.generator.generate([self.prompt_ids(prompt) for prompt in prompts], params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
         """Hand new weights on."""
@@ -47,7 +47,8 @@ class ChatGenerator:
         """Close the generator."""
         self.generator.close()
 
-    def _ids(self, prompt: Prompt) -> list[int]:
+    def prompt_ids(self, prompt: Prompt) -> list[int]:
+        """The tokens of a prompt."""
         if prompt and isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
         return self.template.prompt(prompt)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
+from rlanything_agents.engines.choices import FormTokens
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
@@ -54,6 +55,7 @@ class Sampled:
             raise ValueError("the tokenizer has no end of sequence: set its eos_token")
         self.tokenizer, self.vocabulary = tokenizer, vocabulary
         self.end = int(tokenizer.eos_token_id)
+        self._forms = FormTokens(tokenizer)
 
     def completion(
         self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
@@ -65,7 +67,7 @@ class Sampled:
             ids: Sampled ids as the engine gave them, the end of sequence included.
             logprobs: One for each id.
             reason: Why it ended.
-            params: What was asked for.
+            params: What was asked for of this prompt alone.
             version: Of the weights.
         """
         if fault := self._fault(ids, logprobs, reason, params):
@@ -74,7 +76,11 @@ class Sampled:
         written = ids[:-1] if ended else ids
         text, stopped = cut_at_stop(str(self.tokenizer.decode(written)), params.stop)
         finish: Literal["stop", "length"] = "stop" if ended or stopped or reason == "stop" else "length"
-        return Completion(text, finish, prompt, list(ids), [float(value) for value in logprobs], version)
+        values, allowed = [float(value) for value in logprobs], None
+        if params.choices and params.choices[0] is not None:
+            allowed = self._forms.allowed(params.choices[0], ids)
+            values = [0.0 if one and len(one) == 1 else value for one, value in zip(allowed, values, strict=True)]
+        return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
 
     def error(self, prompt: list[int], message: str, version: int) -> Completion:
         """A completion that nobody wrote."""

@@ -21,6 +21,7 @@ from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.engines.sampled import Sampled, token_prompts
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.errors import MissingExtra
+from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -52,9 +53,12 @@ def check_temperature(params: SamplingParams) -> None:
 class VLLMGenerator:
     """Samples with a vLLM engine of this process from what a trainer last handed over.
 
-    Log-probabilities are vLLM's ``raw_logprobs``: natural, over the whole vocabulary, before temperature and
-    truncation. The end of sequence is the tokenizer's alone, whatever a checkpoint's ``generation_config.json`` adds.
-    Which tokens come of a seed depends on vLLM's batching; a run with it is no bit-exact repetition of another.
+    Log-probabilities are vLLM's ``raw_logprobs``: natural, before temperature and truncation, over the whole
+    vocabulary, or over what vLLM's structured outputs leave where there is a form (``SamplingParams.choices``). Those
+    allow a text to be divided in other ways than its form is; ``Completion.allowed`` is filled as far as the sampled
+    ids follow the form.
+    The end of sequence is the tokenizer's alone, whatever a checkpoint's ``generation_config.json`` adds. Which tokens
+    come of a seed depends on vLLM's batching; a run with it is no bit-exact repetition of another.
 
     The engine starts at the first `wake` or `generate`. Asleep it holds no GPU memory: weights that are trained are
     dropped (level 2) and read again from their folder, the base of adapters waits in the machine's memory (level 1).
@@ -126,7 +130,7 @@ class VLLMGenerator:
             answers = dict(zip(asked, outputs, strict=False))
         full = f"a prompt of {{}} tokens leaves no room in a context of {limit} (engine.max_model_len)"
         return [
-            self._completions(prompt, answers.get(at), params)
+            self._completions(prompt, answers.get(at), own[at])
             if len(prompt) < limit
             else [self._sampled.error(prompt, full.format(len(prompt)), self.version)] * params.n
             for at, prompt in enumerate(ids)
@@ -242,7 +246,13 @@ class VLLMGenerator:
             "logprobs": 0,
             "detokenize": bool(params.stop),
             "skip_special_tokens": False,
-        }
+        } | self._form(params)
+
+    def _form(self, params: SamplingParams) -> dict[str, Any]:
+        if not params.choices or params.choices[0] is None:
+            return {}
+        kind = importlib.import_module("vllm.sampling_params").StructuredOutputsParams
+        return {"structured_outputs": kind(regex=pattern(params.choices[0]))}
 
     def _completions(self, prompt: list[int], answer: Any, params: SamplingParams) -> list[Completion]:
         outputs: list[Any] = [] if answer is None else sorted(answer.outputs, key=lambda output: output.index)
@@ -286,7 +296,8 @@ def seeded(params: SamplingParams, prompts: int) -> list[SamplingParams]:
     """
     if params.seeds or params.seed is None:
         return params.each(prompts)
-    return [replace(params, seed=seed_of(params.seed, "prompt", params.first + at)) for at in range(prompts)]
+    seeds = (seed_of(params.seed, "prompt", params.first + at) for at in range(prompts))
+    return [replace(own, seed=seed) for own, seed in zip(params.each(prompts), seeds, strict=True)]
 
 
 def _logprobs(output: Any, ids: list[int]) -> list[float] | None:

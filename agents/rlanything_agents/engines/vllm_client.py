@@ -10,7 +10,7 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -20,6 +20,7 @@ from rlanything_agents.engines.controls import Controls, read_object
 from rlanything_agents.engines.sampled import Sampled, token_prompts
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature, seeded
 from rlanything_envs.llm import wire
+from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.endpoint import Endpoint, Retries
 from rlanything_envs.llm.errors import EndpointRefused, NotTrainable, RequestFailed, RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
@@ -119,7 +120,7 @@ class VLLMClient(OpenAIGenerator):
         ids = token_prompts(prompts, self._sampled.vocabulary)
         if params.seed is not None and not params.seeds:
             seeds = tuple(own.seed or 0 for own in seeded(params, len(ids)))
-            params = SamplingParams(**params.settings | {"n": params.n, "seed": None, "seeds": seeds})
+            params = replace(params, seed=None, seeds=seeds)
         try:
             completions = super().generate(ids, params)
         except EndpointRefused:
@@ -148,6 +149,8 @@ class VLLMClient(OpenAIGenerator):
             "ignore_eos": True,
             "skip_special_tokens": False,
         }
+        if params.choices and params.choices[0] is not None:
+            asked["structured_outputs"] = {"regex": pattern(params.choices[0])}
         return path, body | _NEUTRAL | asked
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:

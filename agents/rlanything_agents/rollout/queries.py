@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
+from rlanything_agents.engines.batching import Batches
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 
-__all__ = ["Answer", "AskedAfter", "AskedMeanwhile", "Asking", "Gathering", "Part", "Parts", "part_size"]
+__all__ = ["Answer", "AskedAfter", "AskedMeanwhile", "Asking", "Gathering", "Part", "Parts"]
 
 Answer: TypeAlias = tuple[Prompt, list[Completion]]
 """A question and all that was said to it."""
@@ -89,28 +90,29 @@ class AskedAfter:
 
 
 class Parts:
-    """Cuts questions into parts of one size, as they come in.
+    """Cuts questions into parts as they come in: at the places where a generator here would cut its batches.
 
     Args:
-        size: Questions of a part; only the last has fewer.
-
-    Raises:
-        ValueError: The size is less than 1.
+        generator: Who is going to be asked, here or by a copy of its model.
+        params: How.
     """
 
-    def __init__(self, size: int) -> None:
-        if size < 1:
-            raise ValueError(f"a part has at least one question, got {size}")
-        self.size = size
+    def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
+        own = generator.generator if isinstance(generator, ChatGenerator) else generator
+        self._batches, self._length = Batches(SERVED, params.n, 1), _none
+        if isinstance(own, TransformersGenerator):
+            ids = generator.prompt_ids if isinstance(generator, ChatGenerator) else own.prompt_ids
+            self._batches, self._length = own.batches(params), lambda question: _tokens(question, ids)
         self.questions: list[Prompt] = []
         """All so far."""
         self._cut = 0
 
     def add(self, questions: Sequence[Prompt]) -> Iterator[Part]:
         """Further questions; the parts that are whole now."""
-        self.questions += questions
-        while len(self.questions) - self._cut >= self.size:
-            yield self._next()
+        for question in questions:
+            if self._batches.begins(self._length(question)):
+                yield self._next()
+            self.questions.append(question)
 
     def rest(self) -> Iterator[Part]:
         """What is left when all questions are there: one part, or none."""
@@ -118,8 +120,8 @@ class Parts:
             yield self._next()
 
     def _next(self) -> Part:
-        first, self._cut = self._cut, min(self._cut + self.size, len(self.questions))
-        return Part(first, tuple(self.questions[first : self._cut]))
+        first, self._cut = self._cut, len(self.questions)
+        return Part(first, tuple(self.questions[first:]))
 
 
 class AskedMeanwhile:
@@ -128,20 +130,19 @@ class AskedMeanwhile:
     Args:
         generator: Who is asked; nobody else may use it meanwhile.
         params: How.
-        size: Questions of a part, see `part_size`.
     """
 
-    def __init__(self, generator: TextGenerator, params: SamplingParams, size: int) -> None:
+    def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
         self._generator, self._params = generator, params
-        self._parts = Parts(size)
+        self._parts = Parts(generator, params)
         self._thread = ThreadPoolExecutor(1, "reward-model")
         self._answers: list[Future[list[list[Completion]]]] = []
 
     @classmethod
     @contextmanager
-    def open(cls, generator: TextGenerator, params: SamplingParams, size: int) -> Iterator[AskedMeanwhile]:
+    def open(cls, generator: TextGenerator, params: SamplingParams) -> Iterator[AskedMeanwhile]:
         """For the time of a block, at the end of which what nobody waits for is not asked any more."""
-        asking = cls(generator, params, size)
+        asking = cls(generator, params)
         try:
             yield asking
         finally:
@@ -194,12 +195,10 @@ class Gathering:
             self._ready(self._given - 1, self._episodes[end - self._size : end])
 
 
-def part_size(generator: TextGenerator, samples: int) -> int:
-    """How many questions make a part for a generator.
+def _none(question: Prompt) -> int:
+    return 0
 
-    Args:
-        generator: Who is going to be asked, here or by a copy of its model.
-        samples: Of each question.
-    """
-    own = generator.generator if isinstance(generator, ChatGenerator) else generator
-    return max(1, (own.batch_size if isinstance(own, TransformersGenerator) else SERVED) // samples)
+
+def _tokens(question: Prompt, ids: Callable[[Prompt], list[int]]) -> int:
+    """How many tokens a question has; what cannot be asked at all is found out where it is asked."""
+    return len(ids(question)) if question and not isinstance(question[0], int) else len(question)

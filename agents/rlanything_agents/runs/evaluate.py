@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import EvaluationConfig
-from rlanything_agents.feedback.metrics import action_shares, success_rate
-from rlanything_agents.runs.folder import RunFolder, write_atomically
-from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.feedback.metrics import action_shares, success_rate
 from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
+from rlanything_agents.runs.folder import RunFolder, write_atomically
+from rlanything_agents.runs.parts import RunParts
 from rlanything_task_pools import Domain, Task
 from rlanything_task_pools.panel import Unreadable, panel_hash
 

@@ -18,22 +18,22 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rlanything_agents.rollout.queries import Gathering
-from rlanything_agents.runs.background import Beside
-from rlanything_agents.training.collection import quick_collection
 from rlanything_agents.config import RunConfig
-from rlanything_agents.reward_models.corrupt import corrupt_groups
-from rlanything_agents.runs.learners import Learners
-from rlanything_agents.feedback.metrics import action_shares
-from rlanything_agents.rollout.group import RolloutGroup, success_by_role
-from rlanything_agents.training.samples import policy_samples
-from rlanything_agents.reward_models.reviewer import Review, Reviewer
-from rlanything_agents.runs.rewriting import service_of
-from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.config.seeds import rng_of, seed_of
-from rlanything_agents.training.update import UpdateStats
+from rlanything_agents.feedback.metrics import action_shares
+from rlanything_agents.reward_models.corrupt import corrupt_groups
+from rlanything_agents.reward_models.reviewer import Review, Reviewer
+from rlanything_agents.rollout.group import RolloutGroup, success_by_role
+from rlanything_agents.rollout.queries import Gathering
+from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
+from rlanything_agents.runs.background import Beside
+from rlanything_agents.runs.learners import Learners
+from rlanything_agents.runs.rewriting import service_of
+from rlanything_agents.training.collection import quick_collection
+from rlanything_agents.training.samples import policy_samples
+from rlanything_agents.training.update import UpdateStats
 from rlanything_envs.curriculum import Curriculum, Rewriter
 from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_task_pools import TaskPool
@@ -173,7 +173,9 @@ class Loop:
             with watch.lap("judge"):  # what of it was not done while others still played
                 return self.reviewer.heard(assignments, played, asking.answers())
 
-    def _update_policy(self, groups: Sequence[RolloutGroup], review: Review, iteration: int, used: float) -> UpdateStats:
+    def _update_policy(
+        self, groups: Sequence[RolloutGroup], review: Review, iteration: int, used: float
+    ) -> UpdateStats:
         own = iteration - self.config.judge.warmup  # the policy stands still until the judge is warm
         samples = policy_samples(groups, review.advantages) if own > 0 else []
         kept = sum(any(a.any() for a in rows) for rows in review.advantages)

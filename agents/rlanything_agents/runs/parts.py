@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.domains.supervision import Supervision, get_supervision
 from rlanything_agents.reward_models.judge_model import JudgeModel
+from rlanything_agents.reward_models.reviewer import Reviewer
 from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.rollout import Policy
-from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.reward_models.reviewer import Reviewer
-from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.rollout.tasks import generate_tasks
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.progress import Reporter
 from rlanything_task_pools import Domain, Task, get_domain
 
 if TYPE_CHECKING:
@@ -79,4 +79,3 @@ class RunParts:
         """Training tasks for a purpose: ``pool``, or lessons of the warm start."""
         mixture = (self.config.curriculum if purpose == "pool" else self.config.warm_start).knobs
         return generate_tasks(self.domain, "train", [self.seed(purpose, number) for number in range(count)], mixture)
-

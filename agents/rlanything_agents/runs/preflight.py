@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.runs.rewriting import open_rewriter
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.rewriting import open_rewriter
 from rlanything_task_pools import get_domain
 
 __all__ = ["preflight"]

@@ -10,8 +10,8 @@ from typing import Any
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.feedback.metrics import SuccessRate
-from rlanything_agents.runs.monitors import health
 from rlanything_agents.reward_models.reviewer import Reviewer
+from rlanything_agents.runs.monitors import health
 from rlanything_task_pools import TaskPool
 
 __all__ = ["accepted_rewrites", "installed_versions", "summarise"]

@@ -21,18 +21,18 @@ from rich.table import Table
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.rollout.screens import store_screens
+from rlanything_agents.rollout.workers import Workers, open_workers
 from rlanything_agents.runs.evaluate import Evaluation
+from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
+from rlanything_agents.runs.lead import check_launch, leading
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.monitors import behaviour, watch
+from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.preflight import preflight
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.training.ranks.channel import Ranks
-from rlanything_agents.runs.lead import check_launch, leading
 from rlanything_agents.runs.report import write_report
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
-from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
-from rlanything_agents.runs.parts import RunParts
-from rlanything_agents.rollout.screens import store_screens
 from rlanything_agents.runs.stopping import RunStopped, resumably
 from rlanything_agents.runs.storage import storing
 from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
@@ -40,7 +40,7 @@ from rlanything_agents.runs.summary import accepted_rewrites, installed_versions
 from rlanything_agents.runs.trackers import Tracking
 from rlanything_agents.runs.trackers.names import of_evaluation, of_iteration
 from rlanything_agents.runs.warm_start import warm_start
-from rlanything_agents.rollout.workers import Workers, open_workers
+from rlanything_agents.training.ranks.channel import Ranks
 from rlanything_envs.curriculum import Rewriter
 from rlanything_envs.curriculum.monitor import DriftWarning
 from rlanything_envs.curriculum.prompting import plain

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlanything_agents.config import CheckpointConfig
-from rlanything_agents.training.learner import Learner
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.training.imitation import Row, fit
+from rlanything_agents.training.learner import Learner
 
 __all__ = ["warm_start"]
 

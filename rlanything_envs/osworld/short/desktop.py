@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import gymnasium as gym
@@ -116,14 +115,12 @@ VIEW = View(
     read,
     write,
     words=WORDS,
-    arguments=MappingProxyType(
-        {
-            "backend": "simulator",
-            # Lists, not tuples: a spec is to survive JSON.
-            "screen": [1280, 720],
-            "observation": ["accessibility_tree", "instruction", "message"],
-        }
-    ),
+    arguments={
+        "backend": "simulator",
+        # Lists, not tuples: a spec is to survive JSON.
+        "screen": [1280, 720],
+        "observation": ["accessibility_tree", "instruction", "message"],
+    },
     wrapper=ShortOSWorld,
 )
 """The short view of desktops: of the simulated one, unless another backend is named."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
+from rlanything_agents.engines import transformers as engine
+from rlanything_agents.engines.batching import shared_prefixes
 from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
 from rlanything_agents.engines.lean_decoder import LeanDecoder
@@ -304,6 +307,45 @@ def test_what_is_kept_of_conversations_changes_nothing(kind: str, monkeypatch: p
         for row in rows:
             whole = (number, row) in {(3, 1), (4, 3)} or number == 0
             assert (first[row] >= len(mine[rows.index(row)].prompt_ids or ())) == whole, (number, row, first)
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=6), min_size=1, max_size=8), st.integers(1, 4))
+def test_shared_beginnings_are_beginnings_of_what_is_read_whole(texts: list[list[int]], least: int) -> None:
+    for at, one in enumerate(shared_prefixes(texts, least)):
+        if one is not None:
+            other, same = one
+            assert least <= same < len(texts[at]) <= len(texts[other])
+            assert texts[at][:same] == texts[other][:same]
+            assert shared_prefixes(texts, least)[other] is None
+
+
+@pytest.mark.parametrize("kind", ["words", "llama"])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_prompts_of_one_batch_read_their_common_beginning_once(
+    kind: str, keyed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer, model = make(kind)
+    rng = np.random.default_rng(5)
+    story = rng.integers(4, len(tokenizer), 90).tolist()
+    turns = [[*story[:length], 5, 6] for length in (40, 55, 70, 90)]  # of one episode, as a judge reads them
+    prompts = [story[::-1], *turns, turns[3], [7, 8], story[5:], story[5:]]
+    params = SamplingParams(6, n=1 if keyed else 3, seed=2, keys=tuple(range(9)) if keyed else ())
+    read = 0
+    for decoder in (LeanDecoder, RaggedDecoder):
+
+        def append(self: Any, lanes: Any, tokens: Any, was: Any = decoder.append) -> Any:
+            nonlocal read
+            read += sum(map(len, tokens))
+            return was(self, lanes, tokens)
+
+        monkeypatch.setattr(decoder, "append", append)
+    answers = TransformersGenerator(model, tokenizer).generate(prompts, params)
+    shared, read = read, 0
+    monkeypatch.setattr(engine, "SHARED", 1000)
+    alone = TransformersGenerator(model, tokenizer).generate(prompts, params)
+    for mine, theirs in zip(answers, alone, strict=True):
+        same(mine, theirs)
+    assert read - shared == sum(min(len(turn) - 2, 90) for turn in turns[:3]) + 91 + 84
 
 
 def test_new_weights_end_what_was_kept() -> None:

@@ -216,7 +216,7 @@ def test_a_lane_draws_what_numpy_draws_for_seed_and_lane(seed: int) -> None:
 
 
 def test_generator_scores_what_it_samples(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
-    generator = TransformersGenerator(model, tokenizer, batch_size=8)
+    generator = TransformersGenerator(model, tokenizer, tokens=200)
     rng = np.random.default_rng(0)
     prompts = [rng.integers(4, 64, rng.integers(1, 30)).tolist() for _ in range(9)]
     params = SamplingParams(max_tokens=6, temperature=0.7, n=3, seed=11)
@@ -232,7 +232,7 @@ def test_generator_scores_what_it_samples(model: Qwen3ForCausalLM, tokenizer: Pr
             assert completion.finish_reason == ("stop" if ids[-1] == tokenizer.eos_token_id else "length")
             assert completion.text == tokenizer.decode([i for i in ids if i != tokenizer.eos_token_id])
     assert len({tuple(c.token_ids) for answer in answers for c in answer}) > 9, "completions differ"
-    whole = TransformersGenerator(model, tokenizer, batch_size=1000).generate(prompts, params)
+    whole = TransformersGenerator(model, tokenizer).generate(prompts, params)
     assert [[c.token_ids for c in a] for a in whole] == [[c.token_ids for c in a] for a in answers]
 
 

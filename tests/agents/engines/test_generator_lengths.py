@@ -16,7 +16,7 @@ def test_log_probs_are_those_of_a_full_forward_however_the_batch_shrinks() -> No
     )
     rng = np.random.default_rng(0)
     prompts = [[1, *map(int, rng.integers(4, 8, size=rng.integers(1, 6)))] for _ in range(150)]
-    generator = TransformersGenerator(model, tokenizer, batch_size=6)  # so few that one token often ends most of them
+    generator = TransformersGenerator(model, tokenizer, tokens=6 * 46)  # so few that one token often ends most of them
     answers = generator.generate(list(prompts), SamplingParams(40, n=6, seed=2))
     lengths = set()
     for prompt, group in zip(prompts, answers, strict=True):

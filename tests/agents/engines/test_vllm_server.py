@@ -23,6 +23,7 @@ from rlanything_agents.engines.vllm import EngineFailed
 from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
 from rlanything_agents.engines.vllm_server import UnfitServer, VLLMServerGenerator
 from rlanything_envs.llm import EndpointRefused, SamplingParams
+from rlanything_envs.llm.choices import OneOf
 from rlanything_envs.llm.errors import MalformedAnswer, is_outage
 
 PROMPTS = [[1, 5, 6], [1, 7]]
@@ -376,3 +377,20 @@ def test_others_notice_that_the_server_was_given_weights_again(serve: Serve, tmp
             other.generate(PROMPTS, PARAMS)
         other.take(served)
         assert other.generate(PROMPTS, PARAMS) == before
+
+
+def test_forms_go_to_the_server_as_structured_outputs(serve: Serve, tmp_path: Path) -> None:
+    server = serve()
+    forms = (OneOf(("w1 w2", "w1 w3")), None)
+    with client(server, make_small(), tmp_path) as generator:
+        generator.generate([[4, 5], [6]], SamplingParams(3, seed=1, choices=forms))
+    asked = {tuple(body["prompt"]): body.get("structured_outputs") for body in server.bodies}
+    assert (asked[4, 5], asked[6,]) == ({"regex": "(?:w1 w2|w1 w3)"}, None)
+
+
+def test_what_was_sampled_of_a_form_is_followed() -> None:
+    ids = [WORDS.convert_tokens_to_ids(word) for word in ("w1", "w3", "<eos>")]
+    params = SamplingParams(5, choices=(OneOf(("w1 w2", "w1 w3")),))
+    answer = Sampled(WORDS, len(WORDS)).completion([4], ids, [-0.1, -0.5, 0.0], "stop", params, 1)
+    second = tuple(sorted(WORDS.convert_tokens_to_ids(word) for word in ("w2", "w3")))
+    assert (answer.allowed, answer.logprobs) == ([(ids[0],), second, (ids[2],)], [0.0, -0.5, 0.0])

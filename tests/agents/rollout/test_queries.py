@@ -11,18 +11,22 @@ from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from transformers import Qwen3ForCausalLM
 
 from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.rollout.queries import AskedAfter, AskedMeanwhile, Asking, Gathering, Parts, part_size
+from rlanything_agents.models.small import word_tokenizer
+from rlanything_agents.rollout.queries import AskedAfter, AskedMeanwhile, Asking, Gathering, Parts
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
 PARAMS = SamplingParams(4, n=3, seed=11)
+MANY = SamplingParams(4, n=48, seed=11)
+"""Two questions make a part for a server."""
+WORDS = word_tokenizer(["w"])
 QUESTIONS: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
 """Most of them come several times: only their places tell them apart."""
 
 
 @pytest.fixture(scope="module")
 def generator(untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect) -> TransformersGenerator:
-    return TransformersGenerator(untrained, dialect.tokenizer, batch_size=12)
+    return TransformersGenerator(untrained, dialect.tokenizer, tokens=12 * 7)  # four questions, three times
 
 
 @given(st.data())
@@ -42,48 +46,52 @@ def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
     assert len(got) == groups
 
 
-@given(st.integers(1, 7), st.lists(st.integers(0, 9), max_size=8))
-def test_parts_are_cut_at_the_same_places_however_questions_come_in(size: int, counts: list[int]) -> None:
-    parts, found, asked = Parts(size), [], 0
-    for count in counts:
-        found += list(parts.add([[1, asked + k] for k in range(count)]))
-        asked += count
-        assert len(found) == asked // size
+@given(st.integers(1, 60), st.lists(st.lists(st.integers(1, 9), max_size=8), max_size=8))
+def test_parts_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: list[list[int]]) -> None:
+    params = SamplingParams(4, n=2)
+    generator = TransformersGenerator(None, WORDS, tokens)
+    parts, found = Parts(generator, params), []
+    for some in lengths:
+        found += list(parts.add([[1] * length for length in some]))
     found += list(parts.rest())
-    assert [part.first for part in found] == list(range(0, asked, size))
-    assert [question for part in found for question in part.questions] == [[1, k] for k in range(asked)]
+    questions = [[1] * length for some in lengths for length in some]
+    assert [question for part in found for question in part.questions] == questions
+    places = [list(range(part.first, part.first + len(part.questions))) for part in found]
+    assert places == generator._places(questions, params, {})
+    for part in found:
+        assert len(part.questions) == 1 or len(part.questions) * 2 * (4 + max(map(len, part.questions))) <= tokens
     assert not list(parts.rest())
 
 
-def test_a_part_has_a_question() -> None:
-    with pytest.raises(ValueError, match="at least one question, got 0"):
-        Parts(0)
+def test_a_server_is_asked_in_parts_of_equal_number() -> None:
+    parts = Parts(Lost(), SamplingParams(4, n=40))
+    found = [*parts.add([[1]] * 5), *parts.rest()]
+    assert [len(part.questions) for part in found] == [2, 2, 1]
 
 
-def meanwhile(generator: Any, size: int) -> AbstractContextManager[Asking]:
-    return AskedMeanwhile.open(generator, PARAMS, size)
+def meanwhile(generator: Any, params: SamplingParams = PARAMS) -> AbstractContextManager[Asking]:
+    return AskedMeanwhile.open(generator, params)
 
 
-def after(generator: Any, size: int) -> AbstractContextManager[Asking]:
+def after(generator: Any) -> AbstractContextManager[Asking]:
     return nullcontext(AskedAfter(generator, PARAMS))
 
 
 @pytest.mark.parametrize("way", [after, meanwhile])
 def test_answers_in_parts_are_those_of_one_call_to_the_last_bit(
-    generator: TransformersGenerator, way: Callable[[Any, int], AbstractContextManager[Asking]]
+    generator: TransformersGenerator, way: Callable[[Any], AbstractContextManager[Asking]]
 ) -> None:
-    assert part_size(generator, PARAMS.n) == 4
     expected = generator.generate(QUESTIONS, PARAMS)
     assert len({tuple(c.token_ids or ()) for samples in expected for c in samples}) > 10, "places name the chance"
-    with way(generator, part_size(generator, PARAMS.n)) as asking:
+    with way(generator) as asking:
         for first, last in ((0, 3), (3, 3), (3, 14), (14, 23)):
             asking.add(QUESTIONS[first:last])
         assert asking.answers() == list(zip(QUESTIONS, expected, strict=True))
 
 
 @pytest.mark.parametrize("way", [after, meanwhile])
-def test_nobody_is_asked_nothing(way: Callable[[Any, int], AbstractContextManager[Asking]]) -> None:
-    with way(None, 4) as asking:
+def test_nobody_is_asked_nothing(way: Callable[[Any], AbstractContextManager[Asking]]) -> None:
+    with way(None) as asking:
         asking.add([])
         assert asking.answers() == []
 
@@ -118,11 +126,11 @@ class Lost:
 
 def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_question_or_in_the_end() -> None:
     source = Lost()
-    with meanwhile(source, 2) as asking:
+    with meanwhile(source, MANY) as asking:
         asking.add(QUESTIONS[:4])
         with pytest.raises(ServiceLost, match="gone"):
             asking.answers()
-    with AskedMeanwhile.open(source, PARAMS, 2) as early:
+    with AskedMeanwhile.open(source, MANY) as early:
         early.add(QUESTIONS[:20])
         early._answers[1].exception()  # it is known now
         with pytest.raises(ServiceLost, match="gone"):

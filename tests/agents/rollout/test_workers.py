@@ -140,7 +140,7 @@ def test_what_a_killed_worker_played_is_played_again_and_counted_once(
 def game(config: RunConfig, learners: Learners, tmp_path: Path) -> Iterator[Callable[..., list[Any]]]:
     """Plays and judges the groups of an iteration, in parts that are much smaller than the whole."""
     pool = TaskPool.create(tmp_path / "pool.sqlite", tasks(config.curriculum.pool_size))
-    batch, learners.generator.batch_size = learners.generator.batch_size, 24  # type: ignore[attr-defined]
+    tokens, learners.generator.tokens = learners.generator.tokens, 2400  # type: ignore[attr-defined]
 
     def play(workers: Workers | None) -> list[Any]:
         envs = [] if workers else make_envs(config, learners.dialect, SHARD)
@@ -148,7 +148,7 @@ def game(config: RunConfig, learners: Learners, tmp_path: Path) -> Iterator[Call
         return loop._play(1, rng_of(config.seed, "iteration", 1), _Stopwatch())
 
     yield play
-    learners.generator.batch_size = batch  # type: ignore[attr-defined]
+    learners.generator.tokens = tokens  # type: ignore[attr-defined]
     pool.close()
 
 
@@ -188,7 +188,7 @@ def test_what_a_killed_worker_judged_is_judged_again(
 def test_a_reward_model_that_writes_unit_tests_does_so_on_workers(cluster: None, tmp_path: Path) -> None:
     config = load_config(config_file("coding", tmp_path), ["rollout.environments=3"])
     learners = Learners(config, dialect_of(config))
-    learners.generator.batch_size = 2  # type: ignore[attr-defined]  # a task with its two tests
+    learners.generator.tokens = 1  # type: ignore[attr-defined]  # a task with its two tests
     tasks = generate_tasks(get_domain("coding"), "train", range(2), config.curriculum.knobs)
     pool = TaskPool.create(tmp_path / "pool.sqlite", tasks)
     found = []

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from transformers import Qwen3ForCausalLM
 
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
 from rlanything_agents.models.small import tiny_model
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.plain import PlainTrainer

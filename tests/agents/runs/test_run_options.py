@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from rlanything_agents.domains.alfworld.dialect import DIALECT
+from rlanything_agents.rollout.dialect import Step
 from safetensors.torch import load_file
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.domains.alfworld.dialect import DIALECT
 from rlanything_agents.reward_models.step_judge import StepJudge
-from rlanything_agents.rollout.dialect import Step
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train, warm_up

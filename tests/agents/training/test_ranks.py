@@ -227,7 +227,9 @@ def test_a_model_in_parts_learns_what_a_whole_one_learns(tmp_path: Path) -> None
     """
     for name in ("parts", "whole", "mixed"):
         (tmp_path / name).mkdir()
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(
+        [str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
     (out, err, code), (_, _, followed) = together(tmp_path, SPREAD, str(tmp_path / "parts"), PYTHONPATH=path)
     assert (code, followed) == (0, 0), err[-3000:]
     assert out == "True whole again\n"

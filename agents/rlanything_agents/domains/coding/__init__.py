@@ -1,1 +1,1 @@
-"""Coding for agents: small-model dialect, and the reward model that writes unit tests."""
+"""Coding for agents: what its models imitate in the short view, and its reward model of unit tests."""

@@ -20,12 +20,12 @@ from typing import Any
 from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.engines.vllm_client import WeightsLost
 from rlanything_agents.rollout.copies import Role
-from rlanything_agents.rollout.queries import Answer, AskedAfter, AskedMeanwhile, Asking, Part, Parts, part_size
+from rlanything_agents.rollout.queries import Answer, AskedAfter, AskedMeanwhile, Asking, Part, Parts
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.process import RolloutWorker
 from rlanything_agents.rollout.workers.workers import Ended, Models, Play, Shard, shards_of
 from rlanything_envs.errors import InfrastructureError, MissingExtra
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools import Task
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
@@ -161,16 +161,15 @@ class RayWorkers:
         generator = self._models.judge_model.generator
         if self.judge == "after":
             return nullcontext(AskedAfter(generator, params))
-        size = part_size(generator, params.n)
         if self.judge == "meanwhile":
-            return AskedMeanwhile.open(generator, params, size)
-        return self._asked(params, size)
+            return AskedMeanwhile.open(generator, params)
+        return self._asked(params)
 
     @contextmanager
-    def _asked(self, params: SamplingParams, size: int) -> Iterator[Asking]:
+    def _asked(self, params: SamplingParams) -> Iterator[Asking]:
         self._given.pop("judge", None)
         try:
-            yield _AskedThere(self, params, size)
+            yield _AskedThere(self, self._models.generator, params)
         finally:
             self._drop()  # nothing is left of it, unless something failed
 
@@ -285,9 +284,9 @@ def _start(settings: WorkersConfig) -> None:
 class _AskedThere:
     """Workers answer part after part, those that have nothing to play any more."""
 
-    def __init__(self, workers: RayWorkers, params: SamplingParams, size: int) -> None:
+    def __init__(self, workers: RayWorkers, generator: TextGenerator, params: SamplingParams) -> None:
         self._workers, self._params = workers, params
-        self._parts = Parts(size)
+        self._parts = Parts(generator, params)
         self._asked = 0
         self._answers: dict[int, list[list[Completion]]] = {}
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rlanything_agents.runs.stored.curves import CHARTS
 from rlanything_agents.runs.report.charts import draw_charts
+from rlanything_agents.runs.stored.curves import CHARTS
 
 
 def titles(rows: list[dict[str, Any]]) -> set[str]:
