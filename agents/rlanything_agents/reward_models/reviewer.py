@@ -1,7 +1,7 @@
 """What a loop asks of a reward model, whatever kind it is: one that votes on steps, or one that writes unit tests.
 
-A domain's supervision says which `Reviewer` it has. It knows what the reward model is asked about a group of episodes, reads the
-answers, whoever fetched them (see `rollout.queries`), and weighs what was said in a `Review`: advantages for
+A domain's supervision says which `Reviewer` it has. A reviewer knows what the reward model is asked about a group of
+episodes, reads the answers, whoever fetched them (see `rollout.queries`), and weighs them in a `Review`: advantages for
 the policy, training data for the reward model itself, numbers for the curves. It also knows how the reward model is
 measured on a fixed panel.
 """

@@ -169,7 +169,7 @@ class RayWorkers:
     def _asked(self, params: SamplingParams) -> Iterator[Asking]:
         self._given.pop("judge", None)
         try:
-            yield _AskedThere(self, self._models.generator, params)
+            yield _AskedThere(self, self._models.judge_model.generator, params)
         finally:
             self._drop()  # nothing is left of it, unless something failed
 
