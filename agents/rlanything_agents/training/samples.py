@@ -242,7 +242,9 @@ def trimmed(sample: Sample) -> Sample:
 def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Generator) -> list[list[Sample]]:
     """Shuffle the samples and split them into one batch per optimizer step.
 
-    Rows without any weight are left out; with fewer rows than steps there are fewer batches.
+    Rows without any weight are left out; with fewer rows than steps there are fewer batches. Samples that share most
+    of what they consist of, such as the votes on one long prompt, follow each other in the shuffled order, so that few
+    of them are parted and their prompt is computed once.
 
     Raises:
         SampleError: ``steps`` is less than 1.
@@ -250,8 +252,27 @@ def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Gene
     if steps < 1:
         raise SampleError(f"an update takes at least 1 optimizer step, got {steps}")
     useful = [sample for sample in samples if any(sample.weights)]
-    order = rng.permutation(len(useful))
-    return [[useful[k] for k in part] for part in np.array_split(order, min(steps, len(useful)) or 1) if len(part)]
+    shuffled = [useful[k] for k in rng.permutation(len(useful))]
+    place = list(range(len(shuffled)))
+    for prompt, ranks in _by_prompt(shuffled).items():
+        lengths = [len(shuffled[rank].completion_ids) for rank in ranks]
+        if TOGETHER * _length(len(prompt), lengths) <= len(prompt) * len(ranks) + sum(lengths):
+            for rank in ranks:
+                place[rank] = ranks[0]
+    order = np.argsort(place, kind="stable")
+    return [[shuffled[k] for k in part] for part in np.array_split(order, min(steps, len(order)) or 1) if len(part)]
+
+
+TOGETHER = 1.3
+"""Samples of one prompt stay together where they have at least so many times the tokens of a row that shares it."""
+
+
+def _by_prompt(samples: Sequence[Sample]) -> dict[tuple[int, ...], list[int]]:
+    """Which of the samples have which prompt, in their order."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for k, sample in enumerate(samples):
+        groups.setdefault(tuple(sample.prompt_ids), []).append(k)
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,13 +321,10 @@ def prompt_rows(batch: Sequence[Sample], tokens: int, attention: float | None) -
         tokens: Most tokens of a row of several samples.
         attention: Work of one token that attends to one other, as a share of its remaining work; None = join nothing.
     """
-    groups: dict[tuple[int, ...], list[Sample]] = {}
-    for sample in batch:
-        groups.setdefault(tuple(sample.prompt_ids), []).append(sample)
     rows = []
-    for prompt, samples in groups.items():
+    for prompt, places in _by_prompt(batch).items():
         row: list[Sample] = []
-        for sample in sorted(samples, key=len):
+        for sample in sorted((batch[k] for k in places), key=len):
             if row and attention is not None:
                 lengths = [len(other.completion_ids) for other in (*row, sample)]
                 apart = _work(len(prompt), lengths[:-1], attention) + _work(len(prompt), lengths[-1:], attention)

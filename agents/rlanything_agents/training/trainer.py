@@ -147,11 +147,10 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._rate = rate
         check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
         seeds = np.random.SeedSequence([config.seed, self.updates])
-        self._batches = optimizer_batches(
-            [trimmed(sample) for sample in samples],
-            config.optimizer_steps if steps is None else steps,
-            np.random.default_rng(seeds),
+        batches = optimizer_batches(
+            samples, config.optimizer_steps if steps is None else steps, np.random.default_rng(seeds)
         )
+        self._batches = [[trimmed(sample) for sample in batch] for batch in batches]
         self._steps, self._sums = [], torch.zeros(5, dtype=torch.float64)
         if config.fresh_optimizer:
             self.optimizer = self._to_spread = None

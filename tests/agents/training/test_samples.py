@@ -169,3 +169,24 @@ def test_only_equal_prompts_are_shared():
     samples = votes(50, 5, 3) + votes(51, 5, 2)
     assert sorted(len(r.samples) for r in prompt_rows(samples, 1000, 1e-4)) == [2, 3]
     assert sorted(len(r.samples) for r in prompt_rows(samples, 1000, None)) == [1] * 5
+
+
+def test_votes_on_a_long_prompt_go_into_the_same_step():
+    prompts = [[k] * 40 for k in range(1, 7)]
+    samples = [Sample(prompt, [vote], [1.0], [1.0], [-1.0]) for vote in range(4) for prompt in prompts]
+    for seed in range(20):
+        batches = optimizer_batches(samples, 3, np.random.default_rng(seed))
+        assert [len(batch) for batch in batches] == [8, 8, 8]
+        assert sorted(map(id, samples)) == sorted(id(s) for batch in batches for s in batch)
+        assert all(len({s.prompt_ids[0] for s in batch}) == 2 for batch in batches)
+    assert optimizer_batches(samples, 3, np.random.default_rng(0)) != batches
+
+
+def test_samples_that_share_little_are_spread_over_the_steps():
+    samples = [Sample([1, 2], [k] * 20, [1.0] * 20, [1.0] * 20, [-1.0] * 20) for k in range(24)]
+    unlike = [Sample([k, 2], [k] * 20, [1.0] * 20, [1.0] * 20, [-1.0] * 20) for k in range(24)]
+    split, expected = (
+        [[s.completion_ids[0] for s in batch] for batch in optimizer_batches(made, 4, np.random.default_rng(3))]
+        for made in (samples, unlike)
+    )
+    assert split == expected == [part.tolist() for part in np.array_split(np.random.default_rng(3).permutation(24), 4)]
