@@ -1,18 +1,20 @@
-"""Where an iteration of the closed loop spends its time, and its generation next to plain ``generate``.
+"""Where an iteration of the closed loop spends its time, how many tokens a second its parts come to, and its generation
+next to plain ``generate``.
 
 ``python -m benchmarks.loop`` warms two small AlfWorld models up for a minute or two (or takes those of a run: ``--run
-FOLDER``), plays a few iterations and prints two tables.
+FOLDER``), plays a few iterations and prints three tables.
 
 *Iteration split.* Model time is what passes inside the decoder (forward passes and their cache) and inside the
-forward, loss and backward passes of an update; all the rest, sampling and the automata of constrained decoding
-included, is not.
+forward, loss and backward passes of an update; all the rest, sampling and the forms of answers included, is not.
 
-*Generation.* The same episodes, written in three ways that alternate within a run, so that all meet the same machine:
-the package's own; the same cache around the implementation of transformers; and, as one would write it first,
-``generate`` once a step with the whole transcript as its prompt, batched over the episodes, with its own cache inside
-a call and free of constraints. Plain play is timed on every few steps of the recorded episodes and scaled up.
-Each of ours is timed whole: environments, constraints and book-keeping included. The judge's votes likewise, with
-``num_return_sequences``.
+*Tokens a second.* Of the tokens that policy and reward model write, and of those that the updates learn from with their
+prompts, each over all the time of its part of the iteration.
+
+*Generation.* What policy and reward model are asked in play and in judging, answered in three ways that alternate
+within a round, so that all meet the same machine: the package's own; the same cache around the implementation of
+transformers; and, as one would write it first, ``generate`` once a turn with the whole transcript as its prompt,
+batched over the episodes, with its own cache inside a call and free of forms. Plain generation is timed on every few
+calls and scaled up by their tokens. Each of ours is timed whole: environments, forms and book-keeping included.
 """
 
 import argparse
@@ -24,23 +26,24 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import gymnasium as gym
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config.load import load_config
-from rlanything_agents.engines import decoder as decoder_module
 from rlanything_agents.engines import transformers as generator_module
 from rlanything_agents.engines.cache import RaggedDecoder
+from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.decoder import Decoder, make_decoder
-from rlanything_agents.rollout import rollout as rollout_module
-from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.reward_models.step_reviewer import StepReviewer
+from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.parts import RunParts
@@ -48,6 +51,7 @@ from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.rewriting import open_rewriter
 from rlanything_agents.runs.warm_start import warm_start
 from rlanything_agents.training.trainer import SampleTrainer
+from rlanything_envs.llm.generator import Completion, SamplingParams
 from rlanything_task_pools import TaskPool
 
 MODEL_SHARE = 0.10
@@ -102,38 +106,98 @@ class TimedEnv(gym.Wrapper[Any, Any, Any, Any]):
         self.step = clock.around("rollout: environments", env.step)  # type: ignore[method-assign]
 
 
-def timed(clock: Clock, name: str) -> Callable[..., Any]:
-    return lambda model, lanes: TimedDecoder(make_decoder(model, lanes), clock, name)
+@dataclass
+class Asked:
+    """What generators were asked while they were watched.
+
+    Attributes:
+        calls: Of each generator the prompts of each call with what was written to each.
+    """
+
+    calls: defaultdict[int, list[list[tuple[list[int], list[Completion]]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def of(self, generator: object) -> list[list[tuple[list[int], list[Completion]]]]:
+        """The calls of one."""
+        return self.calls[id(generator)]
+
+    def tokens(self, generator: object) -> int:
+        """How many one has written."""
+        return sum(written(call) for call in self.of(generator))
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """For the time of a block every call of a chat generator is kept."""
+        generate = ChatGenerator.generate
+
+        def watched(self_: ChatGenerator, prompts: Sequence[Any], params: SamplingParams) -> list[list[Completion]]:
+            answers = generate(self_, prompts, params)
+            self.of(self_).append(list(zip(cast(list[list[int]], list(prompts)), answers, strict=True)))
+            return answers
+
+        with patch.object(ChatGenerator, "generate", watched):
+            yield
 
 
-def iteration_split(loop: Loop, iterations: int, now: Callable[[], float]) -> list[dict[str, float]]:
-    """Seconds of each part, one row an iteration."""
-    splits, rows = [], []
-    envs = list(loop.envs)
+def written(call: Sequence[tuple[list[int], list[Completion]]]) -> int:
+    """Tokens that were written in one call."""
+    return sum(len(answer.token_ids or ()) for _, answers in call for answer in answers)
+
+
+def iteration_split(
+    loop: Loop, iterations: int, now: Callable[[], float]
+) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    """Seconds of each part, and tokens a second of some, one row an iteration."""
+    splits: list[dict[str, float]] = []
+    speeds: list[dict[str, float]] = []
+    rows: list[dict[str, Any]] = []
+    envs, learners = list(loop.envs), loop.learners
     for _ in range(iterations):
-        clock = Clock(now)
+        clock, asked = Clock(now), Asked()
         loop.envs[:] = [TimedEnv(env, clock) for env in envs]
         training_step = clock.around("update: model", SampleTrainer.training_step)
+        learnt: list[int] = []
+
+        def timed(model: PreTrainedModel, lanes: int, clock: Clock = clock) -> Any:
+            name = "rollout: model" if model is learners.policy.model else "judge: model"
+            return TimedDecoder(make_decoder(model, lanes), clock, name)
+
+        def update(
+            self: SampleTrainer, samples: Any, *args: Any, work: Any = SampleTrainer.update, to: list[int] = learnt
+        ) -> Any:
+            to.append(sum(map(len, samples)))
+            return work(self, samples, *args)
+
         with (
-            patch.object(decoder_module, "make_decoder", timed(clock, "rollout: model")),
-            patch.object(generator_module, "make_decoder", timed(clock, "judge: model")),
+            patch.object(generator_module, "make_decoder", timed),
             patch.object(SampleTrainer, "training_step", lambda *args, step=training_step: step(*args)),
+            patch.object(SampleTrainer, "update", update),
             patch("rlanything_agents.runs.loop.time.perf_counter", now),
+            asked.watching(),
             clock.at("iteration"),
         ):
             row = loop.iterate(rows).metrics
         rows.append(row)
         laps, spent = row["seconds"], clock.spent
+        updating = laps["policy_update"] + laps["judge_update"]
         split = {name: spent[name] for name in ("rollout: model", "rollout: environments")}
         split["rollout: rest"] = laps["rollout"] - sum(split.values())
         split["judge: model"] = spent["judge: model"]
         split["judge: rest"] = laps["judge"] - spent["judge: model"]
         split["update: model"] = spent["update: model"]
-        split["update: rest"] = laps["policy_update"] + laps["judge_update"] - spent["update: model"]
+        split["update: rest"] = updating - spent["update: model"]
         split["everything else"] = spent["iteration"] - sum(split.values())
         splits.append(split)
+        speeds.append(
+            {
+                "rollout, tokens written": asked.tokens(learners.actor.engine) / laps["rollout"],
+                "judge, tokens written": asked.tokens(learners.judge_model.generator) / laps["judge"],
+                "updates, tokens learnt": sum(learnt) / updating,
+            }
+        )
     loop.envs[:] = envs
-    return splits
+    return splits, speeds
 
 
 def print_split(splits: Sequence[dict[str, float]]) -> None:
@@ -155,36 +219,34 @@ def print_line(name: str, seconds: Sequence[float], shares: Sequence[float], not
     )
 
 
-def written(trajectory: Trajectory, end_id: int) -> Iterator[tuple[int, int]]:
-    """Begin and end of each turn among the completion tokens."""
-    begin = 0
-    for at, token in enumerate(trajectory.completion_ids):
-        if token == end_id:
-            yield begin, at + 1
-        if token in trajectory.prompt_ids[-1:]:  # the word that asks for a turn
-            begin = at + 1
+def print_speeds(speeds: Sequence[dict[str, float]]) -> None:
+    print(f"Tokens a second, {len(speeds)} iterations\n{'':26}{'median':>10}{'min':>8}{'max':>8}")
+    for name in speeds[0]:
+        found = [row[name] for row in speeds]
+        print(f"{name:26}{median(found):10.0f}{min(found):8.0f}{max(found):8.0f}")
+    print()
 
 
-def plain_play(parts: RunParts, trajectories: Sequence[Trajectory], every: int, clock: Clock) -> tuple[float, int, int]:
-    """Write some turns of recorded episodes with ``generate``; seconds, tokens and turns."""
-    turns = [list(written(t, parts.dialect.end_id)) for t in trajectories]
-    tokens = count = 0
-    for number in range(every // 2, max(map(len, turns)), every):
-        live = [(t, spans[number]) for t, spans in zip(trajectories, turns, strict=True) if len(spans) > number]
-        prompts = [t.prompt_ids + t.completion_ids[:begin] for t, (begin, _) in live]
-        with clock.at("plain play"):
-            generate(parts, parts.learners.policy.model, prompts, max(end - b for _, (b, end) in live), 1)
-        tokens += sum(end - begin for _, (begin, end) in live)
-        count += len(live)
-    return clock.spent.pop("plain play"), tokens, count
-
-
-def generate(parts: RunParts, model: PreTrainedModel, prompts: Sequence[list[int]], tokens: int, votes: int) -> None:
-    batch = parts.dialect.tokenizer.pad({"input_ids": list(prompts)}, return_tensors="pt")  # on the left
-    ends = [parts.dialect.end_id, parts.dialect.tokenizer.eos_token_id]
-    model.generate(
-        **batch, do_sample=True, top_k=0, max_new_tokens=tokens, num_return_sequences=votes, eos_token_id=ends
-    )
+def plain(
+    calls: Sequence[list[tuple[list[int], list[Completion]]]],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    clock: Clock,
+) -> float:
+    """Seconds in which ``generate`` writes as many tokens to the prompts of these calls."""
+    for call in calls:
+        for first in range(0, len(call), 256):
+            some = call[first : first + 256]
+            batch = tokenizer.pad({"input_ids": [prompt for prompt, _ in some]}, return_tensors="pt")  # on the left
+            with clock.at("plain"):
+                model.generate(
+                    **batch,
+                    do_sample=True,
+                    top_k=0,
+                    max_new_tokens=max(len(answer.token_ids or ()) for _, answers in some for answer in answers),
+                    num_return_sequences=len(some[0][1]),
+                )
+    return clock.spent.pop("plain")
 
 
 def generation(parts: RunParts, rounds: int, every: int, now: Callable[[], float]) -> dict[str, list[float]]:
@@ -193,57 +255,44 @@ def generation(parts: RunParts, rounds: int, every: int, now: Callable[[], float
     config, learners = parts.config, parts.learners
     tasks = parts.train_tasks("pool", config.rollout.tasks)
     games = [task for task in tasks for _ in range(config.rollout.rollouts)]
+    assert isinstance(parts.reviewer, StepReviewer)
+    judge, template = parts.reviewer.judge, learners.judge_model.template
 
-    def in_general() -> Any:
-        return patch.object(decoder_module, "make_decoder", RaggedDecoder)
-
-    def votes_in_general() -> Any:
+    def around_transformers() -> Any:
         return patch.object(generator_module, "make_decoder", RaggedDecoder)
 
     for number in range(rounds):
         clock = Clock(now)
-        for name, play, ask in (
-            ("own", nullcontext, nullcontext),
-            ("cache around transformers", in_general, votes_in_general),
-        ):
-            with play(), clock.at("play"):
-                trajectories = rollout_module.rollout(
-                    learners.policy.model,
-                    parts.dialect,
-                    parts.envs,
-                    games,
-                    max_steps=config.rollout.max_steps,
-                    seed=number,
-                )
+        for name, way in (("cache around transformers", around_transformers), ("own", nullcontext)):
+            asked = Asked()
+            with way(), asked.watching():
+                with clock.at("play"):
+                    trajectories = rollout(
+                        learners.actor, parts.envs, games, max_steps=config.rollout.max_steps, seed=number
+                    )
+                with clock.at("judge"):
+                    judge.judge(trajectories[::4], votes=config.judge.votes, seed=number)
             found[f"play, {name}"].append(clock.spent.pop("play"))
-            with ask(), clock.at("judge"):
-                learners.reward_model.judge(trajectories[::4], votes=config.judge.votes, seed=number)
             found[f"judge, {name}"].append(clock.spent.pop("judge"))
-        seconds, tokens, turns = plain_play(parts, trajectories, every, clock)
-        all_turns = sum(len(t.steps) for t in trajectories)
-        found["play, plain"].append(seconds * all_turns / turns)
-        found["tokens"].append(tokens * all_turns / turns)
-        found["judge, plain"].append(plain_votes(parts, trajectories[::4], clock))
-        found["votes"].append(config.judge.votes * sum(len(t.steps) for t in trajectories[::4]))
+        for part, generator, model in (
+            ("play", learners.actor.engine, learners.policy.model),
+            ("judge", learners.judge_model.generator, learners.judge.model),
+        ):
+            calls = asked.of(generator)
+            some = calls[every // 2 :: every] or calls
+            share = sum(map(written, calls)) / sum(map(written, some))
+            found[f"{part}, plain"].append(share * plain(some, model, template.tokenizer, clock))
+            found[f"{part}, tokens"].append(sum(map(written, calls)))
     return found
-
-
-def plain_votes(parts: RunParts, trajectories: Sequence[Trajectory], clock: Clock) -> float:
-    prompts = [p for t in trajectories for p in parts.dialect.judge_prompts(t.opening, t.steps)]  # type: ignore[attr-defined]
-    model = parts.learners.judge.model
-    for first in range(0, len(prompts), 256):
-        with clock.at("plain votes"):
-            generate(parts, model, prompts[first : first + 256], 3, parts.config.judge.votes)
-    return clock.spent.pop("plain votes")
 
 
 def print_generation(found: dict[str, list[float]]) -> None:
     print(
-        f"Generation, {len(found['tokens'])} rounds\n"
+        f"Generation, {len(found['play, tokens'])} rounds\n"
         f"{'':36}{'tokens/s':>10}{'times plain: median':>21}{'min':>7}{'max':>7}"
     )
     ways = ("plain", "cache around transformers", "own")
-    tokens = {"play": found["tokens"], "judge": [3 * votes for votes in found["votes"]]}
+    tokens = {part: found[f"{part}, tokens"] for part in ("play", "judge")}
     for part in ("play", "judge", "both"):
         parts = ("play", "judge") if part == "both" else (part,)
         seconds = {way: [sum(s) for s in zip(*(found[f"{p}, {way}"] for p in parts), strict=True)] for way in ways}
@@ -262,7 +311,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=4, help="iterations that are measured, after one that is not")
     parser.add_argument("--rounds", type=int, default=3, help="comparisons with plain generate; 0 leaves them out")
-    parser.add_argument("--every", type=int, default=6, help="plain play is timed on every so many steps")
+    parser.add_argument("--every", type=int, default=6, help="plain generation is timed on every so many calls")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     parser.add_argument("--run", type=Path, help="a run whose warm start is taken over")
     parser.add_argument(
@@ -292,8 +341,10 @@ def main() -> None:
             TaskPool.create(folder.pool, parts.train_tasks("pool", config.curriculum.pool_size)) as pool,
             open_rewriter(config.curriculum, folder.prompts) as rewriter,
         ):
-            loop = Loop(config, parts.learners, pool, parts.envs, rewriter)
-            print_split(iteration_split(loop, args.iterations + 1, now)[1:])
+            loop = Loop(config, parts.learners, parts.reviewer, pool, parts.envs, rewriter)
+            splits, speeds = iteration_split(loop, args.iterations + 1, now)
+            print_split(splits[1:])
+            print_speeds(speeds[1:])
         print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 

@@ -118,9 +118,8 @@ def measure(parts: RunParts, wait: float, rounds: int, workers: int) -> tuple[di
             if judge is not None:
                 others.judge = cast(Any, judge)
             with tempfile.TemporaryDirectory() as folder, TaskPool.create(Path(folder) / "pool.sqlite", tasks) as pool:
-                loop = Loop(
-                    config, parts.learners, pool, list(envs), ScriptedRewriter(), None if judge is None else others
-                )
+                who = None if judge is None else others
+                loop = Loop(config, parts.learners, parts.reviewer, pool, list(envs), ScriptedRewriter(), who)
                 return loop.iterate([]).metrics
 
         order = list(WAYS)

@@ -59,36 +59,28 @@ def play_games(steps: int) -> int:
 
 
 @cache
-def _reward_model() -> tuple[Any, list[list[int]]]:
-    """A small one from random weights, and what it reads of an episode of random play."""
+def _reward_model() -> tuple[Any, list[Any]]:
+    """A small one from random weights, and an episode for it to judge."""
     import torch
-    from rlanything_agents.rollout.dialect import Step, get_dialect, step_dialect
 
-    from rlanything_agents.engines.transformers import TransformersGenerator
-    from rlanything_agents.models.small import tiny_model
+    from rlanything_agents.config import RunConfig
+    from rlanything_agents.domains.supervision import get_step_supervision
+    from rlanything_agents.rollout.environments import make_envs
+    from rlanything_agents.rollout.rollout import rollout
+    from rlanything_agents.runs.learners import Learners
 
     torch.set_num_threads(1)
-    dialect = step_dialect(get_dialect("alfworld"))
-    env, rng = _game()
-    opening, info = env.reset(options={"task": get_domain("alfworld").generate(1)})
-    steps = []
-    for _ in range(20):
-        action = rng.choice(info["admissible_commands"])
-        observation, _, terminated, truncated, info = env.step(action)
-        steps.append(Step("", action, observation))
-        if terminated or truncated:
-            break
-    model = tiny_model(dialect.tokenizer, layers=2)
-    return TransformersGenerator(model, dialect.tokenizer), dialect.judge_prompts(opening, steps)
+    config = RunConfig(name="scaling")
+    learners = Learners(config)
+    task = get_domain("alfworld").generate(1)
+    played = rollout(learners.actor, make_envs(config, 1), [task], max_steps=20, seed=0)
+    return get_step_supervision(config.domain).reviewer(config, learners.judge_model).judge, played
 
 
 def vote(episodes: int) -> int:
     """Three votes on each step of so many episodes at once; votes given."""
-    from rlanything_envs.llm import SamplingParams
-
-    generator, prompts = _reward_model()
-    answers = generator.generate(prompts * episodes, SamplingParams(4, n=3, seed=0))
-    return sum(len(completions) for completions in answers)
+    judge, played = _reward_model()
+    return sum(len(step.votes) for steps in judge.judge(played * episodes, votes=3, seed=0) for step in steps)
 
 
 # -- kinds of work ---------------------------------------------------------------------------------------------

@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
+from rlanything_agents.config import SmallConfig
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.models.small import small_model, word_tokenizer
 from rlanything_agents.training.samples import Sample, prompt_rows
 from rlanything_agents.training.trainer import make_trainer
 
@@ -30,7 +31,7 @@ TOKENIZER = word_tokenizer([f"w{i}" for i in range(296)])
 
 def small_qwen3() -> PreTrainedModel:
     """The model of a laptop run."""
-    return tiny_model(TOKENIZER)
+    return small_model(TOKENIZER, SmallConfig())
 
 
 def llama() -> PreTrainedModel:

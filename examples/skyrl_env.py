@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import skyrl_gym
-from rlanything_agents.domains.alfworld.words import TYPES
 
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
 from rlanything_envs.adapters import skyrl
@@ -26,11 +25,11 @@ def play(row: dict[str, Any], seed: int) -> dict[str, Any]:
     """One row, as the generator plays it; gives the metrics of the episode."""
     extras = {key: value for key, value in row.items() if key not in ("prompt", "env_class")}
     env = skyrl_gym.make(row["env_class"], env_config={}, extras={**extras, "max_turns": MAX_TURNS})
-    model = ExploringExpert(frozenset(TYPES), seed)
+    model = ExploringExpert(seed)
     history, info = env.init(row["prompt"])
     message, done = history[-1]["content"].removeprefix(MANUAL).strip(), False
     while not done:
-        move = model.act(message, info["admissible_commands"])
+        move = model.act(message, info)
         answer = f"{move.thought}\nAction: {move.action}"
         step = env.step(answer)
         history += [{"role": "assistant", "content": answer}, *step["observations"]]

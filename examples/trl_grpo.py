@@ -25,19 +25,20 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import torch
 from datasets import Dataset
-from rlanything_agents.domains.alfworld.words import PHASES, TYPES
 from tokenizers import Regex, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, TrainerCallback, TrainerState
 from transformers.trainer_callback import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from rlanything_agents.config import SmallConfig
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
 from rlanything_agents.feedback.metrics import SuccessRate, success_rate
-from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.models.small import small_model, word_tokenizer
 from rlanything_agents.training.imitation import Row, fit
 from rlanything_envs import Conversation
 from rlanything_envs.adapters.rows import generated_rows
 from rlanything_envs.adapters.trl import OVER, text_environment
+from rlanything_envs.alfworld.words import PHASES, TYPES
 from rlanything_task_pools import Task
 
 ENV = "RLAnything/AlfWorld-v0"
@@ -51,13 +52,13 @@ TEMPLATE = """\
 <turn> {% generation %}{{ message.content }}
 {%- for call in message.tool_calls or [] %} {{ '<call> ' + call.function.name }}
 {%- for key, value in call.function.arguments.items() %} {{ key }} {{ value }}{% endfor %}
-{%- endfor %} <eos>{% endgeneration %}
+{%- endfor %} <end>{% endgeneration %}
 {%- else -%}
 <obs> {{ message.content }}
 {%- endif -%}
 {%- endfor -%}
 {%- if add_generation_prompt -%}<turn>{%- endif -%}"""
-"""A turn is ``<turn> find apple <call> act action go to fridge 1 <eos>``, or ``<turn> done <eos>``."""
+"""A turn is ``<turn> find apple <call> act action go to fridge 1 <end>``, or ``<turn> done <end>``."""
 
 RESPONSE = {
     "defaults": {"role": "assistant"},
@@ -65,12 +66,12 @@ RESPONSE = {
     "fields": {
         "tool_calls": {
             "open_pattern": r"<call> (?P<name>\w+) action\s*",
-            "close_pattern": r"\s*(?=<eos>)",
+            "close_pattern": r"\s*(?=<end>)",
             "repeats": True,
             "content": "text",
             "transform": {"type": "function", "function": {"name": "{name}", "arguments": {"action": "{content}"}}},
         },
-        "content": {"close_pattern": r"(?=<call>)|<eos>", "content": "text"},
+        "content": {"close_pattern": r"(?=<call>)|<end>", "content": "text"},
     },
 }
 """How transformers reads a turn back, in the format of its response templates."""
@@ -103,12 +104,12 @@ def demonstrations(tasks: list[Task], each: int) -> list[list[dict[str, Any]]]:
     chats = []
     with Conversation(ENV, max_episode_steps=STEPS) as conversation:
         for number, task in enumerate(tasks * each):
-            expert = ExploringExpert(frozenset(TYPES), seed=number, mistakes=0.2)
+            expert = ExploringExpert(seed=number, mistakes=0.2)
             turn = conversation.start(task)
             chat = [{"role": "user", "content": turn.text}]
             said = turn.text
             while not turn.done:
-                move = expert.act(said, turn.commands or [])
+                move = expert.act(said, turn.info)
                 turn = conversation.answer(move.action)
                 said = turn.text
                 call = {"type": "function", "function": {"name": "act", "arguments": {"action": move.action}}}
@@ -127,11 +128,11 @@ def imitation_rows(tokenizer: PreTrainedTokenizerFast, chats: list[list[dict[str
     return rows
 
 
-def small_model(tasks: list[Task], seed: int) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
+def imitator(tasks: list[Task], seed: int) -> tuple[torch.nn.Module, PreTrainedTokenizerFast]:
     """A Qwen3 of a hundred thousand weights that has seen an expert play the tasks."""
     chats = demonstrations(tasks, each=60)
     tokenizer = small_tokenizer()
-    model = tiny_model(tokenizer, hidden_size=64, layers=2, intermediate_size=192, initializer_range=0.1, seed=seed)
+    model = small_model(tokenizer, SmallConfig(hidden_size=64, layers=2, intermediate_size=192), seed)
     rows = imitation_rows(tokenizer, chats)
     losses = fit(model, rows, epochs=6, batch_size=16, learning_rate=3e-3, seed=seed)
     print(f"imitation: {len(rows)} episodes, nats per token {losses[0]:.2f} -> {losses[-1]:.2f}", flush=True)
@@ -156,7 +157,7 @@ def main() -> None:
     torch.set_num_threads(1)
     start = time.process_time()
     rows = generated_rows("alfworld", chosen.tasks, **KNOBS)
-    model, tokenizer = small_model([Task.from_json(row["task"]) for row in rows], chosen.seed)
+    model, tokenizer = imitator([Task.from_json(row["task"]) for row in rows], chosen.seed)
     with text_environment(ENV, max_episode_steps=STEPS) as factory:
         trainer = GRPOTrainer(
             model=model,

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
-from rlanything_agents.rollout.dialect import Step
 
-from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.rollout.trajectory import Step, Trajectory
 
 __all__ = [
     "CORRUPTIONS",
@@ -109,18 +108,18 @@ def insert_steps(
     return tuple(changed), tuple(places)
 
 
-def replace_observation(steps: Sequence[Step], at: int, observation: str) -> tuple[Step, ...]:
-    """The steps with another answer to one of them.
+def replace_observation(steps: Sequence[Step], at: int, other: Step) -> tuple[Step, ...]:
+    """The steps with the answer to another step, in every view, in the place of one's own.
 
     Raises:
         CorruptionError: There is no step of this number, or that is the answer it has.
     """
     if not 0 <= at < len(steps):
         raise CorruptionError(f"there is no step {at} of {len(steps)}")
-    if steps[at].observation == observation:
-        raise CorruptionError(f"step {at} has this very observation: {observation[:60]!r}")
+    if _answer(steps[at]) == _answer(other):
+        raise CorruptionError(f"step {at} has this very observation: {other.observation[:60]!r}")
     changed = list(steps)
-    changed[at] = dataclasses.replace(steps[at], observation=observation)
+    changed[at] = dataclasses.replace(steps[at], observation=other.observation, message=other.message)
     return tuple(changed)
 
 
@@ -193,8 +192,9 @@ def _corrupt_one(
     chosen = sorted(_drawn(right[t], steps, rng))
     if kind == "observation":
         changed, hit = mine.steps, []
+        elsewhere = [step for k in _elsewhere(t, trajectories) for step in trajectories[k].steps]
         for i in chosen:
-            answers = [a for a in _answers_elsewhere(t, trajectories) if a != mine.steps[i].observation]
+            answers = [other for other in elsewhere if _answer(other) != _answer(mine.steps[i])]
             if answers:
                 changed = replace_observation(changed, i, answers[rng.integers(len(answers))])
                 hit.append(i)
@@ -205,6 +205,10 @@ def _corrupt_one(
 def _readable(trajectory: Trajectory) -> Trajectory:
     """Without its tokens, which are those of the steps as they were."""
     return dataclasses.replace(trajectory, prompt_ids=[], completion_ids=[], step_of_token=[], logprobs=[], allowed=[])
+
+
+def _answer(step: Step) -> tuple[str, str]:
+    return step.observation, step.message
 
 
 def _kind(step: Step) -> str:
@@ -229,10 +233,6 @@ def _right_elsewhere(t: int, trajectories: Sequence[Trajectory], right: Sequence
         for i in right[k]
         if trajectories[k].steps[i].action not in done
     ]
-
-
-def _answers_elsewhere(t: int, trajectories: Sequence[Trajectory]) -> list[str]:
-    return [step.observation for k in _elsewhere(t, trajectories) for step in trajectories[k].steps]
 
 
 def _balanced(trajectories: Sequence[Trajectory], rng: np.random.Generator) -> list[int]:

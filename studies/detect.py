@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
 from numpy.typing import NDArray
-from rlanything_agents.rollout.dialect import StepDialect, step_dialect
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
+from rlanything_agents.domains.supervision import StepSupervision, get_step_supervision
 from rlanything_agents.reward_models.judged_group import score_matrix
 from rlanything_agents.reward_models.step_reviewer import stored_trajectory
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -34,8 +34,8 @@ Judge = Callable[[Sequence[Trajectory], int], Votes]
 """Votes of shape (steps, votes) on each trajectory; the second argument seeds the sampling."""
 
 RULE, ORACLE = "rule of thumb", "planner"
-"""Judges without weights: `Dialect.opinions`, and `Dialect.true_labels`, which replays the commands in the world and
-reads no answers."""
+"""Judges without weights: `StepSupervision.heuristic_labels`, and `StepSupervision.true_labels`, which replays the
+commands in the world and reads no answers."""
 
 
 def detect(
@@ -51,14 +51,14 @@ def detect(
         result: The Parquet file to write.
 
     Raises:
-        StudyError: The run has not been evaluated with a judge.
-        UnknownDialect: Its reward model does not judge steps.
+        StudyError: The run has not been evaluated with a judge, or the truth about its steps is not known.
+        Unsupervised: Its reward model does not judge steps.
     """
     torch.set_num_threads(config.threads)
     parts = RunParts.assemble(config, warm, Reporter())
-    dialect = step_dialect(parts.dialect)
+    supervision = get_step_supervision(config.domain)
     trajectories, payloads = _played(parts)
-    labels = [dialect.true_labels(payloads[t.task_id], t.steps) for t in trajectories]
+    labels = [_true_labels(supervision, payloads, t) for t in trajectories]
     right = [[i for i, label in enumerate(row) if label == 1] for row in labels]
     corrupted: dict[str, list[Corrupted]] = {
         kind: corrupt(kind, trajectories, right, rng_of(config.seed, "corruption", kind), steps=settings["steps"])
@@ -66,7 +66,7 @@ def detect(
     }
     rows: list[tuple[Any, ...]] = []
     for name in (*judges, RULE, ORACLE):
-        judge = _judge(name, parts, dialect, judges, payloads, int(settings["votes"]))
+        judge = _judge(name, parts, supervision, judges, payloads, int(settings["votes"]))
         with parts.reporter.stage(f"Judge {name}", len(CORRUPTIONS) + 1) as stage:
             clean = judge(trajectories, seed_of(config.seed, "in order"))
             stage.add(1)
@@ -91,30 +91,37 @@ def _played(parts: RunParts) -> tuple[list[Trajectory], dict[str, Mapping[str, A
     return trajectories, {task.id: task.payload for task in tasks}
 
 
+def _true_labels(
+    supervision: StepSupervision, payloads: Mapping[str, Mapping[str, Any]], trajectory: Trajectory
+) -> list[int]:
+    labels = supervision.true_labels(payloads[trajectory.task_id], trajectory)
+    if labels is None:
+        raise StudyError(f"nobody knows the true labels of {trajectory.task_id}: take a domain that has them")
+    return labels
+
+
 def _judge(
     name: str,
     parts: RunParts,
-    dialect: StepDialect,
+    supervision: StepSupervision,
     judges: Mapping[str, str],
     payloads: Mapping[str, Mapping[str, Any]],
     votes: int,
 ) -> Judge:
     if name == RULE:
         return lambda shown, _: [
-            np.array([[o.score] for o in dialect.opinions(t.opening, t.steps)], dtype=np.float64) for t in shown
+            np.array([[label.score] for label in supervision.heuristic_labels(t)], dtype=np.float64) for t in shown
         ]
     if name == ORACLE:
         return lambda shown, _: [
-            np.array([[label] for label in dialect.true_labels(payloads[t.task_id], t.steps)], dtype=np.float64)
-            for t in shown
+            np.array([[label] for label in _true_labels(supervision, payloads, t)], dtype=np.float64) for t in shown
         ]
     parts.learners.load(weights_of(RunFolder(Path(judges[name]))))
+    reward_model = supervision.reviewer(parts.config, parts.judge_model).judge
 
     def asked(shown: Sequence[Trajectory], seed: int) -> Votes:
         with parts.learners.averaged():
-            found = parts.learners.reward_model.judge(
-                shown, votes=votes, seed=seed, temperature=parts.config.judge.temperature
-            )
+            found = reward_model.judge(shown, votes=votes, seed=seed, temperature=parts.config.judge.temperature)
         return [score_matrix(steps) for steps in found]
 
     return asked

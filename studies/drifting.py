@@ -12,20 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
-from rlanything_agents.rollout.dialect import StepDialect, get_dialect, step_dialect
 
-import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import CurriculumConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
+from rlanything_agents.domains.supervision import StepSupervision, get_step_supervision
 from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import outcome_of
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
 from rlanything_envs.curriculum import Curriculum, CurriculumMonitor, DriftWarning
+from rlanything_envs.views import make_env
 from rlanything_task_pools import Domain, Outcome, Task, TaskPool, get_domain
 
 __all__ = ["Following", "LineDistance", "follow", "measure_tasks", "proved_share"]
@@ -78,7 +77,7 @@ def follow(work: Mapping[str, Any], folder: Path) -> None:
     """
     settings = Following.model_validate(work["following"])
     config, seed = CurriculumConfig.model_validate(work["curriculum"]), int(work["seed"])
-    domain, dialect = get_domain(settings.domain), step_dialect(get_dialect(settings.domain))
+    domain, supervision = get_domain(settings.domain), get_step_supervision(settings.domain)
     seeds = [seed_of(seed, "pool", number) for number in range(config.pool_size)]
     for leftover in folder.glob("pool.sqlite*"):
         leftover.unlink()
@@ -91,7 +90,7 @@ def follow(work: Mapping[str, Any], folder: Path) -> None:
     ):
         warnings.simplefilter("ignore", DriftWarning)  # to follow drift is what this is for
         service = service_of(rewriter)
-        player = _Player(domain, dialect, settings, seed, work.get("policy"))
+        player = _Player(domain, supervision, settings, seed, work.get("policy"))
         curriculum = Curriculum(
             pool,
             rewriter,
@@ -171,10 +170,10 @@ class _Player:
     """The expert, and perhaps a trained policy beside it in measurements."""
 
     def __init__(
-        self, domain: Domain, dialect: StepDialect, settings: Following, seed: int, policy: str | None
+        self, domain: Domain, supervision: StepSupervision, settings: Following, seed: int, policy: str | None
     ) -> None:
-        self.settings, self.seed, self.dialect = settings, seed, dialect
-        self.env = dialect.wrapped(gym.make(domain.env_id, disable_env_checker=True, **dialect.environment))
+        self.settings, self.seed, self.supervision = settings, seed, supervision
+        self.env = make_env(domain.env_id, "short", disable_env_checker=True)  # the view that experts are written for
         self._known: dict[tuple[str, int], float] = {}
         self.policy = None if policy is None else _Policy(Path(policy), domain.name)
 
@@ -205,10 +204,10 @@ class _Player:
 
     def _episode(self, task: Task, seed: int) -> tuple[bool | None, int]:
         """Whether the expert wins, None if the infrastructure failed, and its steps."""
-        expert = self.dialect.expert(seed)
+        expert = self.supervision.expert(seed)
         observation, info = self.env.reset(options={"task": task})
         for step in range(self.settings.max_steps):
-            move = expert.act(observation, info["admissible_commands"])
+            move = expert.act(observation, info)
             observation, _, terminated, truncated, info = self.env.step(move.action)
             if terminated or truncated:
                 outcome, _ = outcome_of(info)
@@ -239,8 +238,7 @@ class _Policy:
 
         with self.parts.learners.averaged():
             played = rollout(
-                self.parts.learners.player,
-                self.parts.dialect,
+                self.parts.actor,
                 self.parts.envs,
                 list(_repeated(tasks, settings.episodes)),
                 max_steps=settings.max_steps,

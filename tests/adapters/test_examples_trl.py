@@ -37,11 +37,11 @@ def test_chats_are_learnt_as_trl_will_read_them(example: Any) -> None:
         assert tokenizer.unk_token_id not in row.ids
         learnt = tokenizer.decode([token for token, mine in zip(row.ids, row.learnt, strict=True) if mine])
         said = [message for message in chat if message["role"] == "assistant"]
-        turns = learnt.split(" <eos>")[:-1]
+        turns = learnt.split(" <end>")[:-1]
         assert len(turns) == len(said)
         prompt = tokenizer("<obs> task <turn>")["input_ids"]
         for turn, message in zip(turns, said, strict=True):
-            parsed = parse_response(tokenizer, tokenizer(f"{turn} <eos>")["input_ids"], prefix=prompt)
+            parsed = parse_response(tokenizer, tokenizer(f"{turn} <end>")["input_ids"], prefix=prompt)
             assert parsed["content"] == message["content"]
             assert parsed.get("tool_calls") == message.get("tool_calls")
 

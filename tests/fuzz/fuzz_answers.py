@@ -10,7 +10,6 @@ from typing import Any
 
 from fuzz_table import Target, as_text, of_file, of_json, of_text
 from fuzz_tasks import task
-from rlanything_agents.domains.coding.language import read_program
 
 from rlanything_agents.engines.controls import read_object
 from rlanything_agents.reward_models.step_judge import parse_score
@@ -18,6 +17,7 @@ from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, re
 from rlanything_envs.alfworld.commands import read_answer, to_command
 from rlanything_envs.alfworld.short import read as read_short_alfworld
 from rlanything_envs.coding import actions as coding_actions
+from rlanything_envs.coding.list_language import read_program
 from rlanything_envs.coding.messages import ran
 from rlanything_envs.coding.short import read as read_short_coding
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, task_critique

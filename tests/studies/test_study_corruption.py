@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlanything_agents.rollout.dialect import Step
 
-from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.rollout.trajectory import Step, Trajectory
 from studies.corruption import (
     CORRUPTIONS,
     Corruption,
@@ -67,8 +66,9 @@ def test_inserted_steps_stand_before_the_named_ones() -> None:
 
 
 def test_a_replaced_answer_leaves_the_rest() -> None:
-    steps = replace_observation((GO, TAKE), 1, "Nothing happens.")
-    assert steps == (GO, Step("get cup", "take cup 1 from shelf 1", "Nothing happens."))
+    other = Step("find pen", "open box 1", "nothing happens", "refused", message="Nothing happens.")
+    steps = replace_observation((GO, TAKE), 1, other)
+    assert steps == (GO, Step(TAKE.thought, TAKE.action, "nothing happens", message="Nothing happens."))
 
 
 def test_a_flipped_outcome_leaves_the_rest() -> None:
@@ -88,8 +88,8 @@ def test_a_flipped_outcome_leaves_the_rest() -> None:
         (lambda: insert_steps((GO,), (LOOK, LOOK), (0,)), "2 steps to insert before"),
         (lambda: insert_steps((GO,), (LOOK, LOOK), (1, 0)), "ascending"),
         (lambda: insert_steps((GO,), (LOOK,), (2,)), "there are 1 steps"),
-        (lambda: replace_observation((GO,), 1, "x"), "there is no step 1 of 1"),
-        (lambda: replace_observation((GO,), 0, GO.observation), "has this very observation"),
+        (lambda: replace_observation((GO,), 1, LOOK), "there is no step 1 of 1"),
+        (lambda: replace_observation((GO,), 0, GO), "has this very observation"),
         (lambda: flip_outcome(played("room", GO, outcome=None)), "has no outcome: gone"),
         (lambda: corrupt("odd", [], [], np.random.default_rng(0)), "choose from again, swapped"),
     ],

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from rlanything_agents.rollout.dialect import UnknownDialect
 from typer.testing import CliRunner
 
 from rlanything_agents.config import CurriculumConfig, LLMConfig, RunConfig
+from rlanything_agents.domains.supervision import Unsupervised
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 from studies.__main__ import app
@@ -129,7 +129,7 @@ def test_a_policy_plays_the_roots_and_what_became_of_them(file: Path, tmp_path: 
     first, last = json.loads((folder / "cycles.json").read_text())
     assert 0 <= first["policy_success"] == first["policy_root_success"] == last["policy_root_success"] <= 1
     coding = work | {"following": settings.following.model_dump() | {"domain": "coding"}}
-    with pytest.raises(UnknownDialect):
+    with pytest.raises(Unsupervised):
         follow(coding, folder)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from rlanything_agents.domains.alfworld.dialect import DIALECT
-from rlanything_agents.rollout.dialect import Step
 from typer.testing import CliRunner
 
+from rlanything_agents.domains.alfworld.labels import step_labels
+from rlanything_agents.rollout.trajectory import Step
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
 from studies.__main__ import app
@@ -231,9 +231,9 @@ def test_the_planner_notices_what_breaks_a_plan() -> None:
     world = World(Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"])))
     world.reset()
     steps = tuple(Step("", action, world.step(action)) for action in task.proof)
-    assert DIALECT.true_labels(task.payload, steps) == [1] * len(steps)
+    assert step_labels(task.payload, task.proof) == [1] * len(steps)
     take = next(i for i, step in enumerate(steps) if step.action.startswith("take"))
-    labels = np.array(DIALECT.true_labels(task.payload, swap_steps(steps, take - 1, take)))
+    labels = np.array(step_labels(task.payload, [step.action for step in swap_steps(steps, take - 1, take)]))
     assert labels[take - 1] == -1  # taken before the way there was gone
 
 

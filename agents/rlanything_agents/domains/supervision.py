@@ -19,7 +19,15 @@ from rlanything_envs.llm.choices import Form
 if TYPE_CHECKING:
     from rlanything_agents.domains.lessons import Lessons
 
-__all__ = ["Expert", "Move", "StepSupervision", "Supervision", "Unsupervised", "get_supervision"]
+__all__ = [
+    "Expert",
+    "Move",
+    "StepSupervision",
+    "Supervision",
+    "Unsupervised",
+    "get_step_supervision",
+    "get_supervision",
+]
 
 SUPERVISED = {
     "alfworld": "rlanything_agents.domains.alfworld.supervision",
@@ -142,4 +150,16 @@ def get_supervision(domain: str) -> Supervision:
     if place is None:
         return StepSupervision()
     supervision: Supervision = import_module(place).SUPERVISION
+    return supervision
+
+
+def get_step_supervision(domain: str) -> StepSupervision:
+    """What is known of the steps of a domain.
+
+    Raises:
+        Unsupervised: Its reward model does not judge steps.
+    """
+    supervision = get_supervision(domain)
+    if not isinstance(supervision, StepSupervision):
+        raise Unsupervised(f"the reward model of the domain {domain!r} judges programs, not steps")
     return supervision

@@ -63,12 +63,13 @@ def word_tokenizer(words: Sequence[str]) -> PreTrainedTokenizerFast:
     Raises:
         ValueError: A word occurs twice, is empty, or begins or ends with white space.
     """
-    if len(set(words)) != len(words):
-        twice = sorted({word for word in words if words.count(word) > 1})
+    marks = [PAD, UNK, USER, ANSWER, END]
+    every = [*marks, *words]
+    if len(set(every)) != len(every):
+        twice = sorted({word for word in every if every.count(word) > 1})
         raise ValueError(f"vocabulary: each word once, but {twice} occur more often")
     if broken := [word for word in words if not word or word.strip() != word]:
         raise ValueError(f"vocabulary: a word has no white space around it, but these have: {broken[:5]}")
-    marks = [PAD, UNK, USER, ANSWER, END]
     single = [word for word in words if len(word.split()) == 1]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate([*marks, *single])}, unk_token=UNK))
     if not any(":" in word for word in words):

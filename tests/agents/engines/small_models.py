@@ -7,16 +7,17 @@ from typing import Any
 
 import peft
 import torch
+from random_models import random_model
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3ForCausalLM
 
-from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.models.small import word_tokenizer
 
 WORDS: PreTrainedTokenizerFast = word_tokenizer([f"w{number}" for number in range(12)])
 
 
 def make_small(seed: int = 0) -> Qwen3ForCausalLM:
     """A model whose choices are decided, but not certain."""
-    return tiny_model(WORDS, hidden_size=16, layers=1, heads=2, intermediate_size=32, initializer_range=0.5, seed=seed)
+    return random_model(WORDS, hidden_size=16, layers=1, heads=2, intermediate_size=32, spread=0.5, seed=seed)
 
 
 def adapted(folder: Path, seed: int = 1) -> Any:

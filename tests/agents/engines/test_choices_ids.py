@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_models import random_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
@@ -21,7 +22,7 @@ from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
 from rlanything_agents.engines.lean_decoder import LeanDecoder
 from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.models.small import word_tokenizer
 from rlanything_envs.llm.choices import Form, OneOf, Repeat, Then, matches
 from rlanything_envs.llm.generator import Completion, SamplingParams
 
@@ -73,7 +74,7 @@ def make(kind: str) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
     tokenizer = word_level() if kind == "words" else byte_level()
     shape: dict[str, Any] = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 48}
     if kind != "llama":
-        return tokenizer, tiny_model(tokenizer, **shape, initializer_range=0.3)
+        return tokenizer, random_model(tokenizer, **shape)
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer),

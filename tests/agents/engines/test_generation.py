@@ -5,12 +5,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_models import random_model
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
 
+from rlanything_agents.config import SmallConfig
 from rlanything_agents.engines.cache import RaggedCache, RaggedDecoder
 from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
 from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.models.small import EOS, PAD, tiny_model, word_tokenizer
+from rlanything_agents.models.small import END, PAD, small_model, word_tokenizer
 from rlanything_envs.llm.generator import SamplingParams
 
 WORDS = [f"w{i}" for i in range(60)]
@@ -24,7 +26,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 @pytest.fixture(scope="module")
 def model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
     # A wide initial spread makes the expected tokens depend on the whole context.
-    return tiny_model(tokenizer, hidden_size=32, layers=2, heads=4, intermediate_size=64, initializer_range=0.3)
+    return random_model(tokenizer)
 
 
 def full_logprobs(model: PreTrainedModel, ids: list[int]) -> torch.Tensor:
@@ -114,27 +116,34 @@ def test_tokenizer_keeps_its_words_on_disk(tokenizer: PreTrainedTokenizerFast, t
     tokenizer.save_pretrained(tmp_path)
     again = PreTrainedTokenizerFast.from_pretrained(tmp_path)
     text = "w3 w59 w0"
-    assert again(text)["input_ids"] == tokenizer(text)["input_ids"] == [7, 63, 4]
-    assert again.decode([7, 63, 4]) == text
+    assert again(text)["input_ids"] == tokenizer(text)["input_ids"] == [8, 64, 5]
+    assert again.decode([8, 64, 5]) == text
     assert again.unk_token_id in again("w3 w60")["input_ids"]
-    assert (again.pad_token, again.eos_token) == (PAD, EOS)
+    assert (again.pad_token, again.eos_token) == (PAD, END)
     assert again.pad_token_id != again.eos_token_id
 
 
-@pytest.mark.parametrize("words", [["a", "a"], ["a b"], [""], [PAD]])
+@pytest.mark.parametrize("words", [["a", "a"], ["a b", "a b"], [" a"], [""], [PAD]])
 def test_tokenizer_refuses_words_it_could_not_tell_apart(words: list[str]) -> None:
     with pytest.raises(ValueError, match="vocabulary"):
         word_tokenizer(words)
 
 
-def test_tiny_model_is_small_seeded_and_storable(tokenizer: PreTrainedTokenizerFast, tmp_path: object) -> None:
+def test_words_with_a_blank_are_one_token_and_colons_none() -> None:
+    tokenizer = word_tokenizer(["go", "find", "apple", "go to"])
+    ids = tokenizer("find apple: go to apple go")["input_ids"]
+    assert [tokenizer.decode([token]) for token in ids] == ["find", "apple", "go to", "apple", "go"]
+    assert tokenizer.decode(ids) == "find apple go to apple go"
+
+
+def test_a_small_model_is_small_seeded_and_storable(tokenizer: PreTrainedTokenizerFast, tmp_path: object) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    model = tiny_model(tokenizer, seed=1)
+    model = small_model(tokenizer, SmallConfig(), seed=1)
     assert torch.equal(torch.rand(3), expected), "the caller's random stream moved"
     assert 0.7e6 < sum(p.numel() for p in model.parameters()) < 0.8e6
-    same, other = tiny_model(tokenizer, seed=1), tiny_model(tokenizer, seed=2)
+    same, other = small_model(tokenizer, SmallConfig(), 1), small_model(tokenizer, SmallConfig(), 2)
     weight = "model.layers.0.self_attn.q_proj.weight"
     assert torch.equal(model.state_dict()[weight], same.state_dict()[weight])
     assert not torch.equal(model.state_dict()[weight], other.state_dict()[weight])
@@ -143,7 +152,7 @@ def test_tiny_model_is_small_seeded_and_storable(tokenizer: PreTrainedTokenizerF
     ids = [5, 6, 7]
     torch.testing.assert_close(full_logprobs(stored, ids), full_logprobs(model, ids))
     with pytest.raises(ValueError, match="multiple of heads"):
-        tiny_model(tokenizer, hidden_size=30)
+        SmallConfig(hidden_size=30)
 
 
 def test_sampling_follows_the_probabilities_and_the_choices() -> None:
@@ -273,7 +282,7 @@ def test_sampling_parameters_are_checked(bad: dict[str, float]) -> None:
 def test_generator_takes_over_weights(
     model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, tmp_path: object
 ) -> None:
-    other = tiny_model(tokenizer, hidden_size=32, layers=2, heads=4, intermediate_size=64, seed=9)
+    other = random_model(tokenizer, seed=9)
     generator = TransformersGenerator(other, tokenizer)
     generator.update_weights(model, version=3)
     params = SamplingParams(max_tokens=3, seed=1)

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from random_models import random_model
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from rlanything_agents.engines import decoder as decoders
@@ -15,7 +16,7 @@ from rlanything_agents.engines.decoder import Decoder, open_decoder
 from rlanything_agents.engines.lean_decoder import LeanDecoder
 from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
 from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.models.small import word_tokenizer
 from rlanything_envs.llm.generator import SamplingParams
 
 TOKENIZER = word_tokenizer([f"w{i}" for i in range(60)])
@@ -190,7 +191,7 @@ def one_by_one(model: Qwen3ForCausalLM, prompts: list[list[int]], params: Sampli
 def test_drafts_that_share_lanes_write_what_each_would_alone(
     implementation: str, temperature: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = tiny_model(TOKENIZER, hidden_size=32, layers=2, heads=4, intermediate_size=64, initializer_range=0.3)
+    model = random_model(TOKENIZER)
     if implementation == "general":
         monkeypatch.setattr(generators, "make_decoder", RaggedDecoder)
     rng = np.random.default_rng(2)

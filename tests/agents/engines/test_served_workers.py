@@ -16,13 +16,12 @@ from safetensors.torch import load_file
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.section import ANY
-from rlanything_agents.rollout.copies import dialect_of
+from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
-from rlanything_agents.runs.parts import make_envs
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import get_domain
 
@@ -95,8 +94,8 @@ def test_requests_that_fail_mask_episodes_and_a_server_that_is_gone_stops_the_ru
     served: tuple[RunConfig, dict[str, FakeServer]], tmp_path: Path
 ) -> None:
     config, servers = served
-    learners = Learners(config, dialect_of(config), tmp_path / "engines")
-    local = LocalWorkers(config, learners, make_envs(config, learners.dialect, 2))
+    learners = Learners(config, tmp_path / "engines")
+    local = LocalWorkers(config, learners, make_envs(config, 2))
     with_workers = RunConfig.model_validate({**config.model_dump(mode="json"), "workers": WORKERS})
     assert with_workers.workers is not None
     with RayWorkers.open(with_workers, with_workers.workers, learners) as workers:

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 import torch
 from benchmark_parts import timeless
-from rlanything_agents.rollout.dialect import get_dialect
+from random_models import random_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.models.small import tiny_model
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
@@ -39,7 +38,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.decoder = decoders.ByteLevel()
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
     fast.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}</s>{% endfor %}assistant: "
-    model = tiny_model(fast, hidden_size=16, layers=1, heads=2, intermediate_size=16, initializer_range=0.5)
+    model = random_model(fast, hidden_size=16, layers=1, heads=2, intermediate_size=16, spread=0.5)
     model.generation_config.temperature, model.generation_config.do_sample = 0.3, True
     model.save_pretrained(folder)
     fast.save_pretrained(folder)
@@ -124,12 +123,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = RunFolder(tmp_path_factory.mktemp("runs") / "tiny")
     folder.prepare(config.model_dump(mode="json"))
     with folder.checkpoints.write(1) as scratch:
-        Learners(config, get_dialect("alfworld")).save(scratch)
+        Learners(config).save(scratch)
     folder.summary.write_text("{}")
     return folder.path
 
 
-def test_a_policy_of_a_run_plays_in_its_own_dialect(run: Path, games: Panel, tmp_path: Path) -> None:
+def test_a_policy_of_a_run_plays_in_the_view_it_learned_in(run: Path, games: Panel, tmp_path: Path) -> None:
     found = run_benchmark(games, f"run:{run}", tmp_path / "out", episodes=2, environment={"max_episode_steps": 5})
     assert (found["total"]["episodes"], found["left"]) == (8, 0)
     assert 0 < found["total"]["steps"] <= 5

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from random_models import random_model
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
@@ -20,7 +21,7 @@ from transformers import (
 )
 
 from rlanything_agents.config import SmallConfig
-from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.tools.planning import UnknownSize
 from rlanything_agents.tools.planning.memory import activation_bytes
 from rlanything_agents.tools.planning.published import PUBLISHED, published
@@ -92,7 +93,7 @@ def test_a_model_that_reads_pictures() -> None:
 
 def test_a_model_made_from_nothing() -> None:
     tokenizer = word_tokenizer(["a", "b", "c"])
-    model = tiny_model(tokenizer, hidden_size=32, layers=2, heads=2, intermediate_size=64)
+    model = random_model(tokenizer, hidden_size=32, layers=2, heads=2, intermediate_size=64)
     config = SmallConfig(hidden_size=32, layers=2, heads=2, intermediate_size=64)
     assert size_from_scratch(config, len(tokenizer), "tiny").parameters == count(model)
 
