@@ -128,9 +128,9 @@ class Loop:
             [
                 sample
                 for at in chosen
-                for sample in groups[at.group].votes[at.trajectory][at.step].samples(
-                    feedback[at.group].judge[at.trajectory][at.step].tolist()
-                )
+                for sample in groups[at.group]
+                .votes[at.trajectory][at.step]
+                .samples(feedback[at.group].judge[at.trajectory][at.step].tolist())
             ]
         )
 
@@ -146,7 +146,8 @@ class Loop:
         ]
         outcomes = [outcome for group in groups for outcome in group.outcomes]
         changes = ", ".join(sorted({event.kind for event in events})) or "none"
-        return f"solved {outcomes.count(1):3d} of {len(outcomes)}; {len(chosen)} steps teach the judge; tasks: {changes}"
+        solved = f"solved {outcomes.count(1):3d} of {len(outcomes)}"
+        return f"{solved}; {len(chosen)} steps teach the judge; tasks: {changes}"
 
 
 def main() -> None:
