@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.decode`` plays AlfWorld in the short view with a small model from random weights, and then has
 the same turns of the same episodes sampled in four ways that alternate, so that all meet the same machine: with the
-forward pass of `rlanything_agents.engines.lean` and with that of transformers, with what is kept of conversations between turns
-and without. The last lines compare a forward and backward pass of a training batch: `lean.wanted_logits`, and
+forward pass of `rlanything_agents.engines.lean` and with that of transformers, with what is kept of conversations
+between turns and without. The last lines compare a forward and backward pass of a training batch:
+`lean.wanted_logits`, and
 transformers with its fused attention and the head at the wanted places alone.
 """
 
@@ -140,9 +141,9 @@ def main() -> None:
     model = tiny_model(tokenizer)
     turns, texts = play(TransformersGenerator(model, tokenizer), args.episodes, args.turns)
     print(
-        f"Python {platform.python_version()}, torch {torch.__version__} with {args.threads} thread(s), {args.clock} "
-        f"time, load {os.getloadavg()[0]:.1f}; {model.num_parameters() / 1e6:.2f} M parameters, {args.episodes} episodes "
-        f"of {args.turns} turns, {sum(map(len, texts)) / len(texts):.0f} tokens each\n"
+        f"Python {platform.python_version()}, torch {torch.__version__} with {args.threads} thread(s), "
+        f"{args.clock} time, load {os.getloadavg()[0]:.1f}; {model.num_parameters() / 1e6:.2f} M parameters, "
+        f"{args.episodes} episodes of {args.turns} turns, {sum(map(len, texts)) / len(texts):.0f} tokens each\n"
     )
     seconds, tokens = defaultdict[str, list[float]](list), 0
     for _ in range(args.rounds):
