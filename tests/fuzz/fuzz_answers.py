@@ -162,11 +162,11 @@ def _frame(content: bytes) -> None:
 
 
 def _named(tree: Any) -> None:
-    from rlanything_agents.runs.trackers.names import named, of_evaluation
+    from rlanything_agents.runs.tracking import evaluation_metrics, flatten
 
     if isinstance(tree, dict):
-        named(tree)
-        of_evaluation({"panels": {"a": tree}, "judge": tree})
+        flatten(tree)
+        evaluation_metrics({"panels": {"a": tree}, "judge": tree})
 
 
 def _log(path: Path) -> None:

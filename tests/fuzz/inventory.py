@@ -87,7 +87,7 @@ TESTED: dict[str, str] = {
     "rlanything_envs.osworld.browser": "tests/fuzz/test_borders.py",
     "rlanything_envs.osworld.desktop.guest.server": "tests/envs/osworld/test_desktop_transport.py",
     "rlanything_agents.training.learner": "tests/agents/tools/doctor/test_doctor.py",
-    "rlanything_agents.runs.trackers.tracking": "tests/agents/runs/trackers/test_trackers.py",
+    "rlanything_agents.runs.tracking": "tests/agents/runs/test_tracking.py",
     "rlanything_agents.tools.view.server": "tests/fuzz/test_borders.py",
 }
 """Modules that read what others wrote in ways that need processes or sockets, with the file of tests."""

@@ -10,11 +10,12 @@ from rlanything_agents.config.engine import EngineConfig, ServerConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.load import ConfigError, load_config
 from rlanything_agents.config.model import AnyModel, CheckpointConfig, LoraConfig, SmallConfig
-from rlanything_agents.config.run import JudgeConfig, RolloutConfig, RunConfig, WarmStartConfig
+from rlanything_agents.config.run import TRACKERS, JudgeConfig, RolloutConfig, RunConfig, WarmStartConfig
 from rlanything_agents.config.section import Mixture, Part, Section
 from rlanything_agents.config.workers import WorkersConfig
 
 __all__ = [
+    "TRACKERS",
     "AnyModel",
     "CheckpointConfig",
     "ConfigError",

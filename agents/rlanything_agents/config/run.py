@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
@@ -20,7 +20,11 @@ from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Sh
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.config.workers import WorkersConfig
 
-__all__ = ["JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
+__all__ = ["TRACKERS", "JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
+
+Tracker = Literal["tensorboard", "trackio", "wandb"]
+TRACKERS: tuple[str, ...] = get_args(Tracker)
+"""Names of the trackers, as ``trackers`` takes them; also their packages'."""
 
 
 class WarmStartConfig(Section):
@@ -132,7 +136,7 @@ class RunConfig(Section):
     cluster: Annotated[ClusterConfig | None, Field(exclude=True)] = None
     """The machines that a plan is made for (``train --dry-run``); a run itself takes no notice of
     it, and it is not stored."""
-    trackers: Annotated[tuple[Literal["trackio", "tensorboard", "wandb"], ...], Field(exclude=True)] = ()
+    trackers: Annotated[tuple[Tracker, ...], Field(exclude=True)] = ()
     """Where the curves are shown besides the report. Who watches a run is no part of what it is: a run may be continued
     with other trackers, and they are not stored with it."""
 

@@ -37,8 +37,7 @@ from rlanything_agents.runs.stopping import RunStopped, resumably
 from rlanything_agents.runs.storage import storing
 from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
 from rlanything_agents.runs.summary import accepted_rewrites, installed_versions, summarise
-from rlanything_agents.runs.trackers import Tracking
-from rlanything_agents.runs.trackers.names import of_evaluation, of_iteration
+from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, iteration_metrics
 from rlanything_agents.runs.warm_start import warm_start
 from rlanything_agents.training.ranks.channel import Ranks
 from rlanything_envs.curriculum import Rewriter
@@ -293,10 +292,10 @@ class _Run:
     def _tracked(self, step: int) -> dict[str, float]:
         """The values of an iteration for trackers, with those of the evaluations after it; 0 is before the loop."""
         rows = self.folder.rows()
-        numbers = of_iteration(rows[step - 1]) if step else {}
+        numbers = iteration_metrics(rows[step - 1]) if step else {}
         stages = ["before"] if step == 0 else [_point(step), *(["after"] if step == len(rows) else [])]
         found = [result for name in stages if (result := self.folder.stage(name))]
-        return {**numbers, **_merged(map(of_evaluation, found))}
+        return {**numbers, **_merged(map(evaluation_metrics, found))}
 
     def _curve(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         """The evaluations in between, in order."""

@@ -24,7 +24,7 @@ def splits(incomplete: str) -> list[str]:
 
 def trackers(incomplete: str) -> list[str]:
     """Trackers."""
-    from rlanything_agents.runs.trackers import TRACKERS
+    from rlanything_agents.config import TRACKERS
 
     return _beginning(TRACKERS, incomplete)
 

@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 from rlanything_agents.config import ConfigError, load_config
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.runs.trackers import Tracker, Tracking, UnknownTracker, named, open_tracker
-from rlanything_agents.runs.trackers.names import of_evaluation, of_iteration
+from rlanything_agents.runs.tracking import Tracking, UnknownTracker, evaluation_metrics, flatten, iteration_metrics
 from rlanything_agents.tools.cli import app
+from rlanything_task_pools import MissingExtra
 
 TINY = """
 name: tiny
@@ -41,11 +41,6 @@ STEPS = 5
 
 def values(step: int) -> dict[str, float]:
     return {"success/active": step / 10, "policy/loss": -float(step)}
-
-
-def told() -> tuple[list[str], Tracking]:
-    said: list[str] = []
-    return said, Tracking(["tensorboard"], said.append)
 
 
 def scalars(folder: Path, tag: str) -> list[tuple[int, float]]:
@@ -80,9 +75,9 @@ def test_names_are_ways_in_the_tree() -> None:
         "feedback": {"mu": math.nan, "kept": True},
         "goal": "text",
     }
-    assert named(row) == {"success/active": 0.5, "curriculum/rejected/not_easier_": 2.0, "feedback/kept": 1.0}
+    assert flatten(row) == {"success/active": 0.5, "curriculum/rejected/not_easier_": 2.0, "feedback/kept": 1.0}
     panel = {"rate": 0.5, "low": 0.4, "high": 0.6, "episodes": 9, "errors": 0, "outcomes": [1], "tasks": "ab"}
-    found = of_evaluation({"panels": {"valid_seen": panel}, "judge": {"outcome_auc": None, "process": 0.7}})
+    found = evaluation_metrics({"panels": {"valid_seen": panel}, "judge": {"outcome_auc": None, "process": 0.7}})
     assert found["evaluation/valid_seen/rate"] == 0.5
     assert found["evaluation/judge/process"] == 0.7
     assert len(found) == 6
@@ -96,17 +91,16 @@ json_trees = st.recursive(
 
 
 def test_alarms_are_curves_of_noughts_and_ones() -> None:
-    found = of_iteration({"iteration": 3, "alarms": {"judge_collapse": ["one answer for all", "by chance"]}})
+    found = iteration_metrics({"iteration": 3, "alarms": {"judge_collapse": ["one answer for all", "by chance"]}})
     assert found["alarms/judge_collapse"] == 1.0
     assert found["alarms/task_drift"] == 0.0
     assert "iteration" not in found
-    assert of_iteration({"iteration": 3}) == {}, "rows of older runs say nothing of alarms"
 
 
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(), json_trees))
 def test_any_tree_gives_finite_numbers(tree: dict[str, Any]) -> None:
-    for name, value in named(tree).items():
+    for name, value in flatten(tree).items():
         assert math.isfinite(value)
         assert name.isascii()
         assert name.isprintable()
@@ -141,7 +135,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SCRIPT = """
 import sys
 from pathlib import Path
-from tests.agents.runs.trackers.test_trackers import track
+from tests.agents.runs.test_tracking import track
 print(track(sys.argv[1].split(","), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), len(sys.argv) > 5))
 """
 
@@ -153,7 +147,7 @@ def process(*words: str) -> str:
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=Path(__file__).parents[4],
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -214,34 +208,54 @@ def steps_of(file: Path) -> list[int]:
 # -- failures ------------------------------------------------------------------------------------------------
 
 
-class Failing:
-    def start(self, run: object, done: int) -> int:
-        return -1
-
-    def log(self, step: int, values: object) -> None:
-        raise ConnectionError("the network is down\nfor long")
-
-    def finish(self, report: object) -> None:
-        raise AssertionError("a tracker that failed is left alone")
-
-
 def test_a_tracker_that_fails_is_left_out_and_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import rlanything_agents.runs.trackers.tracking as module
+    from accelerate.tracking import TrackioTracker
 
-    def opened(name: str) -> Tracker:
-        return Failing() if name == "wandb" else open_tracker(name)
+    class Failing(TrackioTracker):  # type: ignore[misc]
+        def start(self) -> None:
+            raise ConnectionError("the network is down\nfor long")
 
-    monkeypatch.setattr(module, "open_tracker", opened)
-    said = track(["wandb", "tensorboard"], tmp_path, 0, 3, end=True)
+    monkeypatch.setattr("accelerate.tracking.TrackioTracker", Failing)
+    said = track(["trackio", "tensorboard"], tmp_path, 0, 3, end=True)
     assert len(said) == 1
-    assert "wandb failed" in said[0]
+    assert "trackio failed" in said[0]
     assert "the network is down" in said[0]
     assert [step for step, _ in scalars(tmp_path, "policy/loss")] == [0, 1, 2, 3]
 
 
+def test_a_tracker_that_fails_later_is_left_out_and_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accelerate.tracking import TensorBoardTracker
+
+    log = TensorBoardTracker.log
+
+    def failing(self: Any, values: Any, step: int, **more: Any) -> None:
+        if step == 2:
+            raise OSError("no space left")
+        log(self, values, step, **more)
+
+    monkeypatch.setattr(TensorBoardTracker, "log", failing)
+    said: list[str] = []
+    tracking = Tracking(["tensorboard"], said.append)
+    tracking.start("run", tmp_path, {}, 0)
+    for step in range(STEPS):
+        tracking.reach(step, values)
+    tracking.finish()
+    assert len(said) == 1
+    assert "no space left" in said[0]
+    monkeypatch.undo()
+    track(["tensorboard"], tmp_path, STEPS, STEPS)
+    assert [step for step, _ in scalars(tmp_path, "policy/loss")] == list(range(STEPS + 1)), "the next start fills it"
+
+
+def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlanything_agents.runs.tracking.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"rlanything-envs\[trackers\]"):
+        Tracking(["wandb"], print)
+
+
 def test_what_can_be_known_before_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnknownTracker, match="choose from trackio"):
-        open_tracker("../x")
+    with pytest.raises(UnknownTracker, match="choose from tensorboard"):
+        Tracking(["../x"], print)
     file = tmp_path / "tiny.yaml"
     file.write_text(TINY)
     with pytest.raises(ConfigError, match="trackers"):
