@@ -23,11 +23,12 @@ import torch
 from tokenizers import pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
+from rlanything_agents.config import SmallConfig
 from rlanything_agents.engines import lean
 from rlanything_agents.engines import transformers as engine
 from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.models.small import tiny_model, word_tokenizer
+from rlanything_agents.models.small import small_model, word_tokenizer
 from rlanything_envs.llm import SamplingParams
 from rlanything_envs.llm.choices import Form
 from rlanything_envs.views import get_view, make_env
@@ -154,7 +155,7 @@ def main() -> None:
     now = time.perf_counter if args.clock == "wall" else time.process_time
     torch.set_num_threads(args.threads)
     tokenizer = make_tokenizer()
-    model = tiny_model(tokenizer)
+    model = small_model(tokenizer, SmallConfig())
     turns, texts = play(TransformersGenerator(model, tokenizer), args.episodes, args.turns)
     print(
         f"Python {platform.python_version()}, torch {torch.__version__} with {args.threads} thread(s), {args.clock} "

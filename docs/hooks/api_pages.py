@@ -75,7 +75,7 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_agents.runs.folder",
             "rlanything_agents.runs.checkpoints",
             "rlanything_agents.training.trainer",
-            "rlanything_agents.rollout.dialect",
+            "rlanything_agents.domains.supervision",
             "rlanything_agents.runs.report",
             "rlanything_agents.feedback.metrics",
             "studies.statistics",
