@@ -80,7 +80,8 @@ def _reward_model() -> tuple[Any, list[Any]]:
 def vote(episodes: int) -> int:
     """Three votes on each step of so many episodes at once; votes given."""
     judge, played = _reward_model()
-    return sum(len(step.votes) for steps in judge.judge(played * episodes, votes=3, seed=0) for step in steps)
+    judged = judge.judge(played * episodes, votes=3, seed=0)
+    return len([vote for steps in judged for step in steps for vote in step.votes])
 
 
 # -- kinds of work ---------------------------------------------------------------------------------------------
