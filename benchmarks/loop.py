@@ -152,22 +152,23 @@ def iteration_split(
     splits: list[dict[str, float]] = []
     speeds: list[dict[str, float]] = []
     rows: list[dict[str, Any]] = []
+    learnt: list[int] = []
     envs, learners = list(loop.envs), loop.learners
     for _ in range(iterations):
         clock, asked = Clock(now), Asked()
         loop.envs[:] = [TimedEnv(env, clock) for env in envs]
         training_step = clock.around("update: model", SampleTrainer.training_step)
-        learnt: list[int] = []
+        learnt.clear()
 
         def timed(model: PreTrainedModel, lanes: int, clock: Clock = clock) -> Any:
             name = "rollout: model" if model is learners.policy.model else "judge: model"
             return TimedDecoder(make_decoder(model, lanes), clock, name)
 
         def update(
-            self: SampleTrainer, samples: Any, *args: Any, work: Any = SampleTrainer.update, to: list[int] = learnt
+            trainer: SampleTrainer, samples: Any, *args: Any, work: Any = SampleTrainer.update, **more: Any
         ) -> Any:
-            to.append(sum(map(len, samples)))
-            return work(self, samples, *args)
+            learnt.append(sum(map(len, samples)))
+            return work(trainer, samples, *args, **more)
 
         with (
             patch.object(generator_module, "make_decoder", timed),

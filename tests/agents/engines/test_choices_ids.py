@@ -161,15 +161,15 @@ def test_equal_slots_share_what_is_allowed() -> None:
 
 
 def test_the_end_of_sequence_is_no_text() -> None:
-    with pytest.raises(ValueError, match="'apple <eos>' holds the end of sequence"):
-        FormTokens(make("words")[0]).start(OneOf(("apple <eos>", "go")))
+    with pytest.raises(ValueError, match="'apple <end>' holds the end of sequence"):
+        FormTokens(make("words")[0]).start(OneOf(("apple <end>", "go")))
     ids = FormTokens(make("bytes")[0]).start("<eos>").allowed
     assert make("bytes")[0].decode(ids) == "<", "where text and mark have different ids, it is text"
 
 
 def test_ids_that_another_program_chose_are_followed_as_far_as_they_go() -> None:
     tokenizer, _ = make("words")
-    go, apple, end = (tokenizer.convert_tokens_to_ids(word) for word in ("go", "apple", "<eos>"))
+    go, apple, end = (tokenizer.convert_tokens_to_ids(word) for word in ("go", "apple", "<end>"))
     form = OneOf(("go apple", "apple"))
     tokens = FormTokens(tokenizer)
     assert tokens.allowed(form, [go, apple, end]) == [tuple(sorted((go, apple))), (apple,), (end,)]

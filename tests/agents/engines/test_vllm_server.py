@@ -389,7 +389,7 @@ def test_forms_go_to_the_server_as_structured_outputs(serve: Serve, tmp_path: Pa
 
 
 def test_what_was_sampled_of_a_form_is_followed() -> None:
-    ids = [WORDS.convert_tokens_to_ids(word) for word in ("w1", "w3", "<eos>")]
+    ids = [WORDS.convert_tokens_to_ids(word) for word in ("w1", "w3", "<end>")]
     params = SamplingParams(5, choices=(OneOf(("w1 w2", "w1 w3")),))
     answer = Sampled(WORDS, len(WORDS)).completion([4], ids, [-0.1, -0.5, 0.0], "stop", params, 1)
     second = tuple(sorted(WORDS.convert_tokens_to_ids(word) for word in ("w2", "w3")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from rlanything_agents.config import RunConfig, SmallConfig
+from rlanything_agents.config import RunConfig
 from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.tools.planning.demand import Demand
 from rlanything_agents.tools.planning.footprint import Memory, memory_of
@@ -88,7 +88,7 @@ def _demand(config: RunConfig, models: list[PlannedModel]) -> Demand:
     policy, judge = by_role["policy"], by_role.get("reward model")
     vote_limit = judge.limit if judge else 0
     assumed = (config.cluster or ClusterConfig()).assumptions
-    from_scratch = isinstance(config.policy, SmallConfig)
+    short = config.view == "short"
     return Demand(
         tasks=config.rollout.tasks,
         rollouts=config.rollout.rollouts,
@@ -103,8 +103,8 @@ def _demand(config: RunConfig, models: list[PlannedModel]) -> Demand:
         append_only=policy.append_only,
         success=assumed.success,
         solved_length=assumed.solved_length,
-        prompt_tokens=assumed.prompt_tokens or (70.0 if from_scratch else 900.0),
-        observation_tokens=assumed.observation_tokens or (9.0 if from_scratch else 70.0),
+        prompt_tokens=assumed.prompt_tokens or (70.0 if short else 900.0),
+        observation_tokens=assumed.observation_tokens or (9.0 if short else 70.0),
         response_tokens=assumed.response_tokens or policy.limit / 3,
         vote_tokens=assumed.vote_tokens or vote_limit / 3,
         learning=assumed.learning,
