@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from rlanything_agents.config import RunConfig
 from rlanything_agents.tools.cli import app
 from rlanything_task_pools import Task
-from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
 
 __all__ = ["command_line", "configuration", "pool_file", "task_file"]
 
@@ -134,12 +134,11 @@ def pool_file() -> str:
     parts = [
         "# Pool files\n",
         f"A pool is one SQLite file in WAL mode, schema version {SCHEMA_VERSION} (`PRAGMA user_version`), marked by",
-        f"`PRAGMA application_id = {APPLICATION_ID}`. `TaskPool.open` migrates an older file, keeps a copy beside it,",
-        "and refuses a newer one. Use [`TaskPool`](task_pools.md) rather than the tables: they may change with the",
-        "schema version.\n",
+        f"`PRAGMA application_id = {APPLICATION_ID}`. `TaskPool.open` refuses a file of another version.",
+        "Use [`TaskPool`](task_pools.md) rather than the tables: they may change with the schema version.\n",
     ]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        migrate(db)
+        create_tables(db)
         names = db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY rowid"
         )

@@ -1,4 +1,4 @@
-"""The file of a pool: connections, transactions, migration when opened, checkpoints."""
+"""The file of a pool: connections, transactions, checkpoints."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rlanything_task_pools.errors import PoolDamaged, PoolExists, PoolMissing, PoolVersionError
-from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION
 
 __all__ = ["PoolFile"]
 
@@ -32,11 +32,11 @@ class PoolFile:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
-        """Open an existing pool; one of an older schema is migrated, its old self kept beside it.
+        """Open an existing pool.
 
         Raises:
             PoolMissing: There is no file, or its creation was cut short.
-            PoolVersionError: Not a pool, or one of a newer schema version.
+            PoolVersionError: Not a pool, or one of another schema version.
             PoolDamaged: It brings views or triggers, which would run when it is used; no pool of ours has any.
         """
         if not Path(path).is_file():
@@ -54,31 +54,15 @@ class PoolFile:
                 raise PoolMissing(f"the pool {path} was never finished: make it again with TaskPool.create")
             if application != APPLICATION_ID:
                 raise PoolVersionError(f"{path} is a database but not a task pool: choose another path")
-            if version > SCHEMA_VERSION:
+            if version != SCHEMA_VERSION:
+                remedy = "upgrade rlanything-envs" if version > SCHEMA_VERSION else "make it again with TaskPool.create"
                 raise PoolVersionError(
-                    f"the pool {path} has schema version {version}, this library reads up to {SCHEMA_VERSION}: upgrade "
-                    f"rlanything-envs, or open a backup (a migration keeps one as {Path(path).name}.v{SCHEMA_VERSION})"
+                    f"the pool {path} has schema version {version}, this library reads {SCHEMA_VERSION}: {remedy}"
                 )
             if pool._rows("SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') LIMIT 1"):
                 raise PoolDamaged(f"{path} has views or triggers, which no pool of ours has: it is not used")
-            if version < SCHEMA_VERSION:
-                pool._migrate(version)
             undo.pop_all()
         return pool
-
-    def _migrate(self, version: int) -> None:
-        backup = self.path.with_name(f"{self.path.name}.v{version}")
-        if not backup.exists():
-            with contextlib.suppress(PoolExists):  # another process migrates at this moment
-                self.copy(backup)
-        try:
-            with self._transaction() as db:
-                migrate(db)
-        except sqlite3.DatabaseError as error:
-            raise PoolVersionError(
-                f"the pool {self.path} cannot be migrated from schema {version} to {SCHEMA_VERSION} ({error}); it was "
-                f"left as it is"
-            ) from error
 
     # -- life ------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from rlanything_task_pools.errors import CandidateError, EmptyPool, PoolError, P
 from rlanything_task_pools.frozen import FrozenDict, canonical_json
 from rlanything_task_pools.reader import PoolReader
 from rlanything_task_pools.records import Event, EventKind, pack
-from rlanything_task_pools.schema import migrate
+from rlanything_task_pools.schema import create_tables
 from rlanything_task_pools.task import Outcome, Rejection, Task
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class TaskPool(PoolReader):
             with pool._transaction() as db:
                 if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     raise PoolExists(f"{path} exists: open it with TaskPool.open, or choose another path")
-                migrate(db)
+                create_tables(db)
                 for slot, task in enumerate(roots):
                     version = pool._add_version(db, slot, task)
                     db.execute("INSERT INTO slots VALUES (?, ?, ?, NULL)", (slot, version, version))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.config.corrupt import CorruptConfig
@@ -165,16 +165,6 @@ class RunConfig(Section):
     def judge_is_asked(self) -> bool:
         """Whether the reward model has a part in the run."""
         return self.votes_wanted and self.judge.source == "generative"
-
-    @model_serializer(mode="wrap")
-    def _nothing_of_what_is_off(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what has no part in the run: one stored before there was such a key goes on."""
-        tree: dict[str, Any] = handler(self)
-        if not self.engine.on:
-            tree.pop("engine", None)
-        if not self.corrupt.on:
-            tree.pop("corrupt", None)
-        return tree
 
     @field_validator("feedback", mode="before")
     @classmethod

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["TrainerConfig"]
 
@@ -45,7 +45,7 @@ class TrainerConfig(BaseModel):
         checkpointing: Keep only the inputs of a model's blocks for the backward pass and compute the blocks again: less
             memory for a third more time.
         world_size: Number of training processes that must be there, any other is an error; 1: as many as the launcher
-            started. A run may go on with another number, so it is stored as 1 whatever it is.
+            started. A run may go on with another number, so it is not stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,18 +69,7 @@ class TrainerConfig(BaseModel):
     seed: int = Field(default=0, ge=0, lt=2**32)
     bf16: bool = False
     checkpointing: bool = False
-    world_size: int = Field(default=1, ge=1)
-
-    @model_serializer(mode="wrap")
-    def _nothing_of_what_is_off(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without ``checkpointing`` where it is off: a run stored before there was such a key goes on. How many
-        processes train is no part of what a run is; 1 is what runs have stored that were not told.
-        """
-        tree: dict[str, Any] = handler(self)
-        tree["world_size"] = 1
-        if not self.checkpointing:
-            tree.pop("checkpointing", None)
-        return tree
+    world_size: int = Field(default=1, ge=1, exclude=True)
 
     def rate(self, update: int, used: float) -> float:
         """Share of the peak learning rate.

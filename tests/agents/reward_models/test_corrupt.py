@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from rlanything_agents.rollout.dialect import Step
 
-from rlanything_agents.config import CorruptConfig, RunConfig
+from rlanything_agents.config import CorruptConfig
 from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.reward_models.judged_group import JudgedGroup
 from rlanything_agents.reward_models.step_judge import StepVotes, Vote
@@ -72,13 +72,3 @@ def test_every_iteration_and_seed_is_told_something_else() -> None:
         for seed, iteration in ((0, 1), (0, 2), (1, 1), (0, 1))
     }
     assert len(told) == 3
-
-
-def test_a_run_that_falsifies_nothing_is_stored_without_the_section() -> None:
-    plain = RunConfig(name="a")
-    assert "corrupt" not in plain.model_dump(mode="json")
-    told = RunConfig(name="a", corrupt=CorruptConfig(votes=0.1))
-    stored = told.model_dump(mode="json")
-    assert stored["corrupt"] == {"outcomes": 0.0, "votes": 0.1}
-    assert RunConfig.model_validate(stored) == told
-    assert RunConfig.model_validate(plain.model_dump(mode="json")) == plain

@@ -45,9 +45,3 @@ def test_the_update_is_the_same() -> None:
     assert again > once  # blocks really are computed a second time
     for name, weight in plain.items():
         torch.testing.assert_close(saving[name], weight)
-
-
-def test_it_is_stored_where_it_is_on() -> None:
-    assert "checkpointing" not in TrainerConfig().model_dump(mode="json")
-    stored = TrainerConfig(checkpointing=True).model_dump(mode="json")
-    assert TrainerConfig.model_validate(stored).checkpointing

@@ -255,7 +255,7 @@ def _learner(file: Path) -> int:
 
 
 def _pool(path: Path, topic: str, proofs: bool) -> Iterator[Finding]:
-    """A copy of the pool is looked at, so that nothing is migrated and a run that goes on is not waited for."""
+    """A copy of the pool is looked at, so that a run that goes on is not waited for."""
     from rlanything_task_pools import PoolError, TaskPool
     from rlanything_task_pools.verify import verify_pool
 

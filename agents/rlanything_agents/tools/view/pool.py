@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_task_pools import TaskPool
-from rlanything_task_pools.errors import PoolVersionError
 
 __all__ = ["open_pool"]
 
@@ -37,12 +36,6 @@ class _WatchedPool(TaskPool):
             connection.set_progress_handler(lambda: 1, PATIENCE)
             self._connection, self._pid = connection, os.getpid()
         return self._connection
-
-    def _migrate(self, version: int) -> None:
-        raise PoolVersionError(
-            f"the pool {self.path} has the old schema {version}, and a viewer changes nothing: `rlanything pool show` "
-            "brings it up to date"
-        )
 
 
 @contextmanager
