@@ -1,11 +1,9 @@
 """How fast the transformers engine samples, and what its parts are worth.
 
 ``python -m benchmarks.decode`` plays AlfWorld in the short view with a small model from random weights, and then has
-the same turns of the same episodes sampled in four ways that alternate, so that all meet the same machine: with the
-forward pass of `rlanything_agents.engines.lean` and with that of transformers, with what is kept of conversations
-between turns and without. Then a judge is asked about each step, four times, with common beginnings of questions read
-once and not. The last lines compare a forward and backward pass of a training batch: `lean.wanted_logits`, and
-transformers with its fused attention and the head at the wanted places alone.
+the same turns of the same episodes sampled in two ways that alternate, so that both meet the same machine: with what is
+kept of conversations between turns and without. Then a judge is asked about each step, four times, with common
+beginnings of questions read once and not.
 """
 
 import argparse
@@ -13,20 +11,15 @@ import os
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from unittest.mock import patch
 
 import torch
-from tokenizers import pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from rlanything_agents.config import SmallConfig
-from rlanything_agents.engines import lean
 from rlanything_agents.engines import transformers as engine
-from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import small_model, word_tokenizer
 from rlanything_envs.llm import SamplingParams
@@ -36,19 +29,9 @@ from rlanything_task_pools import get_domain
 
 ENV = "RLAnything/AlfWorld-v0"
 
-WAYS = {
-    "turns: lean, conversations kept": (False, True),
-    "turns: transformers' forward, conversations kept": (True, True),
-    "turns: lean, all read again": (False, False),
-    "turns: transformers' forward, all read again": (True, False),
-}
+WAYS = {"turns: conversations kept": True, "turns: all read again": False}
 
-JUDGED = {
-    "judge: lean, beginnings shared": (False, 32),
-    "judge: transformers' forward, shared": (True, 32),
-    "judge: lean, each prompt read": (False, 2**30),
-    "judge: transformers' forward, each read": (True, 2**30),
-}
+JUDGED = {"judge: beginnings shared": 32, "judge: each prompt read": 2**30}
 
 
 @dataclass(frozen=True)
@@ -62,16 +45,6 @@ class Turn:
     def params(self, number: int, kept: bool) -> SamplingParams:
         seeds = tuple(1000 * number + key for key in self.keys)
         return SamplingParams(40, seeds=seeds, choices=self.choices, keys=self.keys if kept else ())
-
-
-def make_tokenizer() -> PreTrainedTokenizerFast:
-    """The words of the short view; what stands between them has no ids."""
-    words = {part for word in get_view(ENV, "short").words for part in word.split()}
-    tokenizer = word_tokenizer(sorted(words))
-    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(":", "removed"), pre_tokenizers.WhitespaceSplit()]
-    )
-    return tokenizer
 
 
 def play(generator: TransformersGenerator, episodes: int, turns: int) -> tuple[list[Turn], list[list[int]]]:
@@ -120,30 +93,6 @@ def judged(turns: Sequence[Turn]) -> list[list[int]]:
     return [prompt for prompts in steps.values() for prompt in prompts]
 
 
-def passes(model: Qwen3ForCausalLM, rows: Sequence[list[int]], every: int) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Forward and backward passes of one batch, whose every so many-th token is learnt from."""
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
-    wanted = torch.zeros_like(ids, dtype=torch.bool)
-    for place, row in enumerate(rows):
-        wanted[place, len(row) // 4 : len(row) : every] = True
-
-    def ours() -> torch.Tensor:
-        return lean.wanted_logits(model, ids, wanted)
-
-    def theirs() -> torch.Tensor:
-        hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state
-        logits: torch.Tensor = model.lm_head(hidden[wanted])
-        return logits
-
-    def learn(logits: Callable[[], torch.Tensor]) -> None:
-        model.zero_grad()
-        logits().log_softmax(-1)[:, 0].mean().backward()
-
-    yield "training: lean", lambda: learn(ours)
-    yield "training: transformers with sdpa", lambda: learn(theirs)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--episodes", type=int, default=64)
@@ -154,7 +103,7 @@ def main() -> None:
     args = parser.parse_args()
     now = time.perf_counter if args.clock == "wall" else time.process_time
     torch.set_num_threads(args.threads)
-    tokenizer = make_tokenizer()
+    tokenizer = word_tokenizer(get_view(ENV, "short").words)
     model = small_model(tokenizer, SmallConfig())
     turns, texts = play(TransformersGenerator(model, tokenizer), args.episodes, args.turns)
     print(
@@ -165,23 +114,14 @@ def main() -> None:
     seconds, tokens = defaultdict[str, list[float]](list), 0
     steps = judged(turns)
     for _ in range(args.rounds):
-        for name, (general, least) in JUDGED.items():
-            with (
-                patch.object(engine, "make_decoder", RaggedDecoder) if general else nullcontext(),
-                patch.object(engine, "SHARED", least),
-            ):
+        for name, least in JUDGED.items():
+            with patch.object(engine, "SHARED", least):
                 start = now()
                 TransformersGenerator(model, tokenizer).generate(list(steps), SamplingParams(4, n=4, seed=0))
                 seconds[name].append(now() - start)
-        for name, (general, kept) in WAYS.items():
-            with patch.object(engine, "make_decoder", RaggedDecoder) if general else nullcontext():
-                start = now()
-                tokens = sample(TransformersGenerator(model, tokenizer), turns, kept)
-                seconds[name].append(now() - start)
-        for name, work in passes(model, texts[:16], 3):
+        for name, kept in WAYS.items():
             start = now()
-            for _ in range(4):
-                work()
+            tokens = sample(TransformersGenerator(model, tokenizer), turns, kept)
             seconds[name].append(now() - start)
     print(f"{'':45}{'tokens/s':>10}{'seconds':>10}{'times the first: median':>25}{'min':>7}{'max':>7}")
     for name, spent in seconds.items():

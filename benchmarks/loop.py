@@ -25,7 +25,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -41,7 +41,6 @@ from rlanything_agents.config.load import load_config
 from rlanything_agents.engines import transformers as generator_module
 from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.chat import ChatGenerator
-from rlanything_agents.engines.decoder import Decoder, make_decoder
 from rlanything_agents.reward_models.step_reviewer import StepReviewer
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.runs.folder import RunFolder
@@ -86,7 +85,7 @@ class Clock:
 class TimedDecoder:
     """A decoder whose forward passes are timed."""
 
-    def __init__(self, decoder: Decoder, clock: Clock, name: str) -> None:
+    def __init__(self, decoder: RaggedDecoder, clock: Clock, name: str) -> None:
         self._decoder = decoder
         self.append = clock.around(name, decoder.append)
         self.keep = clock.around(name, decoder.keep)
@@ -162,7 +161,7 @@ def iteration_split(
 
         def timed(model: PreTrainedModel, lanes: int, clock: Clock = clock) -> Any:
             name = "rollout: model" if model is learners.policy.model else "judge: model"
-            return TimedDecoder(make_decoder(model, lanes), clock, name)
+            return TimedDecoder(RaggedDecoder(model, lanes), clock, name)
 
         def update(
             trainer: SampleTrainer, samples: Any, *args: Any, work: Any = SampleTrainer.update, **more: Any
@@ -171,7 +170,7 @@ def iteration_split(
             return work(trainer, samples, *args, **more)
 
         with (
-            patch.object(generator_module, "make_decoder", timed),
+            patch.object(generator_module, "RaggedDecoder", timed),
             patch.object(SampleTrainer, "training_step", lambda *args, step=training_step: step(*args)),
             patch.object(SampleTrainer, "update", update),
             patch("rlanything_agents.runs.loop.time.perf_counter", now),
@@ -259,22 +258,18 @@ def generation(parts: RunParts, rounds: int, every: int, now: Callable[[], float
     assert isinstance(parts.reviewer, StepReviewer)
     judge, template = parts.reviewer.judge, learners.judge_model.template
 
-    def around_transformers() -> Any:
-        return patch.object(generator_module, "make_decoder", RaggedDecoder)
-
     for number in range(rounds):
         clock = Clock(now)
-        for name, way in (("cache around transformers", around_transformers), ("own", nullcontext)):
-            asked = Asked()
-            with way(), asked.watching():
-                with clock.at("play"):
-                    trajectories = rollout(
-                        learners.actor, parts.envs, games, max_steps=config.rollout.max_steps, seed=number
-                    )
-                with clock.at("judge"):
-                    judge.judge(trajectories[::4], votes=config.judge.votes, seed=number)
-            found[f"play, {name}"].append(clock.spent.pop("play"))
-            found[f"judge, {name}"].append(clock.spent.pop("judge"))
+        asked = Asked()
+        with asked.watching():
+            with clock.at("play"):
+                trajectories = rollout(
+                    learners.actor, parts.envs, games, max_steps=config.rollout.max_steps, seed=number
+                )
+            with clock.at("judge"):
+                judge.judge(trajectories[::4], votes=config.judge.votes, seed=number)
+        found["play, engine"].append(clock.spent.pop("play"))
+        found["judge, engine"].append(clock.spent.pop("judge"))
         for part, generator, model in (
             ("play", learners.actor.engine, learners.policy.model),
             ("judge", learners.judge_model.generator, learners.judge.model),
@@ -292,7 +287,7 @@ def print_generation(found: dict[str, list[float]]) -> None:
         f"Generation, {len(found['play, tokens'])} rounds\n"
         f"{'':36}{'tokens/s':>10}{'times plain: median':>21}{'min':>7}{'max':>7}"
     )
-    ways = ("plain", "cache around transformers", "own")
+    ways = ("plain", "engine")
     tokens = {part: found[f"{part}, tokens"] for part in ("play", "judge")}
     for part in ("play", "judge", "both"):
         parts = ("play", "judge") if part == "both" else (part,)

@@ -13,8 +13,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything_agents.engines.batching import Batches, common_prefix, shared_prefixes
+from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
-from rlanything_agents.engines.decoder import Decoder, make_decoder
 from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -224,7 +224,7 @@ class _Kept:
         weights: Those that it was computed with.
     """
 
-    decoder: Decoder
+    decoder: RaggedDecoder
     read: list[list[int]]
     lanes: dict[int, int]
     weights: tuple[tuple[int, int], ...]
@@ -253,7 +253,7 @@ class _Batch:
         self, model: PreTrainedModel, prompts: list[list[int]], drafts: list[_Draft], params: SamplingParams
     ) -> None:
         self._model, self._prompts, self._drafts, self._params = model, prompts, drafts, params
-        self._decoder: Decoder | None = None
+        self._decoder: RaggedDecoder | None = None
         self._shrinks = not params.keys or params.n > 1
         """Lanes of conversations stay when their turn is over."""
 
@@ -275,7 +275,7 @@ class _Batch:
         for at, one in zip(fresh, shared_prefixes([texts[at] for at in fresh], SHARED), strict=True):
             shared[at] = None if one is None else (fresh[one[0]], one[1])
         whole = [at for at, one in enumerate(shared) if one is None]
-        self._decoder = make_decoder(self._model, len(whole)) if kept is None else kept.decoder
+        self._decoder = RaggedDecoder(self._model, len(whole)) if kept is None else kept.decoder
         with self._decoder.running():
             if kept is not None:
                 self._go_on(self._decoder, [held[at] for at in whole], [texts[at] for at in whole])
@@ -286,7 +286,9 @@ class _Batch:
                 logits = self._branch(self._decoder, logits, texts, shared)
             self._write(self._decoder, logits, noise)
 
-    def _go_on(self, decoder: Decoder, held: Sequence[tuple[int, int] | None], texts: Sequence[list[int]]) -> None:
+    def _go_on(
+        self, decoder: RaggedDecoder, held: Sequence[tuple[int, int] | None], texts: Sequence[list[int]]
+    ) -> None:
         """Give each text the lane that it goes on with; its last token is read again, if need be, for what follows."""
         lanes = [0 if one is None else one[0] for one in held]
         known = [0 if one is None else min(one[1], len(text) - 1) for one, text in zip(held, texts, strict=True)]
@@ -294,7 +296,7 @@ class _Batch:
 
     def _branch(
         self,
-        decoder: Decoder,
+        decoder: RaggedDecoder,
         logits: torch.Tensor,
         texts: Sequence[list[int]],
         shared: Sequence[tuple[int, int] | None],
@@ -316,7 +318,7 @@ class _Batch:
         read = [prompt + draft.ids[: len(draft.ids) - len(draft.unread)] for prompt, draft in pairs]
         return _Kept(self._decoder, read, {key: lane for lane, key in enumerate(keys)}, weights)
 
-    def _write(self, decoder: Decoder, logits: torch.Tensor, noise: LaneNoise) -> None:
+    def _write(self, decoder: RaggedDecoder, logits: torch.Tensor, noise: LaneNoise) -> None:
         params, drafts = self._params, self._drafts
         rows = np.array([row for row, draft in enumerate(drafts) if draft.finish_reason is None], dtype=np.int64)
         at, lanes = rows // params.n, np.arange(len(self._prompts))  # logits of each row, lane of each logits

@@ -31,7 +31,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallba
 from trl import GRPOTrainer
 
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.engines import lean
 from rlanything_agents.models.masters import MasterAdamW
 from rlanything_agents.models.pretrained import trained
 from rlanything_agents.training.collection import quick_collection
@@ -120,8 +119,6 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._whole: dict[str, torch.Tensor] | None = None
         self._to_spread: Mapping[str, Any] | None = None
         self._plugin: Any = copy.copy(getattr(self.accelerator.state, "fsdp_plugin", None))
-        # Other processes and autocast act through the module's own forward.
-        self._lean = self.accelerator.num_processes == 1 and not config.bf16 and lean.supports(self.model)
         self._training_forward: Any = None
         self._swap_forward()
 
@@ -407,23 +404,18 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """
         width = sampled.shape[1]
         positions, visible = self._layout or (None, None)
-        if self._lean:
-            wanted = torch.zeros_like(input_ids, dtype=torch.bool)
-            wanted[:, -width - 1 : -1] = sampled  # a token is expected after the one before it
-            logits = lean.wanted_logits(model, input_ids, wanted, positions, visible) / self.temperature
-        else:
-            inputs: dict[str, Any] = {"input_ids": input_ids, "use_cache": False}
-            if visible is not None:
-                inputs |= {"position_ids": positions, "attention_mask": visible[:, None]}
-            if fused:
-                labels = torch.full_like(input_ids, -100)
-                labels[:, -width:] = torch.where(sampled, input_ids[:, -width:], -100)
-                with self.accelerator.autocast():
-                    scored = model(**inputs, labels=labels, fused_lm_head=True)
-                return scored.log_probs[:, -width:], scored.entropy[:, -width:]
+        inputs: dict[str, Any] = {"input_ids": input_ids, "use_cache": False}
+        if visible is not None:
+            inputs |= {"position_ids": positions, "attention_mask": visible[:, None]}
+        if fused:
+            labels = torch.full_like(input_ids, -100)
+            labels[:, -width:] = torch.where(sampled, input_ids[:, -width:], -100)
             with self.accelerator.autocast():
-                output = model(**inputs, logits_to_keep=width + 1)
-            logits = output.logits[:, :-1][sampled].float() / self.temperature
+                scored = model(**inputs, labels=labels, fused_lm_head=True)
+            return scored.log_probs[:, -width:], scored.entropy[:, -width:]
+        with self.accelerator.autocast():
+            output = model(**inputs, logits_to_keep=width + 1)
+        logits = output.logits[:, :-1][sampled].float() / self.temperature
         allowed = self._allowed or [None] * len(logits)
         new, entropy = constrained(logits, input_ids[:, -width:][sampled], allowed)
         zeros = logits.new_zeros(sampled.shape)

@@ -20,7 +20,6 @@ from rlanything_agents.engines import transformers as engine
 from rlanything_agents.engines.batching import shared_prefixes
 from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
-from rlanything_agents.engines.lean_decoder import LeanDecoder
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
 from rlanything_envs.llm.choices import Form, OneOf, Repeat, Then, matches
@@ -289,13 +288,12 @@ def same(some: list[Completion], others: list[Completion]) -> None:
 def test_what_is_kept_of_conversations_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, fresh = Conversations(kind), Conversations(kind)
     read: list[list[int]] = []
-    for decoder in (LeanDecoder, RaggedDecoder):
 
-        def append(self: Any, lanes: Any, tokens: Any, was: Any = decoder.append) -> Any:
-            read.append([len(some) for some in tokens])
-            return was(self, lanes, tokens)
+    def append(self: Any, lanes: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
+        read.append([len(some) for some in tokens])
+        return was(self, lanes, tokens)
 
-        monkeypatch.setattr(decoder, "append", append)
+    monkeypatch.setattr(RaggedDecoder, "append", append)
     turns = ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (4, 2, 0), (4, 1, 2, 0), (3, 0))  # episodes end, move and come back
     for number, rows in enumerate(turns):
         if number == 3:
@@ -332,14 +330,13 @@ def test_prompts_of_one_batch_read_their_common_beginning_once(
     prompts = [story[::-1], *turns, turns[3], [7, 8], story[5:], story[5:]]
     params = SamplingParams(6, n=1 if keyed else 3, seed=2, keys=tuple(range(9)) if keyed else ())
     read = 0
-    for decoder in (LeanDecoder, RaggedDecoder):
 
-        def append(self: Any, lanes: Any, tokens: Any, was: Any = decoder.append) -> Any:
-            nonlocal read
-            read += sum(map(len, tokens))
-            return was(self, lanes, tokens)
+    def append(self: Any, lanes: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
+        nonlocal read
+        read += sum(map(len, tokens))
+        return was(self, lanes, tokens)
 
-        monkeypatch.setattr(decoder, "append", append)
+    monkeypatch.setattr(RaggedDecoder, "append", append)
     answers = TransformersGenerator(model, tokenizer).generate(prompts, params)
     shared, read = read, 0
     monkeypatch.setattr(engine, "SHARED", 1000)

@@ -26,7 +26,6 @@ from transformers import (
 )
 
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.engines import lean
 from rlanything_agents.training.plain import PlainTrainer
 from rlanything_agents.training.samples import Row, Sample
 from rlanything_agents.training.shared_prompts import attention_share, layout
@@ -112,8 +111,7 @@ PROMPTS = [(20, 4), (12, 3), (9, 1), (1, 2), (20, 2), (5, 1)]
 def test_the_update_is_that_of_unshared_rows(kind: str, constrained: bool, case: str) -> None:
     base = MODELS[kind]()
     made = build_votes(base, PROMPTS, constrained)
-    trainer = agree(base, made, micro_batch_tokens=80, **OPTIONS[case])
-    assert trainer._lean == (kind == "qwen3")
+    agree(base, made, micro_batch_tokens=80, **OPTIONS[case])
 
 
 @given(
@@ -136,15 +134,8 @@ def computed(kind: str, made: list[Sample], shared: bool, monkeypatch: pytest.Mo
     trainer = make_trainer(base, TOKENIZER, TrainerConfig(optimizer_steps=1))
     if not shared:
         trainer._attention = None
-    if trainer._lean:
-        own = lean.LeanModel.hidden
-        monkeypatch.setattr(
-            lean.LeanModel, "hidden", lambda self, ids, *rest: seen.append(ids.numel()) or own(self, ids, *rest)
-        )
-    else:
-        base.model.embed_tokens.register_forward_hook(lambda _, given, __: seen.append(given[0].numel()))
+    base.model.embed_tokens.register_forward_hook(lambda _, given, __: seen.append(given[0].numel()))
     trainer.update(made)
-    monkeypatch.undo()
     return sum(seen)
 
 

@@ -156,20 +156,20 @@ CASES = {
 }
 
 
-LAYOUTS = [(rows, True), (rows, False), (step_rows, True)]
+LAYOUTS = [rows, step_rows]
 BY_ALL = ("kl", "anchor-free")
 """The cases that the quick tests compute with every layout."""
 
 
 @pytest.mark.parametrize(
-    ("layout", "lean", "case"),
+    ("layout", "case"),
     [
-        pytest.param(*how, case, marks=() if how is LAYOUTS[0] or case in BY_ALL else pytest.mark.slow)
+        pytest.param(how, case, marks=() if how is LAYOUTS[0] or case in BY_ALL else pytest.mark.slow)
         for how in LAYOUTS
         for case in CASES
     ],
 )
-def test_engines_agree(tokenizer, case, layout, lean):
+def test_engines_agree(tokenizer, case, layout):
     options = dict(CASES[case])
     constrained, noise = options.pop("constrained"), options.pop("noise", 0.0)
     # an epsilon above rounding: Adam would otherwise blow noise in vanishing gradients up to whole steps
@@ -178,8 +178,6 @@ def test_engines_agree(tokenizer, case, layout, lean):
     made = build_trajectories(base, constrained=constrained, noise=noise, temperature=options.get("temperature", 1.0))
     ours, golden = copy.deepcopy(base), copy.deepcopy(base)
     trainer, plain = make_trainer(ours, tokenizer, config), PlainTrainer(golden, config)
-    assert trainer._lean
-    trainer._lean = lean
     for engine in (trainer, plain):
         engine.set_anchor(build_model(seed=1))
     for rate, steps in ((1.0, None), (0.25, 2)):
