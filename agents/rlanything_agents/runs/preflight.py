@@ -10,12 +10,13 @@ from rlanything_task_pools import get_domain
 __all__ = ["preflight"]
 
 
-def preflight(config: RunConfig, folder: RunFolder) -> None:
+def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) -> None:
     """Refuse a run whose tasks, rewriter or folder cannot be had; nothing is written.
 
     Args:
         config: All settings.
         folder: Where the run would be, or is.
+        restart: Whether what is in the folder will be deleted, so that it may belong to another run.
 
     Raises:
         UnknownDomain: The domain is not installed.
@@ -33,4 +34,5 @@ def preflight(config: RunConfig, folder: RunFolder) -> None:
         domain.with_operators(config.curriculum.operators)
     with open_rewriter(config.curriculum, folder.prompts):
         pass
-    folder.belongs_to(config.model_dump(mode="json"))
+    if not restart:
+        folder.belongs_to(config.model_dump(mode="json"))

@@ -69,9 +69,9 @@ def train(
         if dry_run:
             raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
         must_be_trainable(settings, process)
+        preflight(settings, folder, restart=restart)
         if restart:
             folder.delete()
-        preflight(settings, folder)
         reporter = Reporter(Console(stderr=True)) if as_json else Reporter()
         reporter.say(_header(settings, folder))
         _spin_little()
