@@ -1,15 +1,14 @@
-"""What the tests of small models share: generated games, and models made on the spot."""
+"""What the tests of agents share: generated games, environments to play them in, and an untrained policy."""
 
 from collections.abc import Callable
 
 import gymnasium as gym
 import pytest
 import torch
-from rlanything_agents.domains.alfworld.dialect import DIALECT, AlfWorldDialect
-from transformers import Qwen3ForCausalLM
+from families import policy
 
-from rlanything_agents.models.small import tiny_model
-from rlanything_envs import registration  # noqa: F401  (registers the environments)
+from rlanything_agents.rollout.rollout import Policy
+from rlanything_envs.views import make_env
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN
 
@@ -17,11 +16,6 @@ from rlanything_task_pools.alfworld import DOMAIN
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def dialect() -> AlfWorldDialect:
-    return DIALECT
 
 
 @pytest.fixture(scope="session")
@@ -34,10 +28,17 @@ def games() -> Callable[..., list[Task]]:
 
 @pytest.fixture(scope="session")
 def envs() -> list[gym.Env[str, str]]:
-    return [gym.make("RLAnything/AlfWorld-v0") for _ in range(16)]
+    """ALFWorld in the short view."""
+    return [make_env("RLAnything/AlfWorld-v0", "short") for _ in range(8)]
 
 
 @pytest.fixture(scope="session")
-def untrained() -> Qwen3ForCausalLM:
-    """A policy of random weights; a wide initial spread makes it choose decidedly."""
-    return tiny_model(DIALECT.tokenizer, hidden_size=32, layers=2, heads=4, intermediate_size=64, initializer_range=0.3)
+def full_envs() -> list[gym.Env[str, str]]:
+    """ALFWorld as it is."""
+    return [make_env("RLAnything/AlfWorld-v0") for _ in range(8)]
+
+
+@pytest.fixture(scope="session")
+def untrained() -> Policy:
+    """A small policy of random weights, for the short view of ALFWorld."""
+    return policy("small")

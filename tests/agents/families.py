@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from random_models import random_model
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import (
     LlamaConfig,
@@ -21,6 +22,14 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.engines.chat import ChatGenerator
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.models.small import word_tokenizer
+from rlanything_agents.models.template import ChatTemplate
+from rlanything_agents.rollout.renderer import Renderer
+from rlanything_agents.rollout.rollout import Policy
+from rlanything_envs.views import get_view
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
 
@@ -133,18 +142,20 @@ FAMILIES = {
 
 @cache
 def corpus() -> tuple[str, ...]:
-    """What the environments say, and code."""
-    told = []
+    """Messages of environments, and code."""
+    texts = []
     for seed in range(6):
         task = DOMAIN.generate(seed, "train")
         world = World(Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"])))
-        told += [world.reset(), *world.admissible_commands]
-    return (*told, "I think: find the apple.\nAction: go to cabinet 1\n\nYou judge a step. \\boxed{1} \\boxed{-1}") * 2
+        texts += [world.reset(), *world.admissible_commands]
+    return (*texts, "I think: find the apple.\nAction: go to cabinet 1\n\nYou judge a step. \\boxed{1} \\boxed{-1}") * 2
 
 
 @cache
 def tokenizer(name: str, merges: int = 300) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer trained on the spot, with the family's marks and template."""
+    """A byte-level BPE tokenizer trained on the spot, with the family's marks and template; of words for "small"."""
+    if name == "small":
+        return word_tokenizer(get_view("RLAnything/AlfWorld-v0", "short").words)
     family = FAMILIES[name]
     fast = Tokenizer(models.BPE())
     fast.normalizer = normalizers.NFC()
@@ -170,6 +181,8 @@ def tokenizer(name: str, merges: int = 300) -> PreTrainedTokenizerFast:
 
 def model(name: str, *, hidden: int = 32, layers: int = 2, seed: int = 0, spread: float = 0.2) -> PreTrainedModel:
     """Random float32 weights; as in published models, there are more rows than the tokenizer has tokens."""
+    if name == "small":
+        return random_model(tokenizer(name), seed=seed, hidden_size=hidden, layers=layers, intermediate_size=2 * hidden)
     family, words = FAMILIES[name], tokenizer(name)
     config = family.config(
         vocab_size=-(-len(words) // 64) * 64,
@@ -189,6 +202,26 @@ def model(name: str, *, hidden: int = 32, layers: int = 2, seed: int = 0, spread
         torch.manual_seed(seed)
         made: PreTrainedModel = family.model(config)
     return made.float().eval()
+
+
+def template(name: str, thinking: str | None = None) -> ChatTemplate:
+    """The chat template of a family, whose tokenizer ends a response as engines do."""
+    words = tokenizer(name)
+    made = ChatTemplate(words, thinking=thinking is not None)
+    words.eos_token = words.convert_ids_to_tokens(made.end_id)
+    words.pad_token = words.pad_token or words.eos_token
+    return made
+
+
+def policy(name: str, trained: Any = None, *, thinking: str | None = None, **settings: Any) -> Policy:
+    """A policy for ALFWorld, in the short view for "small", else in the full one."""
+    config = CheckpointConfig.model_validate(
+        {"checkpoint": name, "thinking": thinking, "max_tokens": 12, "context": 4096, **settings}
+    )
+    chat = template(name, thinking)
+    view = get_view("RLAnything/AlfWorld-v0", "short" if name == "small" else "full")
+    engine = TransformersGenerator(model(name) if trained is None else trained, chat.tokenizer)
+    return Policy(ChatGenerator(engine, chat), Renderer(chat, view, config))
 
 
 def checkpoint(name: str, folder: Path, **sizes: Any) -> Path:

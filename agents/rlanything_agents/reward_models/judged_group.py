@@ -44,11 +44,11 @@ class JudgedGroup(RolloutGroup):
             JudgedEpisode(
                 goal=self.assignment.task.goal,
                 steps=tuple(
-                    JudgedStep(step.action, step.observation, judged.scores)
+                    JudgedStep(step.action, step.full, judged.scores)
                     for step, judged in zip(trajectory.steps, steps, strict=True)
                 ),
                 success=trajectory.success,
-                opening=trajectory.opening,
+                opening=trajectory.full_opening,
             )
             for trajectory, steps in zip(self.trajectories, self.votes, strict=True)
         ]

@@ -6,10 +6,11 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
-from rlanything_agents.domains.coding.dialect import DIALECT
-from rlanything_agents.rollout.dialect import Step
+from families import template
 
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig
+from rlanything_agents.domains.coding.short_tests import ShortTests
+from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.unit_test_reviewer import (
     ProgramGroup,
     UnitTestReviewer,
@@ -18,7 +19,7 @@ from rlanything_agents.reward_models.unit_test_reviewer import (
 )
 from rlanything_agents.reward_models.unit_tests import ChatTests, WrittenTest
 from rlanything_agents.rollout.queries import AskedAfter
-from rlanything_agents.rollout.trajectory import Trajectory, outcome_of
+from rlanything_agents.rollout.trajectory import Step, Trajectory, outcome_of
 from rlanything_envs import registration  # noqa: F401  (registers the environments)
 from rlanything_envs.coding import messages
 from rlanything_envs.curriculum import Assignment
@@ -67,7 +68,7 @@ def task() -> Task:
 
 def episode(task: Task, action: str, **arguments: object) -> Trajectory:
     """One turn in the real environment."""
-    env = gym.make("RLAnything/Coding-v0", **{**DIALECT.environment, **arguments})
+    env = gym.make("RLAnything/Coding-v0", **{"max_turns": 1, **arguments})
     opening, info = env.reset(options={"task": task})
     observation, reward, _, _, info = env.step(action)
     outcome, error = outcome_of(info)
@@ -82,7 +83,8 @@ def submit(code: str) -> str:
 def reviewer(**changes: object) -> UnitTestReviewer:
     feedback = {"lam": 0.0, "policy_band": None, "judge_band": None}
     tree = {"name": "x", "domain": "coding", "judge": {"votes": 4}, "feedback": feedback, **changes}
-    return UnitTestReviewer(RunConfig.model_validate(tree), Scripted(ANSWERS), ChatTests())
+    model = JudgeModel(Scripted(ANSWERS), template("llama3"), CheckpointConfig(checkpoint="none"))
+    return UnitTestReviewer(RunConfig.model_validate(tree), model, ChatTests())
 
 
 def ask(judge: UnitTestReviewer, assignments: list[Assignment], played: list[list[Trajectory]]) -> list[ProgramGroup]:
@@ -233,9 +235,10 @@ def test_coding_has_no_oracle() -> None:
         reviewer(judge={"source": "oracle"})
 
 
-def test_a_generated_task_with_the_small_dialect() -> None:
-    """What the small reward model reads is the task, and its hidden tests stay hidden."""
+def test_a_generated_task_in_the_short_view() -> None:
+    """What the reward model reads is the task, and its hidden tests stay hidden."""
     task = DOMAIN.generate(3, families="list_steps", levels={"steps": 1, "size": 8})
-    words = DIALECT.tokenizer.decode(DIALECT.test_prompt(read_payload(task.payload)))
-    assert words.startswith("<bos> <line>")
-    assert words.endswith("<test>")
+    (message,) = ShortTests().test_prompt(read_payload(task.payload))
+    assert message["content"].startswith("* ")
+    assert message["content"].split()[-1] != "solved"
+    assert not any(test.stdin.strip() in message["content"] for test in read_payload(task.payload).hidden)

@@ -3,13 +3,12 @@
 import dataclasses
 
 import pytest
-from rlanything_agents.rollout.dialect import Step
 
 from rlanything_agents.config import CorruptConfig
 from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.reward_models.judged_group import JudgedGroup
 from rlanything_agents.reward_models.step_judge import StepVotes, Vote
-from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_envs.curriculum import Assignment
 from rlanything_task_pools.alfworld import DOMAIN
 

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlanything_agents.domains.coding.dialect import DIALECT
 
+from rlanything_agents.domains.coding.short_tests import ShortTests, written_test
 from rlanything_agents.reward_models.trials import Bench, run_tests
 from rlanything_agents.reward_models.unit_test_answers import UnreadableTest
 from rlanything_agents.reward_models.unit_tests import ChatTests, UnitTestWriter, WrittenTest
+from rlanything_envs.coding.list_words import WORDS
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools.coding import Payload, read_payload
 from rlanything_verifiers.coding import Test
@@ -55,7 +56,7 @@ class Scripted:
 def test_a_language_model_is_shown_the_problem_and_its_samples_and_nothing_hidden() -> None:
     answers = [said("**Test Input:**\n```\n2 2\n```\n**Test Output:**\n```\n4\n```"), said("I do not know.")]
     generator = Scripted([answers])
-    ((good, bad),) = UnitTestWriter(generator, ChatTests(max_test_tokens=99)).write([problem()], tests=2, seed=7)
+    ((good, bad),) = UnitTestWriter(generator, ChatTests(), 99).write([problem()], tests=2, seed=7)
     (prompts, params) = generator.asked[0]
     text = prompts[0][0]["content"]  # type: ignore[index]
     assert "Print the sum of two integers." in text
@@ -116,19 +117,20 @@ def test_a_slow_program_fails_each_test_by_itself() -> None:
 
 
 @given(st.lists(st.integers(-999, 999), min_size=1, max_size=8), st.lists(st.integers(-99, 999), max_size=4))
-def test_a_test_of_a_small_model_comes_back(numbers: list[int], outputs: list[int]) -> None:
+def test_a_test_in_short_words_comes_back(numbers: list[int], outputs: list[int]) -> None:
     stdout = " ".join(map(str, outputs)) or "EMPTY"
-    ids = DIALECT.test(numbers, stdout)
-    assert ids is not None
-    test = DIALECT.read_test(Completion("", "stop", token_ids=ids))
+    text = written_test(numbers, stdout)
+    assert text is not None
+    assert set(text.split()) <= set(WORDS)
+    test = ShortTests().read_test(said(text))
     assert test.stdin == f"{len(numbers)}\n{' '.join(map(str, numbers))}\n"
     assert test.stdout == f"{stdout}\n"
 
 
-@given(st.lists(st.integers(0, 30), max_size=12))
-def test_any_tokens_of_a_small_model_are_a_test_or_not(ids: list[int]) -> None:
+@given(st.lists(st.sampled_from([*WORDS, "other", "-1"]), max_size=12).map(" ".join) | st.text(max_size=60))
+def test_any_words_are_a_test_or_not(text: str) -> None:
     try:
-        test = DIALECT.read_test(Completion("", "length", token_ids=ids))
+        test = ShortTests().read_test(said(text))
     except UnreadableTest:
         return
     length, numbers = test.stdin.split("\n")[:2]

@@ -5,10 +5,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
+from families import model, tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
-from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
-from transformers import Qwen3ForCausalLM
 
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
@@ -25,8 +24,8 @@ QUESTIONS: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
 
 
 @pytest.fixture(scope="module")
-def generator(untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect) -> TransformersGenerator:
-    return TransformersGenerator(untrained, dialect.tokenizer, tokens=12 * 7)  # four questions, three times
+def generator() -> TransformersGenerator:
+    return TransformersGenerator(model("small"), tokenizer("small"), tokens=12 * 7)  # four questions, three times
 
 
 @given(st.data())

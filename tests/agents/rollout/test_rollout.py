@@ -1,147 +1,201 @@
-"""Batched rollouts against real games, with a policy of random weights."""
+"""Batched rollouts against real games: one path for a small model in the short view and for families of chat models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import pytest
 import torch
-from rlanything_agents.domains.alfworld.dialect import AlfWorldDialect
-from transformers import Qwen3ForCausalLM
+from families import model, policy
 
+from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.feedback.metrics import action_shares
-from rlanything_agents.rollout.rollout import rollout
+from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.training.samples import Sample, trajectory_samples, transcript_sample
+from rlanything_agents.training.trainer import make_trainer
 from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
 
 Games = Callable[..., list[Task]]
 Envs = list[gym.Env[str, str]]
+MODELS = ("small", "llama3")
+"""A small model with a tokenizer of words, and a chat model with one of bytes: no test asks which it has."""
+WAYS = [
+    ("small", None),
+    ("qwen2.5", None),
+    ("qwen3", None),
+    ("qwen3", "keep"),
+    ("qwen3", "strip"),
+    ("llama3", None),
+    ("reasoner", "strip"),
+]
 
 
-@pytest.fixture(scope="module")
-def played(
-    untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect, envs: Envs, games: Games
-) -> tuple[list[Task], list[Trajectory]]:
-    tasks = games(16)
-    return tasks, rollout(untrained, dialect, envs, tasks, max_steps=10, seed=3)
+@dataclass(frozen=True)
+class Agent:
+    """A policy, its weights, and what it plays in."""
+
+    policy: Policy
+    trained: Any
+    envs: Envs
+
+    @property
+    def play(self) -> Callable[..., list[Trajectory]]:
+        return partial(rollout, self.policy, self.envs)
 
 
-def rescored(model: Qwen3ForCausalLM, trajectory: Trajectory) -> list[tuple[float, float]]:
-    """(stored, recomputed) log-probability of every sampled token, by one pass over the whole transcript."""
-    ids = trajectory.prompt_ids + trajectory.completion_ids
+@pytest.fixture
+def agent_of(envs: Envs, full_envs: Envs) -> Callable[..., Agent]:
+    def make(name: str, thinking: str | None = None, **settings: Any) -> Agent:
+        trained = model(name)
+        playing = policy(name, trained, thinking=thinking, **settings)
+        return Agent(playing, trained, envs if name == "small" else full_envs)
+
+    return make
+
+
+@pytest.fixture(params=MODELS)
+def agent(request: pytest.FixtureRequest, agent_of: Callable[..., Agent]) -> Agent:
+    return agent_of(request.param)
+
+
+def scored(trained: Any, sample: Sample) -> Iterator[tuple[float, float]]:
+    """(stored, recomputed) log-probability of every token that is learnt, by one pass over the whole row."""
     with torch.no_grad():
-        logits = model(torch.tensor([ids])).logits[0]
-    pairs = []
-    for t, step in enumerate(trajectory.step_of_token):
-        if step is not None:
-            row = logits[len(trajectory.prompt_ids) + t - 1]
-            choice = trajectory.allowed[t]
+        logits = trained(torch.tensor([sample.prompt_ids + sample.completion_ids])).logits[0]
+    for t, weight in enumerate(sample.weights):
+        if weight:
+            row = logits[len(sample.prompt_ids) + t - 1]
+            choice = sample.allowed[t] if sample.allowed else None
             allowed = list(range(row.shape[0])) if choice is None else list(choice)
-            place = allowed.index(trajectory.completion_ids[t])
-            pairs.append((trajectory.logprobs[t], float(row[allowed].log_softmax(-1)[place])))
-    return pairs
+            place = allowed.index(sample.completion_ids[t])
+            yield sample.logprobs[t], float(row[allowed].log_softmax(-1)[place])
 
 
-@pytest.mark.parametrize(("constrained", "temperature"), [(True, 1.0), (True, 0.7), (False, 1.0)])
-def test_stored_log_probs_are_those_of_a_full_forward(
-    untrained: Qwen3ForCausalLM,
-    dialect: AlfWorldDialect,
-    envs: Envs,
-    games: Games,
-    constrained: bool,
-    temperature: float,
+@pytest.mark.parametrize(("name", "thinking"), WAYS)
+def test_sampled_tokens_are_learnt_as_they_were_sampled(
+    name: str, thinking: str | None, agent_of: Callable[..., Agent], games: Games
 ) -> None:
-    trajectories = rollout(
-        untrained,
-        dialect,
-        envs,
-        games(10),
-        max_steps=8,
-        seed=1,
-        temperature=temperature,
-        constrained=constrained,
-    )
-    for trajectory in trajectories:
-        pairs = rescored(untrained, trajectory)
-        assert len(pairs) >= 8
+    agent = agent_of(name, thinking)
+    played = agent.play(games(4), max_steps=3, seed=1, temperature=0.7)
+    rows = [sample for t in played for sample in trajectory_samples(t, [1.0, -1.0, 2.0])]
+    assert len(rows) == len(played) * (3 if thinking == "strip" else 1)
+    for row in rows:
+        pairs = list(scored(agent.trained, row))
+        assert len(pairs) >= 2
         assert max(abs(stored - again) for stored, again in pairs) < 1e-4
+    template = agent.policy.renderer.template
+    trainer = make_trainer(agent.trained, template.tokenizer, TrainerConfig(optimizer_steps=1, learning_rate=1e-3))
+    stats = trainer.update(rows)
+    assert stats.kl < 5e-9, "the trainer scores the tokens as they were sampled"
+    assert stats.grad_norm > 0
+    assert stats.step_samples == pytest.approx(12)
+    assert trainer.update(rows).kl > 1e-7, "and then the model has moved"
 
 
-def test_constrained_turns_are_admissible_and_replayable(
-    dialect: AlfWorldDialect, played: tuple[list[Task], list[Trajectory]]
-) -> None:
-    for task, trajectory in zip(*played, strict=True):
+def test_a_small_model_may_write_freely(agent_of: Callable[..., Agent], games: Games) -> None:
+    agent = agent_of("small")
+    played = agent.play(games(6), max_steps=4, seed=0, constrained=False)
+    steps = [step for trajectory in played for step in trajectory.steps]
+    shares = action_shares(step.command for step in steps)
+    assert shares["admissible"] <= shares["readable"] < 1
+    assert sum(step.full == "Nothing happens." for step in steps) > len(steps) / 2
+    for trajectory in played:
+        assert set(trajectory.allowed) == {None}
+        sample = transcript_sample(trajectory, [1.0] * len(trajectory.steps))
+        assert sample.allowed is None
+        assert max(abs(stored - again) for stored, again in scored(agent.trained, sample)) < 1e-4
+        for number in range(len(trajectory.steps)):
+            assert 1 <= trajectory.step_of_token.count(number) <= agent.policy.renderer.limit
+
+
+def test_rounded_weights_give_nearly_what_was_sampled(full_envs: Envs, games: Games) -> None:
+    trained = model("qwen3").bfloat16()
+    played = rollout(policy("qwen3", trained), full_envs, games(2), max_steps=3, seed=1)
+    pairs = [pair for t in played for sample in trajectory_samples(t, [1.0] * 3) for pair in scored(trained, sample)]
+    assert sum(abs(stored - again) for stored, again in pairs) / len(pairs) < 0.03
+
+
+def test_constrained_turns_are_admissible_and_replayable(agent_of: Callable[..., Agent], games: Games) -> None:
+    tasks = games(8)
+    for task, trajectory in zip(tasks, agent_of("small").play(tasks, max_steps=8, seed=3), strict=True):
         world = World(
             Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"]), sentence=task.goal)
         )
-        assert trajectory.opening == world.reset()
+        assert trajectory.full_opening == world.reset()
+        assert trajectory.opening != trajectory.full_opening
         assert trajectory.task_id == task.id
         for step in trajectory.steps:
             assert step.action in world.admissible_commands
-            assert step.observation == world.step(step.action)
+            assert step.full == world.step(step.action)
         assert (trajectory.outcome, trajectory.score) == ((1, 1.0) if world.won else (-1, 0.0))
 
 
-def test_tokens_are_the_transcript(dialect: AlfWorldDialect, played: tuple[list[Task], list[Trajectory]]) -> None:
-    for trajectory in played[1]:
-        assert trajectory.prompt_ids == dialect.opening(trajectory.opening)
-        expected: list[int] = []
-        for step in trajectory.steps:
-            expected += [*dialect.thought(step.thought), *dialect.command(step.action)]
-            expected += dialect.message(step.observation)
-        length = len(trajectory.completion_ids)
-        assert trajectory.completion_ids == expected[:length]
+@pytest.mark.parametrize(("name", "thinking"), WAYS)
+def test_prompts_are_those_of_the_template(
+    name: str, thinking: str | None, agent_of: Callable[..., Agent], games: Games
+) -> None:
+    agent = agent_of(name, thinking)
+    renderer = agent.policy.renderer
+    for trajectory in agent.play(games(2), max_steps=3, seed=5):
+        chat: list[tuple[list[int], str]] = []
+        transcript = renderer.opening(trajectory.opening)
+        whole = trajectory.prompt_ids + trajectory.completion_ids
+        assert trajectory.prompt_ids == transcript
+        for number, step in enumerate(trajectory.steps):
+            ids = answer_ids(whole[len(transcript) :], renderer.end_id)
+            if thinking == "strip":
+                assert trajectory.turns[number].prompt_ids == renderer.rendered(trajectory.opening, chat)
+                assert trajectory.turns[number].token_ids == ids[: len(trajectory.turns[number].token_ids)]
+            if number < len(trajectory.steps) - 1:  # of the last answer forced tokens at its end are not kept
+                assert renderer.read(ids) == (step.thought, step.action)
+            transcript += [*ids, *renderer.message(step.observation)]
+            assert whole[: len(transcript)] == transcript[: len(whole)]
+            chat.append((ids, step.observation))
+
+
+def answer_ids(following: list[int], end: int) -> list[int]:
+    """The ids of the answer that stands first, closed."""
+    length = following.index(end) if end in following else len(following)
+    return [*following[:length], end]
+
+
+def test_forced_tokens_have_no_weight(agent_of: Callable[..., Agent], games: Games) -> None:
+    forced = 0
+    for trajectory in agent_of("small").play(games(6), max_steps=6, seed=3):
         assert trajectory.step_of_token[-1] == len(trajectory.steps) - 1, "nothing is kept after the last choice"
         assert {s for s in trajectory.step_of_token if s is not None} == set(range(len(trajectory.steps)))
-        for step, logprob, choice in zip(
-            trajectory.step_of_token, trajectory.logprobs, trajectory.allowed, strict=True
+        advantages = [0.0 if i % 3 == 0 else float(i) - 4.5 for i in range(len(trajectory.steps))]
+        sample = transcript_sample(trajectory, advantages)
+        for step, logprob, choice, weight in zip(
+            trajectory.step_of_token, trajectory.logprobs, trajectory.allowed, sample.weights, strict=True
         ):
             assert (step is None) == (choice is None)
             assert choice is None or len(choice) > 1, "a forced token is no choice"
-            assert step is not None or logprob == 0.0
+            assert step is not None or (logprob, weight) == (0.0, 0.0)
+            forced += step is None
+        for number, advantage in enumerate(advantages):
+            tokens = [t for t, step in enumerate(trajectory.step_of_token) if step == number]
+            assert sum(sample.weights[t] for t in tokens) == pytest.approx(1.0 if advantage else 0.0)
+            assert {sample.advantages[t] for t in tokens} == {advantage}
+        assert sample.completion_ids == trajectory.completion_ids
+    assert forced > 20
 
 
-def test_a_lane_depends_on_nothing_but_itself(
-    untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect, envs: Envs, played: tuple[list[Task], list[Trajectory]]
-) -> None:
-    tasks, trajectories = played
-    again = rollout(untrained, dialect, envs[:5], tasks, max_steps=10, seed=3)
-    assert [t.steps for t in again] == [t.steps for t in trajectories]
-    assert [t.completion_ids for t in again] == [t.completion_ids for t in trajectories]
-    other = rollout(untrained, dialect, envs, tasks, max_steps=10, seed=4)
-    assert [t.steps for t in other] != [t.steps for t in trajectories]
-
-
-def test_free_turns_go_to_the_environment_as_they_are(
-    untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect, envs: Envs, games: Games
-) -> None:
-    trajectories = rollout(untrained, dialect, envs, games(6), max_steps=6, seed=0, constrained=False)
-    steps = [step for trajectory in trajectories for step in trajectory.steps]
-    nothing = [step.observation == "Nothing happens." for step in steps]
-    assert sum(nothing) > len(steps) / 2
-    assert [step.command != "ok" for step in steps] == nothing
-    shares = action_shares(step.command for step in steps)
-    assert shares["admissible"] == pytest.approx(1 - sum(nothing) / len(steps))
-    assert shares["admissible"] <= shares["readable"] < 1
-    for trajectory in trajectories:
-        assert trajectory.outcome == -1
-        assert set(trajectory.allowed) == {None}
-        assert trajectory.sample([1.0] * len(trajectory.steps)).allowed is None
-        for number in range(len(trajectory.steps)):
-            assert 1 <= trajectory.step_of_token.count(number) <= dialect.turn_limit
-
-
-def test_samples_weigh_steps_alike_and_leave_out_the_rest(played: tuple[list[Task], list[Trajectory]]) -> None:
-    trajectory = played[1][0]
-    advantages = [0.0 if i % 3 == 0 else float(i) - 4 for i in range(len(trajectory.steps))]
-    sample = trajectory.sample(advantages)
-    for number, advantage in enumerate(advantages):
-        tokens = [t for t, step in enumerate(trajectory.step_of_token) if step == number]
-        assert sum(sample.weights[t] for t in tokens) == pytest.approx(1.0 if advantage else 0.0)
-        assert {sample.advantages[t] for t in tokens} == {advantage}
-    assert sample.completion_ids == trajectory.completion_ids
+def test_an_episode_depends_on_seed_and_number_alone(agent: Agent, games: Games) -> None:
+    tasks = games(6)
+    together = agent.play(tasks, max_steps=4, seed=3)
+    few = replace(agent, envs=agent.envs[:2])
+    apart = [*few.play(tasks[:3], max_steps=4, seed=3), *few.play(tasks[3:], max_steps=4, seed=3, first=3)]
+    assert [t.steps for t in apart] == [t.steps for t in together]
+    assert [t.completion_ids for t in apart] == [t.completion_ids for t in together]
+    assert [t.steps for t in agent.play(tasks, max_steps=4, seed=4)] != [t.steps for t in together]
 
 
 class Failing(gym.Wrapper[str, str, str, str]):
@@ -168,48 +222,125 @@ class Failing(gym.Wrapper[str, str, str, str]):
         return result[0], 0.0, False, True, {**result[4], "outcome": "error"}
 
 
-def test_failures_of_the_machinery_end_their_own_lane(
-    untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect, envs: Envs, played: tuple[list[Task], list[Trajectory]]
-) -> None:
-    tasks, whole = played
-    some: list[gym.Env[str, str]] = list(envs)
-    some[2] = Failing(envs[2], 0, "raise")
-    some[5] = Failing(envs[5], 3, "raise")
-    some[7] = Failing(envs[7], 4, "report")
-    trajectories = rollout(untrained, dialect, some, tasks, max_steps=10, seed=3, tags=[f"slot {i}" for i in range(16)])
+def test_failures_of_the_machinery_end_their_own_episode(agent: Agent, games: Games) -> None:
+    tasks = games(6)
+    whole = agent.play(tasks, max_steps=5, seed=3)
+    some = list(agent.envs[:6])
+    some[1], some[2] = Failing(some[1], 0, "raise"), Failing(some[2], 3, "raise")
+    some[4] = Failing(some[4], 4, "report")
+    ended: list[int] = []
+    trajectories = rollout(
+        agent.policy, some, tasks, max_steps=5, seed=3, tags=[f"slot {i}" for i in range(6)], progress=ended.append
+    )
     for i, trajectory in enumerate(trajectories):
         assert trajectory.tag == f"slot {i}"
-        if i in (2, 5, 7):
+        if i in (1, 2, 4):
             assert trajectory.outcome is None
             assert trajectory.success is None
             assert trajectory.error
         else:
             assert trajectory.steps == whole[i].steps
             assert trajectory.error == ""
-    assert [len(trajectories[i].steps) for i in (2, 5, 7)] == [0, 3, 4]
-    assert trajectories[2].task_id == tasks[2].id
-    assert "gone" in trajectories[5].error
+    assert [len(trajectories[i].steps) for i in (1, 2, 4)] == [0, 3, 4]
+    assert trajectories[1].task_id == tasks[1].id
+    assert "gone" in trajectories[2].error
+    assert sum(ended) == 5, "an episode that never began did not end"
 
 
-def test_misuse_is_raised_not_masked(
-    untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect, envs: Envs, games: Games
-) -> None:
+def test_misuse_is_raised_not_masked(agent: Agent, games: Games) -> None:
     (task,) = games(1)
     broken = task.model_copy(update={"domain": "chess"})
     with pytest.raises(TaskFormatError):
-        rollout(untrained, dialect, envs, [task, broken], max_steps=2, seed=0)
+        agent.play([task, broken], max_steps=2, seed=0)
     with pytest.raises(ValueError, match="at least one environment"):
-        rollout(untrained, dialect, [], [task], max_steps=2, seed=0)
+        rollout(agent.policy, [], [task], max_steps=2, seed=0)
     with pytest.raises(ValueError, match="one tag per task"):
-        rollout(untrained, dialect, envs, [task], max_steps=2, seed=0, tags=[])
+        agent.play([task], max_steps=2, seed=0, tags=[])
     with pytest.raises(ValueError, match="temperature"):
-        rollout(untrained, dialect, envs, [task], max_steps=2, seed=0, temperature=0.0)
-    assert rollout(untrained, dialect, envs, [], max_steps=2, seed=0) == []
+        agent.play([task], max_steps=2, seed=0, temperature=0.0)
+    assert agent.play([], max_steps=2, seed=0) == []
 
 
-def test_progress_counts_every_episode_once(
-    untrained: Qwen3ForCausalLM, dialect: AlfWorldDialect, envs: Envs, games: Games
-) -> None:
+def test_progress_counts_every_episode_once(untrained: Policy, envs: Envs, games: Games) -> None:
     ended: list[int] = []
-    rollout(untrained, dialect, envs[:3], games(7), max_steps=3, seed=0, progress=ended.append)
+    rollout(untrained, envs[:3], games(7), max_steps=3, seed=0, progress=ended.append)
     assert sum(ended) == 7
+
+
+class Scripted:
+    """Writes given texts, and fails where there is none."""
+
+    trainable = True
+
+    def __init__(self, agent: Agent, texts: Sequence[str | None]) -> None:
+        self.template, self.texts, self.calls = agent.policy.renderer.template, list(texts), 0
+        self.prompts: list[list[int]] = []
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        assert len(params.seeds or prompts) == len(prompts)
+        self.prompts += [list(prompt) for prompt in prompts]  # type: ignore[arg-type]
+        return [[self.write() for _ in range(params.n)] for _ in prompts]
+
+    def write(self) -> Completion:
+        text = self.texts[self.calls % len(self.texts)]
+        self.calls += 1
+        if text is None:
+            return Completion("", "error", error="the card fell off")
+        ids = [*self.template.encode(text), self.template.end_id]
+        return Completion(text, "stop", [], ids, [-1.0] * len(ids))
+
+    def update_weights(self, source: Any, version: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def scripted(agent: Agent, texts: Sequence[str | None]) -> Agent:
+    return replace(agent, policy=replace(agent.policy, engine=Scripted(agent, texts)))
+
+
+def test_turns_are_read_as_every_other_agents_are(agent_of: Callable[..., Agent], games: Games) -> None:
+    texts = [
+        "<think>Perhaps Action: look</think>I check what I carry.\nAction: inventory",
+        "<think>It never ends. Action: inventory",
+    ]
+    (played,) = scripted(agent_of("qwen3", "keep"), texts).play(games(1), max_steps=2, seed=0)
+    first, second = played.steps
+    assert (first.thought, first.action) == ("Perhaps Action: look\nI check what I carry.", "inventory")
+    assert first.observation == "You are not carrying anything."
+    assert (second.thought, second.action) == ("It never ends. Action: inventory", "")
+    assert second.observation == "Nothing happens."
+
+
+def test_a_turn_that_was_not_written_is_no_reward(agent: Agent, games: Games) -> None:
+    fine, broken = scripted(agent, ["look", None]).play(games(2), max_steps=1, seed=0)
+    assert (fine.outcome, fine.error) == (-1, "")
+    assert broken.outcome is None
+    assert "the card fell off" in broken.error
+    assert broken.steps == ()
+    with pytest.raises(ServiceLost, match="none of 2 turns"):
+        scripted(agent, [None]).play(games(2), max_steps=1, seed=0)
+
+
+def test_a_source_that_hides_its_tokens_is_refused(agent: Agent, games: Games) -> None:
+    hiding = scripted(agent, ["look"])
+    hiding.policy.engine.write = lambda: Completion("look", "stop")  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="token ids"):
+        hiding.play(games(1), max_steps=1, seed=0)
+
+
+@pytest.mark.parametrize(("name", "thinking"), [("small", None), ("qwen3", None), ("qwen3", "strip")])
+def test_an_episode_that_outgrows_the_context_is_cut_off_and_failed(
+    name: str, thinking: str | None, agent_of: Callable[..., Agent], games: Games
+) -> None:
+    texts = ["look" if name == "small" else "Action: look"]
+    wide = agent_of(name, thinking)
+    (whole,) = scripted(wide, texts).play(games(1), max_steps=4, seed=0)
+    assert len(whole.steps) == 4
+    limit = wide.policy.renderer.limit
+    room = len(wide.policy.renderer.opening(whole.opening)) + limit
+    narrow = scripted(agent_of(name, thinking, context=room), texts)
+    (cut,) = narrow.play(games(1), max_steps=4, seed=0)
+    assert (len(cut.steps), cut.outcome, cut.error) == (1, -1, "")
+    assert [len(prompt) + limit for prompt in narrow.policy.engine.prompts] == [room]  # type: ignore[attr-defined]
+    (failed,) = scripted(agent_of(name, thinking, context=room - 1), texts).play(games(1), max_steps=4, seed=0)
+    assert (failed.steps, failed.outcome) == ((), -1)

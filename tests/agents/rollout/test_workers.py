@@ -19,7 +19,8 @@ from small_runs import config_file
 from rlanything_agents.config import RunConfig, WorkersConfig, load_config
 from rlanything_agents.config.section import ANY
 from rlanything_agents.config.seeds import rng_of
-from rlanything_agents.rollout.copies import dialect_of
+from rlanything_agents.domains.supervision import get_supervision
+from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.queries import AskedMeanwhile
 from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -27,7 +28,6 @@ from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers, shard
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.loop import Loop, _Stopwatch
-from rlanything_agents.runs.parts import make_envs
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_envs.curriculum import ScriptedRewriter
@@ -51,7 +51,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
 
 @pytest.fixture(scope="module")
 def learners(config: RunConfig) -> Learners:
-    return Learners(config, dialect_of(config))
+    return Learners(config)
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +70,21 @@ def workers(config: RunConfig, learners: Learners, cluster: None) -> Iterator[Ra
         yield opened
 
 
+def engine_of(learners: Learners) -> Any:
+    """What samples for the reward model."""
+    return learners.judge_model.generator.generator  # type: ignore[attr-defined]
+
+
+def reviewer_of(config: RunConfig, learners: Learners) -> Any:
+    return get_supervision(config.domain).reviewer(config, learners.judge_model)
+
+
 def tasks(count: int) -> list[Any]:
     return generate_tasks(get_domain("alfworld"), "train", range(count), ANY)
 
 
 def locally(config: RunConfig, learners: Learners, count: int, how: Play) -> list[Trajectory]:
-    envs = make_envs(config, learners.dialect, SHARD)
+    envs = make_envs(config, SHARD)
     return LocalWorkers(config, learners, envs).play(tasks(count), how)
 
 
@@ -140,15 +149,15 @@ def test_what_a_killed_worker_played_is_played_again_and_counted_once(
 def game(config: RunConfig, learners: Learners, tmp_path: Path) -> Iterator[Callable[..., list[Any]]]:
     """Plays and judges the groups of an iteration, in parts that are much smaller than the whole."""
     pool = TaskPool.create(tmp_path / "pool.sqlite", tasks(config.curriculum.pool_size))
-    tokens, learners.generator.tokens = learners.generator.tokens, 2400  # type: ignore[attr-defined]
+    tokens, engine_of(learners).tokens = engine_of(learners).tokens, 2400
 
     def play(workers: Workers | None) -> list[Any]:
-        envs = [] if workers else make_envs(config, learners.dialect, SHARD)
-        loop = Loop(config, learners, pool, envs, ScriptedRewriter(), workers)
+        envs = [] if workers else make_envs(config, SHARD)
+        loop = Loop(config, learners, reviewer_of(config, learners), pool, envs, ScriptedRewriter(), workers)
         return loop._play(1, rng_of(config.seed, "iteration", 1), _Stopwatch())
 
     yield play
-    learners.generator.tokens = tokens  # type: ignore[attr-defined]
+    engine_of(learners).tokens = tokens
     pool.close()
 
 
@@ -187,15 +196,15 @@ def test_what_a_killed_worker_judged_is_judged_again(
 @pytest.mark.slow
 def test_a_reward_model_that_writes_unit_tests_does_so_on_workers(cluster: None, tmp_path: Path) -> None:
     config = load_config(config_file("coding", tmp_path), ["rollout.environments=3"])
-    learners = Learners(config, dialect_of(config))
-    learners.generator.tokens = 1  # type: ignore[attr-defined]  # a task with its two tests
+    learners = Learners(config)
+    engine_of(learners).tokens = 1  # a task with its two tests
     tasks = generate_tasks(get_domain("coding"), "train", range(2), config.curriculum.knobs)
     pool = TaskPool.create(tmp_path / "pool.sqlite", tasks)
     found = []
     with pool, RayWorkers.open(config, WorkersConfig(), learners) as workers:
         for some in (None, workers):
-            envs = [] if some else make_envs(config, learners.dialect, 3)
-            loop = Loop(config, learners, pool, envs, ScriptedRewriter(), some)
+            envs = [] if some else make_envs(config, 3)
+            loop = Loop(config, learners, reviewer_of(config, learners), pool, envs, ScriptedRewriter(), some)
             found.append(loop._play(1, rng_of(config.seed, "iteration", 1), _Stopwatch()))
             for env in envs:
                 env.close()
@@ -209,7 +218,7 @@ def test_a_reward_model_that_writes_unit_tests_does_so_on_workers(cluster: None,
 def test_a_question_that_cannot_be_asked_ends_it_and_leaves_no_work_behind(
     config: RunConfig, learners: Learners, workers: RayWorkers
 ) -> None:
-    params = learners.reward_model.params(votes=2, seed=0)
+    params = reviewer_of(config, learners).judge.params(votes=2, seed=0)
 
     def fail(first: int, episodes: Any) -> None:
         raise ValueError("unreadable")

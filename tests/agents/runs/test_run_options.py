@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from rlanything_agents.domains.alfworld.dialect import DIALECT
-from rlanything_agents.rollout.dialect import Step
 from safetensors.torch import load_file
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.domains.alfworld.labels import step_labels
 from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.progress import Reporter
@@ -150,8 +149,8 @@ def test_the_oracle_says_what_the_planner_says(warm: Path, tmp_path: Path) -> No
     folder = RunFolder(tmp_path / "arm")
     with TaskPool.open(folder.pool) as pool:
         for episode in episodes(folder.path, 1):
-            steps = [Step(t["thought"], t["action"], t["observation"]) for t in episode["turns"]]
-            labels = DIALECT.true_labels(pool.task(episode["task_id"]).payload, steps)
+            commands = [turn["action"] for turn in episode["turns"]]
+            labels = step_labels(pool.task(episode["task_id"]).payload, commands)
             assert [turn["votes"] for turn in episode["turns"]] == [[label, label] for label in labels]
     assert same(warm / "stages" / "warm_start" / "judge", folder.checkpoints.path / "0002" / "judge")
 

@@ -1,12 +1,11 @@
-"""What the tests of desktop agents share: generated tasks, and a desktop in few words."""
+"""What the tests of desktop agents share: generated tasks, and a desktop in the short view."""
 
 from collections.abc import Callable, Iterator
 
 import gymnasium as gym
 import pytest
-from rlanything_agents.domains.osworld.dialect import DIALECT
 
-from rlanything_envs.osworld.env import OSWorldEnv
+from rlanything_envs.views import make_env
 from rlanything_task_pools import Task
 from rlanything_task_pools.osworld import DOMAIN
 
@@ -16,7 +15,7 @@ PLAYED = ("rename_files", "write_files", "count_lines", "edit_config")
 
 @pytest.fixture(scope="session")
 def desktops() -> Callable[..., list[Task]]:
-    """Tasks of some kinds, rungs and numbers of hints in turn."""
+    """Tasks of some kinds, levels and numbers of hints in turn."""
 
     def make(number: int, kinds: tuple[str, ...] = PLAYED, first: int = 100, split: str = "train") -> list[Task]:
         return [
@@ -29,6 +28,6 @@ def desktops() -> Callable[..., list[Task]]:
 
 @pytest.fixture(scope="session")
 def small() -> Iterator[gym.Env[str, str]]:
-    env = DIALECT.wrapped(OSWorldEnv(15, **DIALECT.environment))
+    env = make_env("RLAnything/OSWorld-v0", "short", max_turns=15)
     yield env
     env.close()
