@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Band = tuple[Share, Share]
-Credit = Literal["vote", "return", "average", "record", "record_return"]
+CREDITS = {
+    "vote": "rlanything_agents.feedback.credits:vote",
+    "return": "rlanything_agents.feedback.credits:return_to_go",
+    "average": "rlanything_agents.feedback.credits:average",
+    "record": "rlanything_agents.feedback.credits:record",
+    "record_return": "rlanything_agents.feedback.credits:record_return",
+}
+"""Name of a credit rule -> where its function is, ``module:function``; see `rlanything_agents.feedback.credits`."""
+
+
+def _known(name: str) -> str:
+    if name not in CREDITS:
+        raise ValueError(f"there is no credit rule {name!r}: choose one of {', '.join(CREDITS)}")
+    return name
+
+
+Credit = Annotated[str, AfterValidator(_known)]
 
 
 class UnknownPreset(LookupError):
@@ -32,14 +48,14 @@ class FeedbackConfig(BaseModel):
             multiplies the advantage. ``"off"``: a constant ``lam`` (paper).
         agreement: Mean votes nearer to 0 than this count 0 for the policy: steps on which the reward model
             contradicts itself say nothing (0 = all count, paper).
-        credit: What the votes are worth to the policy. ``"vote"``: a step's own mean vote (paper); myopic, so
-            that going to and fro can earn more than an honest search. ``"return"``: the discounted sum of the
-            mean votes from this step on: the change of the reward model's view of progress, in which to and fro
-            cancel; but who searches long collects more of them than who wins soon. ``"average"``: the discounted
-            mean of the votes from this step on, in [-1, 1] however long the episode is. ``"record"``: only
-            progress beyond the trajectory's own best so far counts; with ``C_i`` the running sum of the mean
-            votes it is ``max(0, C_i - max(0, max_{k<i} C_k))``, and to and fro earns nothing.
-            ``"record_return"``: the discounted sum of these from this step on.
+        credit: What the votes are worth to the policy, a rule of `CREDITS`. ``"vote"``: a step's own mean vote
+            (paper); myopic, so that going to and fro can earn more than an honest search. ``"return"``: the discounted
+            sum of the mean votes from this step on: the change of the reward model's view of progress, in which to and
+            fro cancel; but who searches long collects more of them than who solves the task soon. ``"average"``: the
+            discounted mean of the votes from this step on, in [-1, 1] however long the episode is. ``"record"``: only
+            progress beyond the trajectory's own best so far counts; with ``C_i`` the running sum of the mean votes it
+            is ``max(0, C_i - max(0, max_{k<i} C_k))``, and to and fro earns nothing. ``"record_return"``: the
+            discounted sum of these from this step on.
         gamma: Discount of the returns and of the average, in [0, 1].
         std: ``"step"`` divides by the standard deviation at one step index (paper), ``"group"`` by that of
             all integrated rewards of the group, the mean being taken per step index in both; ``"task"``

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rlanything_agents.config.feedback import Credit, FeedbackConfig
+from rlanything_agents.config.feedback import FeedbackConfig
 from rlanything_agents.feedback.arrays import ZERO, Floats, standardise
+from rlanything_agents.feedback.credits import credit_rule
 
 
 def mean_votes(votes: Floats, agreement: float = 0.0) -> Floats:
@@ -20,40 +21,19 @@ def mean_votes(votes: Floats, agreement: float = 0.0) -> Floats:
     return np.where(np.abs(mean) < agreement - ZERO, 0.0, mean)
 
 
-def record_progress(progress: Floats) -> Floats:
-    """``max(0, C_i - max(0, max_{k<i} C_k))``, ``C`` being the running sum: what goes beyond the best so far."""
-    best = np.maximum.accumulate(np.maximum(np.cumsum(progress), 0.0))
-    return np.diff(best, prepend=0.0)
-
-
-def return_to_go(rewards: Floats, gamma: float) -> Floats:
-    """``sum_{k >= i} gamma^(k-i) r_k``."""
-    total, returns = 0.0, np.zeros(len(rewards))
-    for i in range(len(rewards) - 1, -1, -1):
-        total = rewards[i] + gamma * total
-        returns[i] = total
-    return returns
-
-
-def step_credit(votes: Floats, *, credit: Credit = "vote", gamma: float = 1.0, agreement: float = 0.0) -> Floats:
+def step_credit(votes: Floats, *, credit: str = "vote", gamma: float = 1.0, agreement: float = 0.0) -> Floats:
     """What the votes on a trajectory are worth to each of its steps; see `FeedbackConfig`.
 
     Args:
         votes: Shape (steps, m).
-        credit: Which kind of credit.
+        credit: The rule, by its name in `config.feedback.CREDITS`.
         gamma: Discount of the returns and of the average.
         agreement: Smallest distance of a mean vote from 0 that counts.
 
     Returns:
         Shape (steps,).
     """
-    worth = mean_votes(votes, agreement)
-    if credit in ("record", "record_return"):
-        worth = record_progress(worth)
-    if credit in ("vote", "record"):
-        return worth
-    returns = return_to_go(worth, gamma)
-    return returns / return_to_go(np.ones(len(worth)), gamma) if credit == "average" else returns
+    return credit_rule(credit)(mean_votes(votes, agreement), gamma)
 
 
 def integrated_rewards(
@@ -62,7 +42,7 @@ def integrated_rewards(
     *,
     lam: float,
     outcome_weight: float = 1.0,
-    credit: Credit = "vote",
+    credit: str = "vote",
     gamma: float = 1.0,
     agreement: float = 0.0,
 ) -> list[Floats]:
