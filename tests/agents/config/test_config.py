@@ -36,6 +36,8 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\ncurriculum: {pool_size: 4}", "rollout.tasks (16) is larger than curriculum.pool_size (4)"),
         ("name: a\nfeedback: papper", "papper"),
         ("name: a\nfeedback: {lam: -1}", "`feedback.lam`"),
+        ("name: a\nfeedback: {credit: luck}", "no credit rule 'luck'"),
+        ("name: a\nenvironment: {view: full}", "policy is a small model, whose words are those of the short view"),
         ("name: a\npolicy: {hidden_size: 130}", "`policy`"),
         ("name: a\ncurriculum: {rewriter: llm}", "needs a section `llm`"),
         ("name: a\ncurriculum: {roots: 1.5}", "`curriculum.roots`"),
@@ -50,7 +52,7 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\npolicy: {checkpoint: x, hidden_size: 3}", "unknown key `policy.hidden_size`"),
         ("name: a\npolicy: {checkpoint: x, max_tokens: 9000}", "leaves no room for a prompt in a context of 8192"),
         ("name: a\npolicy: {checkpoint: x, lora: {targets: []}}", "`policy.lora.targets`"),
-        ("name: a\npolicy: {checkpoint: x}", "Give reward_model a checkpoint"),
+        ("name: a\npolicy: {checkpoint: x}", "or give reward_model a checkpoint"),
         ("name: a\nreward_model: {checkpoint: ''}", "`reward_model.checkpoint`"),
         ("- just\n- a list", "mapping"),
         ("name: [unclosed", "not valid YAML"),
@@ -110,7 +112,17 @@ def test_an_engine_holds_what_fits_the_context() -> None:
 def test_what_has_no_part_in_a_run_is_not_stored() -> None:
     stored = RunConfig(name="a").model_dump(mode="json")
     assert not {"monitors", "workers", "cluster", "trackers"} & stored.keys()
-    assert stored["policy"] == {"hidden_size": 128, "layers": 4, "heads": 4, "intermediate_size": 384}
+    assert stored["policy"] == {
+        "hidden_size": 128, "layers": 4, "heads": 4, "intermediate_size": 384, "max_tokens": 64
+    }  # fmt: skip
+
+
+def test_the_view_follows_the_policy_unless_it_is_chosen() -> None:
+    models = {role: {"checkpoint": "a/b"} for role in ("policy", "reward_model")}
+    assert RunConfig(name="a").view == "short"
+    assert RunConfig.model_validate({"name": "a", **models}).view == "full"
+    chosen = RunConfig.model_validate({"name": "a", **models, "environment": {"view": "short", "max_turns": 3}})
+    assert (chosen.view, chosen.environment_arguments) == ("short", {"max_turns": 3})
 
 
 def test_knobs_are_a_mapping_or_a_mixture() -> None:
