@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 from transformers import PreTrainedModel
 
@@ -127,7 +127,8 @@ def make_both(config: RunConfig) -> dict[Role, Learner]:
         MissingExtra: What its adapters need is not installed.
         UnknownDomain, UnknownView: The domain is not installed, or has no such view.
     """
-    return _begin(config, Path(mkdtemp(prefix="models-")))[0]
+    with TemporaryDirectory(prefix="models-") as folder:  # of small models, which are read whole
+        return _begin(config, Path(folder))[0]
 
 
 def _begin(
