@@ -24,6 +24,7 @@ from rlanything_envs import registration  # noqa: F401  (registers the environme
 from rlanything_envs.coding import messages
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.views import get_view
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import DOMAIN, make_task, read_payload
 
@@ -68,7 +69,7 @@ def task() -> Task:
 
 def episode(task: Task, action: str, **arguments: object) -> Trajectory:
     """One turn in the real environment."""
-    env = gym.make("RLAnything/Coding-v0", **{"max_turns": 1, **arguments})
+    env = gym.make("RLAnything/Coding-v0", **{**get_view("RLAnything/Coding-v0", "short").arguments, **arguments})
     opening, info = env.reset(options={"task": task})
     observation, reward, _, _, info = env.step(action)
     outcome, error = outcome_of(info)
