@@ -10,9 +10,9 @@ import pandas as pd  # type: ignore[import-untyped]
 
 from rlanything_agents.config import RunConfig
 from rlanything_task_pools import get_domain
-from studies.jobs import Job, Key, Progress, run_path, stored_runs
+from studies.jobs import Job, Key, Progress, has_ended, run_path, stored_runs
 from studies.panels import Panel, make_panel, official_files
-from studies.plan import BEFORE, StudyError
+from studies.plan import StudyError
 
 __all__ = [
     "evaluation_jobs",
@@ -43,8 +43,7 @@ def evaluation_jobs(
         raise StudyError(f"{study} has no runs of the arm {', '.join(sorted(unknown))}")
     jobs = []
     for key, run in sorted(runs, key=lambda entry: (entry[0].seed, entry[0].regime)):
-        ended = run.stage("before") is not None if key.arm == BEFORE else run.summary.exists()
-        if not ended or (arms and key.arm not in arms) or (seeds is not None and key.seed >= seeds):
+        if not has_ended(run) or (arms and key.arm not in arms) or (seeds is not None and key.seed >= seeds):
             continue
         config = RunConfig.model_validate(run.config())
         chosen = [

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rlanything_agents.runs.folder import RunFolder
 from studies.plan import BEFORE, Plan
 
-__all__ = ["Job", "Key", "Progress", "run_path", "stored_runs", "training_jobs", "training_progress"]
+__all__ = ["Job", "Key", "Progress", "has_ended", "run_path", "stored_runs", "training_jobs", "training_progress"]
 
 
 class Key(NamedTuple):
@@ -69,6 +69,11 @@ def stored_runs(study: Path) -> Iterator[tuple[Key, RunFolder]]:
         seed = folder.parent.name.removeprefix("seed-")
         if seed.isdigit():
             yield Key(folder.parent.parent.name, folder.name, int(seed)), RunFolder(folder)
+
+
+def has_ended(run: RunFolder) -> bool:
+    """Whether a run, or a warm start that arms share, is complete."""
+    return run.stage("before") is not None if run.path.name == BEFORE else run.summary.exists()
 
 
 def training_jobs(plan: Plan, study: Path, command: str) -> list[Job]:

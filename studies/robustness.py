@@ -13,8 +13,8 @@ from rich.console import Console
 from rlanything_agents.config import CorruptConfig
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from studies.figures import save_figure
-from studies.jobs import Job, Key, Progress, run_path, stored_runs
-from studies.plan import BEFORE, Arm, Plan, StudyFile, load_file, make_plan
+from studies.jobs import Job, Key, Progress, has_ended, run_path, stored_runs
+from studies.plan import Arm, Plan, StudyFile, load_file, make_plan
 from studies.report import panels_of, read_study, write_frame
 from studies.results import read_results
 from studies.robustness_report import (
@@ -126,10 +126,7 @@ def detection_jobs(plan: Plan, study: Path, settings: Detection) -> list[Job]:
     jobs = []
     for seed in plan.seeds:
         judges = {name: run_path(study, regime, arm, seed) for name, arm in JUDGES.items()}
-        if not all(
-            (path / ("stages/before.json" if path.name == BEFORE else "summary.json")).exists()
-            for path in judges.values()
-        ):
+        if not all(has_ended(RunFolder(path)) for path in judges.values()):
             continue
         result = study / "detection" / settings.label / f"seed-{seed}.parquet"
         jobs.append(

@@ -24,7 +24,7 @@ from studies.evaluations import (
     panel_job,
 )
 from studies.figures import new_figure, save_figure
-from studies.jobs import Job, stored_runs
+from studies.jobs import Job, has_ended, stored_runs
 from studies.panels import Panel
 from studies.plan import BEFORE, Name, StudyFile, load_file, make_plan
 from studies.report import write_frame
@@ -117,7 +117,7 @@ def _jobs(file: TransferFile, study: Path) -> list[Job]:
     """One for each finished run, seed by seed."""
     jobs = []
     for key, run in sorted(stored_runs(study), key=lambda entry: (entry[0].seed, entry[0].arm)):
-        if run.stage("before") is not None if key.arm == BEFORE else run.summary.exists():
+        if has_ended(run):
             config = RunConfig.model_validate(run.config())
             jobs.append(panel_job(study, key, config, list(file.played(config).values())))
     return jobs

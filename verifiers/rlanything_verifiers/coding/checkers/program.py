@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+from rlanything_verifiers.coding.errors import CheckerError
 from rlanything_verifiers.coding.language import Language
 from rlanything_verifiers.coding.sandbox import Limits, Run
 
@@ -13,11 +14,21 @@ CHECKER_LIMITS = Limits(cpu=10.0)
 
 
 class ProgramChecker(Checker):
-    """A checker that is a program, asked about one output at a time."""
+    """A checker that is a program, asked about one output at a time.
+
+    Raises:
+        CheckerError: The source is no text, or blank.
+    """
+
+    source: str
 
     language: ClassVar[Language] = "python"
     breakable: ClassVar[bool] = False
     """Whether an output that makes it crash is wrong, provided that the expected output does not."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, str) or not self.source.strip():
+            raise CheckerError(f"checker {self.kind}: source must be the text of a program")
 
     @abstractmethod
     def program(self) -> bytes:

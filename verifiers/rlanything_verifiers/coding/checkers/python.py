@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rlanything_verifiers.coding.errors import CheckerError
 from rlanything_verifiers.coding.sandbox import Run
 
 from .program import ProgramChecker
@@ -25,10 +24,6 @@ class Python(ProgramChecker):
     kind: ClassVar[str] = "python"
 
     source: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.source, str) or not self.source.strip():
-            raise CheckerError("checker python: source must be the text of a program")
 
     def to_dict(self) -> dict[str, Any]:
         """The checker as a JSON object."""

@@ -37,8 +37,7 @@ class Validator(ProgramChecker):
     flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.source, str) or not self.source.strip():
-            raise CheckerError("checker validator: source must be the text of a program")
+        ProgramChecker.__post_init__(self)  # not super(): `slots` makes the class a second time
         if not isinstance(self.flags, list | tuple) or not all(isinstance(flag, str) for flag in self.flags):
             raise CheckerError(f"checker validator: flags must be a list of texts, got {self.flags!r:.80}")
         object.__setattr__(self, "flags", tuple(self.flags))
