@@ -42,7 +42,8 @@ from rlanything_task_pools import TaskPool, get_domain
 DOMAIN = get_domain("alfworld")
 VIEW = get_view(DOMAIN.env_id, "short")  # brief texts; "full" is the environment's own, for large models
 KNOWN = get_supervision("alfworld")  # demonstrations, and labels that a judge is warmed up with
-TASKS, ROLLOUTS, STEPS, VOTES = 8, 8, 30, 3  # per iteration: groups, episodes of each; turns of each; votes on a turn
+TASKS, ROLLOUTS, STEPS, VOTES = 8, 8, 30, 3  # groups an iteration, episodes a group, turns an episode, votes a turn
+POOL = 32  # tasks that adapt
 
 
 class Model:
@@ -62,7 +63,7 @@ class Model:
 
     def imitate(self, rows: list[Row]) -> None:
         """Supervised learning, before anything else."""
-        losses = fit(self.weights, rows, epochs=4, batch_size=16, learning_rate=2e-3, seed=0)
+        losses = fit(self.weights, rows, epochs=3, batch_size=16, learning_rate=2e-3, seed=0)
         print(f"  {len(rows)} rows to imitate, loss {losses[0]:.2f} -> {losses[-1]:.2f} nats a token")
         self._written()
 
@@ -95,7 +96,7 @@ class Loop:
         print("judge")
         played = rollout(self.actor, self.envs, tasks[: len(self.envs)], max_steps=STEPS, seed=int(rng.integers(2**31)))
         model = JudgeModel(self.judge.generator, self.judge.template, self.judge.checkpoint)
-        self.judge.imitate(judge_rows(KNOWN, self.prompts, model, played, steps=2000, label_noise=0.2, seed=1))
+        self.judge.imitate(judge_rows(KNOWN, self.prompts, model, played, steps=800, label_noise=0.2, seed=1))
 
     def one_iteration(self, number: int, rng: np.random.Generator) -> str:
         """Assign, rollout, judge, feedback, update, report."""
@@ -151,13 +152,13 @@ class Loop:
         )
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Make the models and the tasks, and run the loop."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=3)
     parser.add_argument("--demonstrations", type=int, default=200)
     parser.add_argument("--checkpoint", help="of policy and reward model; small ones are made if it is left out")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -169,11 +170,11 @@ def main() -> None:
             for n, (size, rate) in enumerate(zip(sizes, (3e-4, 2e-4), strict=True))
         )
         envs = [make_env(DOMAIN.env_id, "short", disable_env_checker=True) for _ in range(TASKS * ROLLOUTS)]
-        tasks = [DOMAIN.generate(seed, split="train") for seed in range(options.demonstrations + 32)]
-        with TaskPool.create(place / "pool.sqlite", tasks[:32]) as pool:
+        tasks = [DOMAIN.generate(seed, split="train") for seed in range(POOL + options.demonstrations)]
+        with TaskPool.create(place / "pool.sqlite", tasks[:POOL]) as pool:
             curriculum = Curriculum(pool, ScriptedRewriter(), "paper", rollouts=ROLLOUTS)
             loop = Loop(policy, judge, envs, curriculum, FeedbackConfig())
-            loop.warm_up(tasks[32:], rng)
+            loop.warm_up(tasks[POOL:], rng)
             for number in range(1, options.iterations + 1):
                 print(f"iteration {number}: {loop.one_iteration(number, rng)}", flush=True)
             print(f"tasks: {dict(pool.counts())}")
