@@ -78,6 +78,7 @@ def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(micro_file: Path, tmp_path: Path) -> None:
     folder, python = tmp_path / "study", Path(sys.executable)
     words = command(python, "table1", "--file", str(micro_file), "--folder", str(folder))

@@ -139,7 +139,7 @@ def test_a_prompt_that_leaves_no_room_is_an_error_of_its_own(engines: type[LLM],
 
 @pytest.mark.parametrize(
     ("prompt", "message"),
-    [([], "at least one"), ([1, 999], "beyond the model's 16"), ([{"role": "user", "content": "x"}], "render chats")],
+    [([], "at least one"), ([1, 999], "beyond the model's 17"), ([{"role": "user", "content": "x"}], "render chats")],
 )
 def test_prompts_that_are_none(engines: type[LLM], tmp_path: Path, prompt: Any, message: str) -> None:
     generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
