@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.rewriting import open_rewriter
+from rlanything_agents.runs.rewriting import check_rewriter
 from rlanything_task_pools import get_domain
 
 __all__ = ["preflight"]
@@ -32,7 +32,6 @@ def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) ->
             domain.generate(0, split=split, **part.knobs)
     if config.curriculum.operators is not None:
         domain.with_operators(config.curriculum.operators)
-    with open_rewriter(config.curriculum, folder.prompts):
-        pass
+    check_rewriter(config.curriculum)
     if not restart:
         folder.belongs_to(config.model_dump(mode="json"))

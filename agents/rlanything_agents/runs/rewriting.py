@@ -20,10 +20,21 @@ from rlanything_envs.llm import (
     usage_of,
 )
 
-__all__ = ["open_rewriter", "service_of"]
+__all__ = ["check_rewriter", "open_rewriter", "service_of"]
 
 LONGEST_SILENCE_S = 300.0
 """Most seconds that a service may take to begin its answer, however patient one is."""
+
+
+def check_rewriter(config: CurriculumConfig) -> None:
+    """Whether a rewriter could be opened; nothing is sent, read or written.
+
+    Raises:
+        MissingExtra: The package ``openai`` is not installed.
+        MissingKey: The environment variable of the service's key is unset.
+    """
+    if config.rewriter == "llm" and config.llm is not None:
+        OpenAIGenerator(_endpoint(config.llm))
 
 
 @contextmanager
@@ -58,14 +69,18 @@ def service_of(rewriter: Rewriter) -> PatientGenerator | None:
     return found if isinstance(found, PatientGenerator) else None
 
 
+def _endpoint(config: LLMConfig) -> Endpoint:
+    return Endpoint(
+        model=config.model,
+        base_url=config.base_url,
+        key_env=config.api_key_env,
+        read_timeout_s=min(LONGEST_SILENCE_S, config.patience),
+    )
+
+
 def _generator(config: LLMConfig, log: Path) -> OpenAIGenerator:
     return OpenAIGenerator(
-        Endpoint(
-            model=config.model,
-            base_url=config.base_url,
-            key_env=config.api_key_env,
-            read_timeout_s=min(LONGEST_SILENCE_S, config.patience),
-        ),
+        _endpoint(config),
         retries=Retries(total_s=config.patience),
         budget=Budget(max_tokens=config.budget, spent=usage_of(log)),
         log=PromptLog(log),

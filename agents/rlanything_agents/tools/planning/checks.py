@@ -132,14 +132,13 @@ class DryRun:
 
     def _rewriter(self) -> Iterator[Finding]:
         """Whether it could be opened: its packages, its key."""
-        from rlanything_agents.runs.rewriting import open_rewriter
+        from rlanything_agents.runs.rewriting import check_rewriter
 
         config = self.config.curriculum
         if not config.adapt:
             yield Finding("rewriter", True, "none: tasks stay as they are")
             return
-        with tempfile.TemporaryDirectory() as scratch, open_rewriter(config, Path(scratch) / "prompts.jsonl"):
-            pass
+        check_rewriter(config)
         llm = config.llm
         said = f"{llm.model} at {llm.base_url} (not asked)" if config.rewriter == "llm" and llm else config.rewriter
         yield Finding("rewriter", True, said)
