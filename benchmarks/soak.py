@@ -91,14 +91,14 @@ def growth(looks: Sequence[Look]) -> list[str]:
 
 def alfworld(episodes: int) -> Iterator[int]:
     """Random play in one environment, up to ten steps an episode; every episode's task is generated from its number."""
-    domain, dice = get_domain("alfworld"), Random(0)
+    domain, rng = get_domain("alfworld"), Random(0)
     tasks = [domain.generate(seed) for seed in range(512)]
     with closing(gym.make(domain.env_id, tasks=tasks, max_episode_steps=10)) as env:
         for _ in range(episodes):
-            _, info = env.reset(options={"task": dice.choice(tasks)})
+            _, info = env.reset(options={"task": rng.choice(tasks)})
             over = False
             while not over:
-                _, _, terminated, truncated, info = env.step(dice.choice(info["admissible_commands"]))
+                _, _, terminated, truncated, info = env.step(rng.choice(info["admissible_commands"]))
                 over = terminated or truncated
             yield 1
 

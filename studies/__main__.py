@@ -144,7 +144,7 @@ def robustness(
     """What do judges notice of corrupted trajectories, and what does corrupted feedback cost a learner?
 
     Judges: warm-started, trained, the rule of thumb, the planner. Learners: outcomes alone and integrated feedback,
-    with shares of outcomes or votes turned round. The same command continues an interrupted study.
+    with shares of outcomes or votes flipped. The same command continues an interrupted study.
     """
     with plain_errors("studies"):
         from studies.robustness import load_robustness, run_robustness

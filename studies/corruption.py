@@ -124,7 +124,7 @@ def replace_observation(steps: Sequence[Step], at: int, other: Step) -> tuple[St
 
 
 def flip_outcome(trajectory: Trajectory) -> Trajectory:
-    """The trajectory with its outcome turned round.
+    """The trajectory with its outcome flipped.
 
     Raises:
         CorruptionError: It has none.

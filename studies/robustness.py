@@ -58,7 +58,7 @@ class RobustnessFile(BaseModel):
     study: StudyFile
     """Has the variants ``outcome`` and ``integrated``; those with corrupted feedback are made of them."""
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.1, 0.3)
-    """Of outcomes and votes that are turned round."""
+    """Of outcomes and votes that are flipped."""
     detection: Detection = Detection()
 
     @model_validator(mode="after")
@@ -76,7 +76,7 @@ class RobustnessFile(BaseModel):
                     continue  # no vote reaches it
                 for share in self.shares:
                     name, base = arm_name(learner, what, share), self.study.variants[learner]
-                    meaning = f"{learner}, with {100 * share:g} % of the {what} turned round."
+                    meaning = f"{learner}, with {100 * share:g} % of the {what} flipped."
                     variants[name] = Arm(meaning=meaning, config={**base.config, "corrupt": {what: share}})
                     arms.append(name)
         return self.study.model_copy(update={"variants": variants, "arms": tuple(dict.fromkeys(arms))})

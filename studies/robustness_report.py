@@ -103,7 +103,7 @@ def noise_table(results: pd.DataFrame, regime: str, panel: str, shares: Sequence
         note=f"Percent of games won; changes and differences in points. {interval_note(MEANS, counts)} "
         "* the interval excludes zero.",
         header=(
-            "turned round", "share", "outcome only", "change", "integrated", "change ", "integrated − outcome only",
+            "flipped", "share", "outcome only", "change", "integrated", "change ", "integrated − outcome only",
         ),
         rows=tuple(rows),
     )  # fmt: skip
@@ -123,7 +123,7 @@ def _change(name: str, values: dict[int, float], clean: dict[int, float]) -> str
 def draw_robustness(
     places: pd.DataFrame | None, results: pd.DataFrame, regime: str, panel: str, shares: Sequence[float]
 ) -> Any:
-    """AUC of every judge on every corruption, and success by what is turned round."""
+    """AUC of every judge on every corruption, and success by what is flipped."""
     figure, (left, right) = new_figure(2, 2)
     if places is not None:
         kinds, judges = list(dict.fromkeys(places.corruption)), list(dict.fromkeys(places.judge))
@@ -155,6 +155,6 @@ def draw_robustness(
     if before := by_seed(results, regime, BEFORE, measure):
         right.axhline(100 * estimate(list(before.values())).mean, color="#8c959f", linestyle="--", label="before")
     right.set_title(f"Success after learning, {panel} (%)", loc="left", fontsize=10, fontweight="bold")
-    right.set_xlabel("turned round (%)", fontsize=8)
+    right.set_xlabel("flipped (%)", fontsize=8)
     right.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return figure

@@ -28,9 +28,9 @@ from rlanything_envs import Unicode, Verdict
 from rlanything_envs.errors import EpisodeOver, InvalidAction
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
 from rlanything_task_pools import Rejection, Rewrite, Task, TaskFormatError
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.domain import check_operators
 from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Direction
 
 NAME = "numberpath"
@@ -160,7 +160,7 @@ class NumberPathDomain:
 
     def generate(self, seed: int, split: str = "train", **knobs: Any) -> Task:
         """The task of a seed: operations and a start are drawn until some number is `length` moves away."""
-        chosen, dice = read_knobs(Knobs, knobs), Dice(NAME, check_split(split), check_seed(seed))
+        chosen, dice = read_knobs(Knobs, knobs), RngStream(NAME, check_split(split), check_seed(seed))
         for _ in range(1000):
             operations = tuple(OPERATIONS[i] for i in sorted(dice.shuffled(len(OPERATIONS))[: chosen.operations]))
             start = dice.below(30)

@@ -13,9 +13,9 @@ from gymnasium.utils import seeding
 from rlanything_envs.curriculum.acceptance import Acceptance
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, Summariser, task_critique
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
+from rlanything_envs.curriculum.rewrite_request import Critique
 from rlanything_envs.curriculum.rewriter import Rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler
-from rlanything_envs.curriculum.wish import Critique
 from rlanything_envs.errors import CurriculumError, InfrastructureError
 from rlanything_envs.sources import GeneratedTasks
 from rlanything_envs.verdict import Verdict, settle

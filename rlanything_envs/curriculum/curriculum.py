@@ -27,10 +27,10 @@ import numpy as np
 from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
 from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
+from rlanything_envs.curriculum.rewrite_request import Critique, RewriteRequest, again
 from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting
 from rlanything_envs.curriculum.rewriters import get_rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler, Standings, get_scheduler
-from rlanything_envs.curriculum.wish import Critique, Wish, again
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import CandidateError, Event, Outcome, Task, TaskPool, get_domain
 from rlanything_task_pools.task import Direction
@@ -128,7 +128,7 @@ class Curriculum:
         self.step_back = step_back
         self._slots = pool.slots
         self._ledger = Ledger(pool, rollouts)
-        self._wishes: dict[int, Wish] = {}  # by slot, oldest first
+        self._requests: dict[int, RewriteRequest] = {}  # by slot, oldest first
         self._begun: dict[int, Future[Rewriting]] = {}  # those that are worked on
         self._process = os.getpid()
         if rewriting == "background":
@@ -281,23 +281,23 @@ class Curriculum:
     def _rewrite(self, assignment: Assignment, tally: Tally, critique: Critique) -> list[Event]:
         slot, task = assignment.slot, assignment.task
         direction = self._direction(tally.accuracy)
-        if direction is None or slot in self._wishes or self.pool.active(slot).id != task.id:
+        if direction is None or slot in self._requests or self.pool.active(slot).id != task.id:
             return []
         if direction == "harder" and (back := self._back(slot, task)) is not None:
             return self._propose(slot, tally, back)
         history = self._ledger.slot(slot)
         seed = (self.seed, slot, history.events)
-        wish = Wish(slot, task, direction, tally, frozenset(history.tried), critique, seed)
+        request = RewriteRequest(slot, task, direction, tally, frozenset(history.tried), critique, seed)
         if self.rewriting == "inline":
-            return self._apply(wish, wish.grant(self.rewriter))
-        self._wishes[slot] = wish
+            return self._apply(request, request.run(self.rewriter))
+        self._requests[slot] = request
         return []
 
-    def _apply(self, wish: Wish, result: Rewriting) -> list[Event]:
-        stats = {"successes": wish.tally.successes, "n": wish.tally.n}
-        events = [self.pool.discard(wish.slot, rejection, stats=stats) for rejection in result.rejections]
+    def _apply(self, request: RewriteRequest, result: Rewriting) -> list[Event]:
+        stats = {"successes": request.tally.successes, "n": request.tally.n}
+        events = [self.pool.discard(request.slot, rejection, stats=stats) for rejection in result.rejections]
         if result.candidate is not None:
-            events += self._propose(wish.slot, wish.tally, result.candidate)
+            events += self._propose(request.slot, request.tally, result.candidate)
         return events
 
     def _propose(self, slot: int, tally: Tally, candidate: Task) -> list[Event]:
@@ -312,16 +312,16 @@ class Curriculum:
     @property
     def rewrites_under_way(self) -> int:
         """Rewrites in the background that have not taken effect."""
-        return len(self._wishes)
+        return len(self._requests)
 
     def begin_rewrites(self) -> None:
         """Start those in the background that were asked for since the last `assign`.
 
         `assign` does it when it has read the pool: the threads share the interpreter with it.
         """
-        for slot, wish in self._wishes.items():
+        for slot, request in self._requests.items():
             if slot not in self._begun:
-                self._begun[slot] = BACKGROUND.submit(partial(wish.grant, self.rewriter))
+                self._begun[slot] = BACKGROUND.submit(partial(request.run, self.rewriter))
 
     def drain(self, *, wait: bool = False, timeout: float | None = None) -> list[Event]:
         """Let finished rewrites take effect, in the order in which they were asked for.
@@ -336,14 +336,14 @@ class Curriculum:
         """
         if self._process != os.getpid():  # after a fork the threads, and what they work on, are the parent's
             self._process = os.getpid()
-            self._wishes.clear()
+            self._requests.clear()
             self._begun.clear()
-        if wait and self._wishes:
+        if wait and self._requests:
             self.begin_rewrites()
             wait_for(self._begun.values(), timeout)
         events: list[Event] = []
-        for slot in [slot for slot in self._wishes if slot in self._begun and self._begun[slot].done()]:
-            events += self._apply(self._wishes.pop(slot), self._begun.pop(slot).result())
+        for slot in [slot for slot in self._requests if slot in self._begun and self._begun[slot].done()]:
+            events += self._apply(self._requests.pop(slot), self._begun.pop(slot).result())
         return events
 
     def close(self, *, timeout: float = 1.0) -> list[Event]:
@@ -354,6 +354,6 @@ class Curriculum:
         events = self.drain(wait=True, timeout=timeout)
         for future in self._begun.values():
             future.cancel()
-        self._wishes.clear()
+        self._requests.clear()
         self._begun.clear()
         return events

@@ -8,7 +8,7 @@ import pytest
 from rlanything_envs.curriculum import Curriculum, CurriculumMonitor, ScriptedRewriter
 from rlanything_envs.curriculum.curriculum import Assignment
 from rlanything_envs.curriculum.ledger import Ledger
-from rlanything_envs.curriculum.wish import AUTHOR
+from rlanything_envs.curriculum.rewrite_request import AUTHOR
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import Outcome, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN

@@ -66,7 +66,7 @@ def test_the_same_in_every_process() -> None:
 
 
 def test_known_task() -> None:
-    """Fails when a seed gives another task than it gave: change `dice.VERSION` then, and this id."""
+    """Fails when a seed gives another task than it gave: change `rng.VERSION` then, and this id."""
     assert DOMAIN.generate(0).id == "alfworld-e21b1239ae78ece1"
 
 

@@ -11,9 +11,9 @@ class CorruptConfig(Section):
     """What is falsified between playing and learning; nothing unless asked for, and never in an evaluation."""
 
     outcomes: Share = 0.0
-    """Share of episodes whose outcome is turned round, for everything that learns or adapts."""
+    """Share of episodes whose outcome is flipped, for everything that learns or adapts."""
     votes: Share = 0.0
-    """Share of the reward model's single votes whose score is turned round."""
+    """Share of the reward model's single votes whose score is flipped."""
 
     @property
     def on(self) -> bool:

@@ -33,7 +33,7 @@ def open_engine(
 
     Only `TransformersGenerator` writes with the module itself. The others write with the weights that
     `TextGenerator.update_weights` last gave them, and with the model's weights of the first use before that; they have
-    ``sleep`` and ``wake`` (see `rlanything_agents.engines.phases`).
+    ``sleep`` and ``wake`` (see `rlanything_agents.engines.scheduler`).
 
     Args:
         config: What generates.

@@ -21,7 +21,7 @@ def corrupt_groups(
     """Turn a share of outcomes and votes round, each on its own.
 
     What is drawn has streams of its own: nothing else of a run changes with it, and with a larger share the same
-    episodes and votes are turned round and more besides.
+    episodes and votes are flipped and more besides.
 
     Args:
         groups: As they were played and judged.
@@ -30,14 +30,14 @@ def corrupt_groups(
         iteration: Number of the iteration.
 
     Returns:
-        The groups as the learners get to see them, and how many outcomes and votes were turned round. Episodes
+        The groups as the learners get to see them, and how many outcomes and votes were flipped. Episodes
         without an outcome and votes without a score stay as they are.
     """
     episodes, votes = rng_of(seed, "corrupt", "outcomes", iteration), rng_of(seed, "corrupt", "votes", iteration)
     told = [
         dataclasses.replace(
             group, trajectories=[_outcome(t, episodes.random() < config.outcomes) for t in group.trajectories]
-        ).turned(votes, config.votes)
+        ).flipped(votes, config.votes)
         for group in groups
     ]
     return told, _count(groups, told)

@@ -34,9 +34,9 @@ class JudgedGroup(RolloutGroup):
         """The kind of each step of each trajectory: the first word of its action."""
         return [[step.action.partition(" ")[0] for step in trajectory.steps] for trajectory in self.trajectories]
 
-    def turned(self, rng: np.random.Generator, share: float) -> Self:
-        """The same group with a share of its single votes turned round."""
-        return replace(self, votes=[[_turned(step, rng, share) for step in steps] for steps in self.votes])
+    def flipped(self, rng: np.random.Generator, share: float) -> Self:
+        """The same group with a share of its single votes flipped."""
+        return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])
 
     def judged_episodes(self) -> list[JudgedEpisode]:
         """The episodes as whoever rewrites their task is told of them."""
@@ -83,7 +83,7 @@ def score_matrix(judged: Sequence[StepVotes]) -> np.ndarray:
     return np.array([step.scores for step in judged], dtype=np.float64).reshape(len(judged), votes)
 
 
-def _turned(step: StepVotes, rng: np.random.Generator, share: float) -> StepVotes:
+def _flipped(step: StepVotes, rng: np.random.Generator, share: float) -> StepVotes:
     turned = rng.random(len(step.votes)) < share
     if not turned.any():
         return step

@@ -89,7 +89,7 @@ class Reviewer(Protocol[G]):
         """How the reward model is asked; the number of the iteration names the random stream."""
         ...
 
-    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> Sequence[Prompt]:
+    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> Sequence[Prompt]:
         """What it is asked about a group, as far as anything depends on it.
 
         Args:
@@ -98,7 +98,7 @@ class Reviewer(Protocol[G]):
         """
         ...
 
-    def heard(
+    def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[G]:
         """The groups of an iteration with what the reward model said of them.

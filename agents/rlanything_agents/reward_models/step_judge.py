@@ -117,12 +117,12 @@ class StepJudge:
             ServiceLost: It failed on every one of several steps.
         """
         params = self.params(votes=votes, seed=seed, temperature=temperature)
-        prompts = [prompt for trajectory in trajectories for prompt in self.questions(trajectory)]
+        prompts = [prompt for trajectory in trajectories for prompt in self.queries(trajectory)]
         answers = self.generator.generate(list(prompts), params)
         steps = iter(self.votes(list(zip(prompts, answers, strict=True))))
         return [[next(steps) for _ in trajectory.steps] for trajectory in trajectories]
 
-    def questions(self, trajectory: Trajectory) -> list[list[int]]:
+    def queries(self, trajectory: Trajectory) -> list[list[int]]:
         """Its prompts, one for each step."""
         return self.prompts.prompts(trajectory)
 

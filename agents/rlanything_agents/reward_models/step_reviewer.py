@@ -64,13 +64,13 @@ class StepReviewer:
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
         return self.judge.params(votes=settings.votes, seed=seed, temperature=settings.temperature)
 
-    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
+    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
         """A prompt for each step of each episode; none where nothing depends on the votes, or an oracle knows them."""
         if not self._asked(episodes):
             return []
-        return [prompt for t in episodes for prompt in self.judge.questions(t)]
+        return [prompt for t in episodes for prompt in self.judge.queries(t)]
 
-    def heard(
+    def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[JudgedGroup]:
         """The groups with their votes. An episode with a step whose judge could not be heard counts for nothing."""

@@ -68,8 +68,8 @@ class ProgramGroup(RolloutGroup):
         known = np.array([test.test is not None for test in self.tests], dtype=bool)
         return [np.where(known & ~np.isnan(row), 2 * row - 1, 0.0)[None] for row in self.passes]
 
-    def turned(self, rng: np.random.Generator, share: float) -> Self:
-        """The same group with a share of the results of the tests turned round."""
+    def flipped(self, rng: np.random.Generator, share: float) -> Self:
+        """The same group with a share of the results of the tests flipped."""
         return replace(self, passes=np.where(rng.random(self.passes.shape) < share, 1 - self.passes, self.passes))
 
 
@@ -107,11 +107,11 @@ class UnitTestReviewer:
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
         return self.writer.params(tests=settings.votes, seed=seed, temperature=settings.temperature)
 
-    def questions(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Prompt]:
+    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Prompt]:
         """One for the task; none without a correct program where only that gives tests a reward."""
         return [self.writer.question(read_payload(assignment.task.payload))] if self._useful(episodes) else []
 
-    def heard(
+    def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[ProgramGroup]:
         """Run all programs on the tests written for their task."""

@@ -45,8 +45,8 @@ class RolloutGroup:
         """What the reward model said of each trajectory, one array each of 1, -1 and 0 (nothing)."""
         return [np.zeros((len(trajectory.steps), 0)) for trajectory in self.trajectories]
 
-    def turned(self, rng: np.random.Generator, share: float) -> Self:
-        """The same group with a share of what the reward model said turned round."""
+    def flipped(self, rng: np.random.Generator, share: float) -> Self:
+        """The same group with a share of what the reward model said flipped."""
         return self
 
     def header(self, t: int, iteration: int) -> dict[str, Any]:

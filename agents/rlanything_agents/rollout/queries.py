@@ -1,4 +1,4 @@
-"""Asking a reward model, at once or in parts, while what it is asked about is still being played.
+"""Queries a reward model, at once or in parts, while what it is asked about is still being played.
 
 The questions of an iteration have an order: that of the groups, of their episodes, of their steps. A question's place
 names the chance of its answers, and what is computed together is rounded together. So parts are cut at the places where
@@ -19,7 +19,7 @@ from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 
-__all__ = ["Answer", "AskedAfter", "AskedMeanwhile", "Asking", "Gathering", "Part", "Parts"]
+__all__ = ["Answer", "Chunk", "Chunks", "GroupCollector", "OverlappedQueries", "Queries", "QueriesAtEnd"]
 
 Answer: TypeAlias = tuple[Prompt, list[Completion]]
 """A question and all that was said to it."""
@@ -29,7 +29,7 @@ SERVED = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Chunk:
     """Some of the questions of an iteration.
 
     Attributes:
@@ -50,7 +50,7 @@ class Part:
         return generator.generate(self.questions, replace(params, first=self.first))
 
 
-class Asking(Protocol):
+class Queries(Protocol):
     """The questions of one iteration, and their answers."""
 
     def add(self, questions: Sequence[Prompt]) -> None:
@@ -67,7 +67,7 @@ class Asking(Protocol):
         ...
 
 
-class AskedAfter:
+class QueriesAtEnd:
     """One call for all questions, when all of them are known.
 
     Args:
@@ -84,12 +84,12 @@ class AskedAfter:
         self._questions += questions
 
     def answers(self) -> list[Answer]:
-        """See `Asking`."""
+        """See `Queries`."""
         asked = self._questions
         return list(zip(asked, self._generator.generate(asked, self._params), strict=True)) if asked else []
 
 
-class Parts:
+class Chunks:
     """Cuts questions into parts as they come in: at the places where a generator here would cut its batches.
 
     Args:
@@ -107,24 +107,24 @@ class Parts:
         """All so far."""
         self._cut = 0
 
-    def add(self, questions: Sequence[Prompt]) -> Iterator[Part]:
+    def add(self, questions: Sequence[Prompt]) -> Iterator[Chunk]:
         """Further questions; the parts that are whole now."""
         for question in questions:
             if self._batches.begins(self._length(question)):
                 yield self._next()
             self.questions.append(question)
 
-    def rest(self) -> Iterator[Part]:
+    def rest(self) -> Iterator[Chunk]:
         """What is left when all questions are there: one part, or none."""
         if self._cut < len(self.questions):
             yield self._next()
 
-    def _next(self) -> Part:
+    def _next(self) -> Chunk:
         first, self._cut = self._cut, len(self.questions)
-        return Part(first, tuple(self.questions[first:]))
+        return Chunk(first, tuple(self.questions[first:]))
 
 
-class AskedMeanwhile:
+class OverlappedQueries:
     """A thread asks part after part while further questions come in.
 
     Args:
@@ -134,13 +134,13 @@ class AskedMeanwhile:
 
     def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
         self._generator, self._params = generator, params
-        self._parts = Parts(generator, params)
+        self._parts = Chunks(generator, params)
         self._thread = ThreadPoolExecutor(1, "reward-model")
         self._answers: list[Future[list[list[Completion]]]] = []
 
     @classmethod
     @contextmanager
-    def open(cls, generator: TextGenerator, params: SamplingParams) -> Iterator[AskedMeanwhile]:
+    def open(cls, generator: TextGenerator, params: SamplingParams) -> Iterator[OverlappedQueries]:
         """For the time of a block, at the end of which what nobody waits for is not asked any more."""
         asking = cls(generator, params)
         try:
@@ -161,17 +161,17 @@ class AskedMeanwhile:
             self._ask(part)
 
     def answers(self) -> list[Answer]:
-        """See `Asking`."""
+        """See `Queries`."""
         for part in self._parts.rest():
             self._ask(part)
         found = [answer for part in self._answers for answer in part.result()]
         return list(zip(self._parts.questions, found, strict=True))
 
-    def _ask(self, part: Part) -> None:
+    def _ask(self, part: Chunk) -> None:
         self._answers.append(self._thread.submit(part.answered, self._generator, self._params))
 
 
-class Gathering:
+class GroupCollector:
     """Groups of episodes in their order, while the episodes come in shards in any order.
 
     Args:

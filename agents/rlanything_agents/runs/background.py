@@ -13,7 +13,7 @@ from rlanything_envs.curriculum import Request, Rewriter, Rewriting
 from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.llm.errors import RunMustStop
 
-__all__ = ["Abandoned", "Beside"]
+__all__ = ["Abandoned", "BackgroundRewriter"]
 
 LAST_WRITE_S = 1.0
 """Seconds that a step has for its end when it is let go of: all that takes longer is waiting for the service."""
@@ -23,7 +23,7 @@ class Abandoned(RunMustStop):
     """Nobody waits for this rewrite any more."""
 
 
-class Beside:
+class BackgroundRewriter:
     """Does steps in a thread while its owner does something else, and lets go of them if that fails.
 
     A step that waits for its service would then wait on alone, for minutes, and what comes of it must not reach the

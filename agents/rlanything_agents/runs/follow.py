@@ -21,7 +21,7 @@ from rlanything_agents.training.ranks.packing import unpacked
 from rlanything_agents.training.samples import SampleError
 from rlanything_agents.training.update import TrainingError
 
-__all__ = ["follow", "obey"]
+__all__ = ["execute", "follow"]
 
 
 def follow() -> int:
@@ -40,8 +40,8 @@ def follow() -> int:
         with noticing_loss():
             ranks = Ranks.join()
             learners = _prepare(ranks)
-            while (order := ranks.receive())["do"] != "end":
-                obey(order, learners[order["role"]], ranks)
+            while (command := ranks.receive())["do"] != "end":
+                execute(command, learners[command["role"]], ranks)
     except (RanksError, TrainingError, SampleError):
         return 2
     except ProcessLost:
@@ -62,16 +62,16 @@ def _prepare(ranks: Ranks) -> Mapping[Role, Learner]:
     return learners
 
 
-def obey(order: Mapping[str, Any], learner: Learner, ranks: Ranks) -> None:
-    """Do with a learner what the process that leads does with its own; see `lead.Led`."""
-    if order["weights"]:
+def execute(command: Mapping[str, Any], learner: Learner, ranks: Ranks) -> None:
+    """Do with a learner what the process that leads does with its own; see `lead.LeadingTrainer`."""
+    if command["weights"]:
         ranks.share(learner.model)
-    match order["do"]:
+    match command["do"]:
         case "update":
-            learner.trainer.update(unpacked(order["samples"]), order["rate"], order["steps"])
+            learner.trainer.update(unpacked(command["samples"]), command["rate"], command["steps"])
         case "hold":
             learner.hold()
         case "state":
             learner.trainer.state_dict()
         case "load":
-            learner.trainer.load_state_dict(order["state"])
+            learner.trainer.load_state_dict(command["state"])

@@ -21,10 +21,10 @@ from rlanything_agents.training.ranks.packing import packed
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.update import Trainer, UpdateStats
 
-__all__ = ["Led", "check_launch", "leading"]
+__all__ = ["LeadingTrainer", "check_launch", "leading"]
 
 
-class Led:
+class LeadingTrainer:
     """The trainer of a model that several processes train; a `Trainer` for the one that leads.
 
     Args:
@@ -54,9 +54,9 @@ class Led:
         self._trainer.set_anchor(model)
 
     @property
-    def spread(self) -> bool:
+    def sharded(self) -> bool:
         """Whether the model is spread over the processes by now."""
-        return self._trainer.spread
+        return self._trainer.sharded
 
     def weights(self) -> dict[str, torch.Tensor]:
         """What is trained of the model, by name."""
@@ -64,7 +64,7 @@ class Led:
 
     def state_dict(self) -> dict[str, Any]:
         """Of all processes, where the model is spread over them; else of this one, for the others have the same."""
-        if not self.spread:
+        if not self.sharded:
             return self._trainer.state_dict()
         with noticing_loss():
             self._order("state")
@@ -79,7 +79,7 @@ class Led:
 
     def _order(self, do: str, **what: Any) -> None:
         """Say what is done next, and give out the weights if they are not those the others have."""
-        stale = self._sent != self._learner.version and not self.spread
+        stale = self._sent != self._learner.version and not self.sharded
         self._ranks.send({"do": do, "role": self._role, "weights": stale, **what})
         if stale:
             self._ranks.share(self._learner.model)
@@ -111,7 +111,7 @@ def leading(config: RunConfig, learners: Learners, ranks: Ranks | None) -> Itera
                 number, said = failed[0]
                 raise RanksError(f"training process {number} of {ranks.size}: {said}")
             for role, learner in learners.both.items():
-                learner.trainer = Led(role, learner, ranks)
+                learner.trainer = LeadingTrainer(role, learner, ranks)
             yield
             ranks.send({"do": "end"})
         except ProcessLost as error:

@@ -15,7 +15,7 @@ from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.open import Serving, open_engine
-from rlanything_agents.engines.phases import Phases
+from rlanything_agents.engines.scheduler import GPUScheduler
 from rlanything_agents.models.pretrained import load_model, load_template, trained
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.reward_models.judge_model import JudgeModel
@@ -58,7 +58,7 @@ class Learners:
             for role, learner in self.both.items()
         }
         self._given: dict[str, int] = {}
-        self.phases = Phases({"policy": self._engines["policy"], "judge": self._engines["judge"], "update": None})
+        self.phases = GPUScheduler({"policy": self._engines["policy"], "judge": self._engines["judge"], "update": None})
         for learner in self.both.values():
             learner.prepare = partial(self.phases.enter, "update")
         policy, judge = (

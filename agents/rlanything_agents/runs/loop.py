@@ -24,11 +24,11 @@ from rlanything_agents.feedback.metrics import action_shares
 from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
 from rlanything_agents.rollout.group import RolloutGroup, success_by_role
-from rlanything_agents.rollout.queries import Gathering
+from rlanything_agents.rollout.queries import GroupCollector
 from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
-from rlanything_agents.runs.background import Beside
+from rlanything_agents.runs.background import BackgroundRewriter
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.training.collection import quick_collection
@@ -91,10 +91,10 @@ class Loop:
         self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:watched]), *envs[watched:]]
         self.workers = workers or LocalWorkers(config, learners, self.envs)
         self.reviewer = reviewer
-        self._beside = Beside(rewriter) if service_of(rewriter) is not None else None
+        self._background = BackgroundRewriter(rewriter) if service_of(rewriter) is not None else None
         self.curriculum = Curriculum(
             pool,
-            self._beside or rewriter,
+            self._background or rewriter,
             settings.acceptance,
             settings.scheduler,
             band=settings.band,
@@ -157,21 +157,21 @@ class Loop:
         with watch.lap("assign"):
             assignments = self.curriculum.assign(settings.tasks, rng)
         played: list[list[Trajectory]] = []
-        with self.workers.asking(self.reviewer.params(iteration)) as asking:
+        with self.workers.queries(self.reviewer.params(iteration)) as asking:
 
             def ask(number: int, group: list[Trajectory]) -> None:
                 played.append(group)
-                asking.add(self.reviewer.questions(assignments[number], group))
+                asking.add(self.reviewer.queries(assignments[number], group))
 
             with watch.lap("rollout"):
                 self.workers.play(
                     [assignment.task for assignment in assignments for _ in range(n)],
                     Play(settings.max_steps, seed_of(self.config.seed, "rollout", iteration), settings.temperature),
                     tags=[f"slot {assignment.slot}, {assignment.role}" for assignment in assignments for _ in range(n)],
-                    ended=Gathering(n, ask).add,
+                    ended=GroupCollector(n, ask).add,
                 )
             with watch.lap("judge"):  # what of it was not done while others still played
-                return self.reviewer.heard(assignments, played, asking.answers())
+                return self.reviewer.collate(assignments, played, asking.answers())
 
     def _update_policy(
         self, groups: Sequence[RolloutGroup], review: Review, iteration: int, used: float
@@ -189,8 +189,8 @@ class Loop:
         Updates and tasks read nothing of each other, and the groups are reported one after the other in both cases.
         """
         steps = [partial(self._adapt, group, review, number, iteration) for number, group in enumerate(groups)]
-        if self._beside is not None:
-            return self._beside.doing(steps)
+        if self._background is not None:
+            return self._background.doing(steps)
 
         def adapt() -> None:
             for step in steps:

@@ -11,7 +11,7 @@ from torch.nn import functional
 from transformers import PreTrainedModel
 
 from rlanything_agents.engines.batching import like_length
-from rlanything_agents.models.masters import MasterAdamW
+from rlanything_agents.models.master_weights import MasterAdamW
 
 __all__ = ["Row", "fit", "row_of"]
 

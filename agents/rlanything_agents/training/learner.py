@@ -77,7 +77,7 @@ class Learner:
         if not self._average:
             yield
             return
-        own = {} if self.trainer.spread else {name: weight.clone() for name, weight in self.trainer.weights().items()}
+        own = {} if self.trainer.sharded else {name: weight.clone() for name, weight in self.trainer.weights().items()}
         self._put(self._average)
         try:
             yield
@@ -86,7 +86,7 @@ class Learner:
 
     def save(self, folder: Path) -> None:
         """Store weights, their average and optimizer state."""
-        save_weights(self.model, folder, self.trainer.weights() if self.trainer.spread else None)
+        save_weights(self.model, folder, self.trainer.weights() if self.trainer.sharded else None)
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(folder)
         state = {"trainer": self.trainer.state_dict(), "average": self._average, "averaged": self._averaged}
@@ -124,7 +124,7 @@ class Learner:
             EngineFailed, UnfitServer: It does not take them.
             OSError: They cannot be written.
         """
-        if not self.trainer.spread:
+        if not self.trainer.sharded:
             engine.update_weights(self.model, self.version)
             return
         with TemporaryDirectory(prefix="weights-") as folder:
@@ -132,7 +132,7 @@ class Learner:
             engine.update_weights(Path(folder), self.version)
 
     def _put(self, weights: Mapping[str, torch.Tensor]) -> None:
-        if self.trainer.spread:
+        if self.trainer.sharded:
             self._shown = weights
         else:
             self.model.load_state_dict(weights, strict=False)  # adapters alone are not all weights

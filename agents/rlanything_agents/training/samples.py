@@ -114,7 +114,7 @@ def transcript_sample(trajectory: Trajectory, advantages: Sequence[float]) -> Sa
         trajectory: The episode.
         advantages: One per step; steps of advantage 0 are left out of the update.
     """
-    weights, token_advantages = spread_steps(trajectory.step_of_token, advantages)
+    weights, token_advantages = step_weights(trajectory.step_of_token, advantages)
     constrained = any(choices is not None for choices in trajectory.allowed)
     return Sample(
         prompt_ids=trajectory.prompt_ids,
@@ -168,7 +168,7 @@ def check_vocabulary(samples: Sequence[Sample], vocab_size: int) -> None:
                 raise SampleError(f"sample {row}: token id {bad} is outside the vocabulary of {vocab_size}")
 
 
-def spread_steps(
+def step_weights(
     step_of_token: Sequence[int | None], step_advantages: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """Weights and advantages of the tokens of one trajectory.
@@ -203,7 +203,7 @@ def split_steps(sample: Sample, step_of_token: Sequence[int | None]) -> list[Sam
 
     Args:
         sample: A whole trajectory.
-        step_of_token: As for `spread_steps`.
+        step_of_token: As for `step_weights`.
     """
     _same_length("step_of_token", len(step_of_token), len(sample.completion_ids))
     rows = []

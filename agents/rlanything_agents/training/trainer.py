@@ -31,12 +31,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallba
 from trl import GRPOTrainer
 
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.models.masters import MasterAdamW
+from rlanything_agents.models.master_weights import MasterAdamW
 from rlanything_agents.models.pretrained import trained
 from rlanything_agents.training.collection import quick_collection
 from rlanything_agents.training.constrained import constrained
 from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
-from rlanything_agents.training.ranks.sharding import spread_optimizer, whole_optimizer, whole_weights
+from rlanything_agents.training.ranks.sharding import shard_optimizer, whole_optimizer, whole_weights
 from rlanything_agents.training.samples import (
     Allowed,
     Row,
@@ -117,7 +117,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._anchor: PreTrainedModel | None = None
         self._anchor_kl: torch.Tensor | None = None
         self._whole: dict[str, torch.Tensor] | None = None
-        self._to_spread: Mapping[str, Any] | None = None
+        self._to_shard: Mapping[str, Any] | None = None
         self._plugin: Any = copy.copy(getattr(self.accelerator.state, "fsdp_plugin", None))
         self._training_forward: Any = None
         self._swap_forward()
@@ -150,7 +150,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._batches = [[trimmed(sample) for sample in batch] for batch in batches]
         self._steps, self._sums = [], torch.zeros(5, dtype=torch.float64)
         if config.fresh_optimizer:
-            self.optimizer = self._to_spread = None
+            self.optimizer = self._to_shard = None
         if self._batches:
             was_training = self.model.training
             with _preserved_rng(), quick_collection():
@@ -184,7 +184,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         )
 
     @property
-    def spread(self) -> bool:
+    def sharded(self) -> bool:
         """Whether the model is spread over the processes by now; it is from its first update on."""
         return self._whole is not None
 
@@ -200,10 +200,10 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 
         Of a model that is spread, all processes call this, and the one that leads gets the whole.
         """
-        optimizer = self._to_spread
+        optimizer = self._to_shard
         if self.optimizer is not None:
             own = self._plain_optimizer()
-            optimizer = whole_optimizer(self.model, own) if self.spread else own.state_dict()
+            optimizer = whole_optimizer(self.model, own) if self.sharded else own.state_dict()
         return {"updates": self.updates, "optimizer": optimizer}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -212,12 +212,12 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         Raises:
             TrainingError: The model is spread already.
         """
-        if self.spread:
+        if self.sharded:
             raise TrainingError("a model that is spread over processes takes no other state: load before its updates")
         self.updates = state["updates"]
         self.optimizer = None
         if self.accelerator.is_fsdp2:
-            self._to_spread = state["optimizer"]  # for the parameters there are when the model is spread
+            self._to_shard = state["optimizer"]  # for the parameters there are when the model is spread
         elif state["optimizer"] is not None:
             self.create_optimizer().load_state_dict(state["optimizer"])
 
@@ -244,7 +244,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         the first; in a model that is spread already it would find none.
         """
         plugin = copy.copy(self._plugin)
-        if self.spread:
+        if self.sharded:
             plugin.auto_wrap_policy, plugin.activation_checkpointing = None, False
         return plugin
 
@@ -260,9 +260,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         if self.accelerator.is_fsdp2:
             self.accelerator.state.fsdp_plugin = self._own_plugin()
         prepared = super()._prepare_for_training(*args, **kwargs)
-        if self._to_spread is not None:
-            spread_optimizer(self.model, self._plain_optimizer(), self._to_spread)
-            self._to_spread = None
+        if self._to_shard is not None:
+            shard_optimizer(self.model, self._plain_optimizer(), self._to_shard)
+            self._to_shard = None
         return prepared
 
     def create_optimizer(self, model: Any = None) -> Any:

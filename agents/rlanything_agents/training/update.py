@@ -61,7 +61,7 @@ class Trainer(Protocol):
         """Copy the model that ``config.anchor`` holds the trained one to."""
 
     @property
-    def spread(self) -> bool:
+    def sharded(self) -> bool:
         """Whether the model is spread over several processes by now, so that its module can neither write nor be
         stored."""
         ...

@@ -21,7 +21,7 @@ from rlanything_task_pools.alfworld.layout import (
     stand_props,
     thing_id,
 )
-from rlanything_task_pools.dice import Dice, count_at
+from rlanything_task_pools.rng_stream import RngStream, count_at
 from rlanything_verifiers.alfworld.scene import Receptacle
 
 UNSEEN_FLOORPLANS = frozenset({10, 219, 308, 424})
@@ -71,30 +71,30 @@ def floorplan_layout(number: int) -> Layout:
         types = set(json.loads((folder / f"FloorPlan{number}-objects.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise ValueError(f"there is no floor plan {number} under {folder}") from None
-    dice = Dice("floorplan", number)
-    receptacles = [_receptacle(name, pose, room.openable_rate, dice) for name, pose in sorted(listed.items())]
+    rng = RngStream("floorplan", number)
+    receptacles = [_receptacle(name, pose, room.openable_rate, rng) for name, pose in sorted(listed.items())]
     taken = {item.id for item in receptacles} | {item.location for item in receptacles}
     present = {item.type for item in receptacles}
     movable = household().affordances["receptacle_object"]
     for kind in sorted(types & set(household().contains) - present - movable):
         stats = room.receptacles.get(kind)
-        for _ in range(count_at(dice.uniform(), stats.quantiles) if stats else _ADDED):
-            name = thing_id(kind, dice, taken)
-            opening = opens(kind, room.openable_rate, dice)
-            receptacles.append(Receptacle(name, kind, location_id(dice, taken), opening))
-    floor = tuple(location_id(dice, taken) for _ in range(4))
+        for _ in range(count_at(rng.uniform(), stats.quantiles) if stats else _ADDED):
+            name = thing_id(kind, rng, taken)
+            opening = opens(kind, room.openable_rate, rng)
+            receptacles.append(Receptacle(name, kind, location_id(rng, taken), opening))
+    floor = tuple(location_id(rng, taken) for _ in range(4))
     props = [kind for kind in room.props if kind in types]
     return complete_layout(
         number,
         tuple(receptacles),
-        stand_props(props, room, tuple(receptacles), floor, dice, taken),
+        stand_props(props, room, tuple(receptacles), floor, rng, taken),
         tuple(sorted(types & {kind for room in household().rooms.values() for kind in room.objects})),
-        location_id(dice, taken),
+        location_id(rng, taken),
         floor,
     )
 
 
-def _receptacle(name: str, pose: list[float], openable_rate: float, dice: Dice) -> Receptacle:
+def _receptacle(name: str, pose: list[float], openable_rate: float, rng: RngStream) -> Receptacle:
     """A listed receptacle, ``Sink|-01.90|+00.97|-01.50|SinkBasin``, used from (x, z, heading, angle)."""
     kind, *coordinates = name.split("|")[:4]
     kind = {"Sink": "SinkBasin", "Bathtub": "BathtubBasin"}.get(kind, kind)
@@ -106,4 +106,4 @@ def _receptacle(name: str, pose: list[float], openable_rate: float, dice: Dice) 
     location = location_name(
         round(x * _QUARTER_METRES), round(z * _QUARTER_METRES), round(heading / 90) % 4, round(angle)
     )
-    return Receptacle(mangled(kind, written), kind, location, opens(kind, openable_rate, dice))
+    return Receptacle(mangled(kind, written), kind, location, opens(kind, openable_rate, rng))

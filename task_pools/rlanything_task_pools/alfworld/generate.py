@@ -10,8 +10,8 @@ from rlanything_task_pools.alfworld.floorplans import UNSEEN_FLOORPLANS, floorpl
 from rlanything_task_pools.alfworld.household import ROOM_BASE, held_out, household, room_of
 from rlanything_task_pools.alfworld.layout import Layout, procedural_layout
 from rlanything_task_pools.alfworld.populate import populate
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.knobs import KnobError, Split, check_seed, check_split, read_knobs
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.alfworld import Game, Goal, Scene, prove
 from rlanything_verifiers.alfworld.goal import GOAL_KINDS, GoalKind
@@ -124,20 +124,20 @@ def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
     part, seed, wanted = check_split(split), check_seed(seed), make_knobs(**knobs)
     for attempt in range(MAX_ATTEMPTS):
         # Kind and room stay for many attempts: a room without a lamp must not make lamps rare.
-        kind, room = _kind_and_room(Dice("kind", split, seed, attempt // REDRAW), wanted)
-        task = _attempt(Dice("task", split, seed, attempt), kind, room, seed, part, wanted)
+        kind, room = _kind_and_room(RngStream("kind", split, seed, attempt // REDRAW), wanted)
+        task = _attempt(RngStream("task", split, seed, attempt), kind, room, seed, part, wanted)
         if task is not None:
             return task
     raise KnobError(f"no task of seed {seed} with {wanted} in {MAX_ATTEMPTS} attempts: loosen a knob")
 
 
-def _kind_and_room(dice: Dice, knobs: Knobs) -> tuple[GoalKind, str]:
-    kind = dice.weighted(knobs.weights())
-    return kind, dice.weighted({room: WEIGHTS[kind].get(room, 0) for room in knobs.rooms})
+def _kind_and_room(rng: RngStream, knobs: Knobs) -> tuple[GoalKind, str]:
+    kind = rng.weighted(knobs.weights())
+    return kind, rng.weighted({room: WEIGHTS[kind].get(room, 0) for room in knobs.rooms})
 
 
-def _attempt(dice: Dice, kind: GoalKind, room: str, seed: int, split: Split, knobs: Knobs) -> Task | None:
-    number = dice.pick(scene_numbers(split, room, knobs.scenes))
+def _attempt(rng: RngStream, kind: GoalKind, room: str, seed: int, split: Split, knobs: Knobs) -> Task | None:
+    number = rng.pick(scene_numbers(split, room, knobs.scenes))
     layout = floorplan_layout(number) if knobs.scenes == "floorplans" else procedural_layout(number)
     pairs = _pairs(layout, kind)
     if split != "valid_unseen" or knobs.unseen_pairs is False:
@@ -146,13 +146,13 @@ def _attempt(dice: Dice, kind: GoalKind, room: str, seed: int, split: Split, kno
         pairs = tuple((thing, homes) for thing, homes in ((t, _unknown(t, h)) for t, h in pairs) if homes)
     if not pairs:
         return None
-    object_type, homes = dice.pick(pairs)
-    goal = Goal(kind, object_type, dice.pick(homes))
-    copies = knobs.copies or dice.weighted(TARGET_COPIES_TWO if kind == "two" else TARGET_COPIES)
-    scene = populate(dice, layout, goal, copies)
+    object_type, homes = rng.pick(pairs)
+    goal = Goal(kind, object_type, rng.pick(homes))
+    copies = knobs.copies or rng.weighted(TARGET_COPIES_TWO if kind == "two" else TARGET_COPIES)
+    scene = populate(rng, layout, goal, copies)
     if scene is None:
         return None
-    sentence = goal.sentence(dice.below(2))
+    sentence = goal.sentence(rng.below(2))
     proof = prove(Game(scene, goal, sentence=sentence))
     if not proof or not knobs.min_plan <= len(proof) <= knobs.max_plan:
         return None

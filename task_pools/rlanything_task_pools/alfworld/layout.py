@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rlanything_task_pools.alfworld.household import FLOOR, Room, household, room_of
-from rlanything_task_pools.dice import Dice, count_at
+from rlanything_task_pools.rng_stream import RngStream, count_at
 from rlanything_verifiers.alfworld.scene import Receptacle, Thing
 
 SCENES = 30
@@ -58,7 +58,7 @@ def mangled(kind: str, coordinates: list[str]) -> str:
     return "_bar_".join([owner, *coordinates] + ([kind] if owner != kind else []))
 
 
-def thing_id(kind: str, dice: Dice, taken: set[str]) -> str:
+def thing_id(kind: str, rng: RngStream, taken: set[str]) -> str:
     """A fresh id in the official form, ``Apple_bar__plus_00_dot_28_bar_...``: kind and three coordinates in
     metres.
 
@@ -67,7 +67,7 @@ def thing_id(kind: str, dice: Dice, taken: set[str]) -> str:
     while True:
         parts = []
         for span in (900, 250, 900):
-            value = dice.below(span) - (span // 2 if span == 900 else 0)
+            value = rng.below(span) - (span // 2 if span == 900 else 0)
             sign = "minus" if value < 0 else "plus"
             parts.append(f"_{sign}_{abs(value) // 100:02d}_dot_{abs(value) % 100:02d}")
         name = mangled(kind, parts)
@@ -81,11 +81,11 @@ def location_name(x: int, z: int, heading: int, angle: int) -> str:
     return f"loc_bar_{_signed(x)}_bar_{_signed(z)}_bar_{heading}_bar_{_signed(angle)}"
 
 
-def location_id(dice: Dice, taken: set[str]) -> str:
+def location_id(rng: RngStream, taken: set[str]) -> str:
     """A fresh location."""
     while True:
-        x, z = dice.below(25) - 12, dice.below(25) - 12
-        name = location_name(x, z, dice.below(4), dice.pick((-30, 0, 30, 45, 60)))
+        x, z = rng.below(25) - 12, rng.below(25) - 12
+        name = location_name(x, z, rng.below(4), rng.pick((-30, 0, 30, 45, 60)))
         if name not in taken:
             taken.add(name)
             return name
@@ -99,14 +99,14 @@ def procedural_layout(number: int) -> Layout:
         ValueError: No room has this number.
     """
     room = household().rooms[room_of(number)]
-    dice = Dice("layout", number)
+    rng = RngStream("layout", number)
     taken: set[str] = set()
-    receptacles = _furnish(number, room, dice, taken)
-    floor = tuple(location_id(dice, taken) for _ in range(4))
+    receptacles = _furnish(number, room, rng, taken)
+    floor = tuple(location_id(rng, taken) for _ in range(4))
     kinds = [kind for kind, stats in room.props.items() if spread(number, room.name, kind) < stats.present]
-    props = stand_props(kinds, room, receptacles, floor, dice, taken)
+    props = stand_props(kinds, room, receptacles, floor, rng, taken)
     owned = tuple(kind for kind, stats in room.objects.items() if spread(number, room.name, kind) < stats.present)
-    start = location_id(dice, taken)
+    start = location_id(rng, taken)
     return complete_layout(number, receptacles, props, owned, start, floor)
 
 
@@ -129,9 +129,9 @@ def complete_layout(
     return Layout(number, room_of(number), receptacles, props, object_types, start, floor, can_contain)
 
 
-def opens(kind: str, openable_rate: float, dice: Dice) -> bool:
+def opens(kind: str, openable_rate: float, rng: RngStream) -> bool:
     """Whether a receptacle has a door to open: of cabinets and drawers only a share does."""
-    return kind in household().openable and (kind not in ("Cabinet", "Drawer") or dice.chance(openable_rate))
+    return kind in household().openable and (kind not in ("Cabinet", "Drawer") or rng.chance(openable_rate))
 
 
 def stand_props(
@@ -139,7 +139,7 @@ def stand_props(
     room: Room,
     receptacles: tuple[Receptacle, ...],
     floor: tuple[str, ...],
-    dice: Dice,
+    rng: RngStream,
     taken: set[str],
 ) -> tuple[Thing, ...]:
     """Things of some kinds that stay where they are, where a room usually has them."""
@@ -150,14 +150,14 @@ def stand_props(
         places = {place for place in stats.places if place != FLOOR}
         share = 1 - stats.places.get(FLOOR, 0) / sum(stats.places.values())
         standing = [item for item in receptacles if item.type in places]
-        for _ in range(int(stats.copies) + dice.chance(stats.copies % 1)):
-            home = dice.pick(standing) if standing and dice.chance(share) else None
+        for _ in range(int(stats.copies) + rng.chance(stats.copies % 1)):
+            home = rng.pick(standing) if standing and rng.chance(share) else None
             props.append(
                 Thing(
-                    id=thing_id(kind, dice, taken),
+                    id=thing_id(kind, rng, taken),
                     type=kind,
                     receptacles=(home.id,) if home else (),
-                    location=home.location if home else dice.pick(floor),
+                    location=home.location if home else rng.pick(floor),
                     toggleable=kind in toggleable,
                 )
             )
@@ -166,7 +166,7 @@ def stand_props(
 
 @lru_cache(maxsize=1024)
 def _ranks(*key: str) -> list[int]:
-    return Dice("ranks", *key).shuffled(SCENES)
+    return RngStream("ranks", *key).shuffled(SCENES)
 
 
 def spread(number: int, *key: str) -> float:
@@ -177,7 +177,7 @@ def spread(number: int, *key: str) -> float:
     return (_ranks(*key)[number % SCENES] + 0.5) / SCENES
 
 
-def _furnish(number: int, room: Room, dice: Dice, taken: set[str]) -> tuple[Receptacle, ...]:
+def _furnish(number: int, room: Room, rng: RngStream, taken: set[str]) -> tuple[Receptacle, ...]:
     found: list[Receptacle] = []
     for kind, stats in room.receptacles.items():
         if spread(number, room.name, kind, "present") >= stats.present:
@@ -185,14 +185,14 @@ def _furnish(number: int, room: Room, dice: Dice, taken: set[str]) -> tuple[Rece
         twin: Receptacle | None = None
         for _ in range(count_at(spread(number, room.name, kind, "count"), stats.quantiles)):
             counters = [item for item in found if item.type == "CounterTop"]
-            if twin is not None and dice.chance(SHARE_WITH_TWIN.get(kind, SHARE_WITH_TWIN_ELSE)):
+            if twin is not None and rng.chance(SHARE_WITH_TWIN.get(kind, SHARE_WITH_TWIN_ELSE)):
                 location = twin.location
-            elif counters and dice.chance(SHARE_WITH_COUNTER.get(kind, 0.0)):
-                location = dice.pick(counters).location
-            elif found and dice.chance(SHARE_WITH_ANY):
-                location = dice.pick(found).location
+            elif counters and rng.chance(SHARE_WITH_COUNTER.get(kind, 0.0)):
+                location = rng.pick(counters).location
+            elif found and rng.chance(SHARE_WITH_ANY):
+                location = rng.pick(found).location
             else:
-                location = location_id(dice, taken)
-            twin = Receptacle(thing_id(kind, dice, taken), kind, location, opens(kind, room.openable_rate, dice))
+                location = location_id(rng, taken)
+            twin = Receptacle(thing_id(kind, rng, taken), kind, location, opens(kind, room.openable_rate, rng))
             found.append(twin)
     return tuple(found)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from rlanything_task_pools.alfworld.difficulty import need
 from rlanything_task_pools.alfworld.household import FLOOR, household, thing_of
 from rlanything_task_pools.alfworld.layout import Layout, thing_id
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_verifiers.alfworld.goal import Goal
 from rlanything_verifiers.alfworld.scene import Receptacle, Scene, Thing
 
@@ -22,11 +22,11 @@ EXTRA_COPIES = 3
 """Most copies beyond the first of a kind no goal asks for; the official games have 1 to 4 of each."""
 
 
-def populate(dice: Dice, layout: Layout, goal: Goal, copies: int) -> Scene | None:
+def populate(rng: RngStream, layout: Layout, goal: Goal, copies: int) -> Scene | None:
     """Put things into a layout so that the goal is not true and enough of what it asks for can be taken.
 
     Args:
-        dice: Where the draws come from.
+        rng: Where the draws come from.
         layout: The empty room.
         goal: A goal that fits the layout.
         copies: Number of things of the goal's object type.
@@ -39,20 +39,20 @@ def populate(dice: Dice, layout: Layout, goal: Goal, copies: int) -> Scene | Non
     things: list[Thing] = []
     for kind in layout.object_types:
         if kind == goal.object_type:
-            homes = _target_homes(dice, layout, goal, copies)
+            homes = _target_homes(rng, layout, goal, copies)
             if homes is None:
                 return None
         else:
             more = (objects[kind].copies - 1) / EXTRA_COPIES if kind in objects else 1 / EXTRA_COPIES
-            number = 1 + sum(dice.chance(more) for _ in range(EXTRA_COPIES))
-            homes = [_home(dice, layout, _places(layout, kind)) for _ in range(number)]
+            number = 1 + sum(rng.chance(more) for _ in range(EXTRA_COPIES))
+            homes = [_home(rng, layout, _places(layout, kind)) for _ in range(number)]
         for home in homes:
-            name = thing_id(kind, dice, taken)  # before the place: the order of draws is part of what a seed means
-            thing = thing_of(kind, name, home, home.location if home else dice.pick(layout.floor))
+            name = thing_id(kind, rng, taken)  # before the place: the order of draws is part of what a seed means
+            thing = thing_of(kind, name, home, home.location if home else rng.pick(layout.floor))
             # As in the official games: what is to be heated has been cooled by the fridge it lies in.
             cooled = goal.kind == "heat" and kind == goal.object_type and home is not None and home.type == "Fridge"
             things.append(replace(thing, is_cool=True) if cooled else thing)
-    _nest(dice, things, goal)
+    _nest(rng, things, goal)
     return Scene(layout.start, layout.receptacles, (*layout.props, *things), layout.can_contain)
 
 
@@ -71,12 +71,12 @@ def _places(layout: Layout, kind: str) -> Mapping[str, float]:
     return MappingProxyType(weights or {FLOOR: 1.0})
 
 
-def _home(dice: Dice, layout: Layout, places: Mapping[str, float]) -> Receptacle | None:
-    place = dice.weighted(places)
-    return None if place == FLOOR else dice.pick(layout.of_type(place))
+def _home(rng: RngStream, layout: Layout, places: Mapping[str, float]) -> Receptacle | None:
+    place = rng.weighted(places)
+    return None if place == FLOOR else rng.pick(layout.of_type(place))
 
 
-def _target_homes(dice: Dice, layout: Layout, goal: Goal, copies: int) -> list[Receptacle | None] | None:
+def _target_homes(rng: RngStream, layout: Layout, goal: Goal, copies: int) -> list[Receptacle | None] | None:
     """Homes for the things the goal is about; the first ``need`` of them in reach and not in place yet."""
     anywhere = _places(layout, goal.object_type)
     away = dict(anywhere)
@@ -86,18 +86,18 @@ def _target_homes(dice: Dice, layout: Layout, goal: Goal, copies: int) -> list[R
     if not sure:
         return None
     wanted = need(goal.kind)
-    homes = [_home(dice, layout, sure) for _ in range(wanted)]
+    homes = [_home(rng, layout, sure) for _ in range(wanted)]
     # The third of three or more may lie where two shall be: the goal is not true by it, and official games
     # have it.
     more = [anywhere if goal.kind == "two" and n == wanted else away for n in range(wanted, copies)]
-    return homes + [_home(dice, layout, places) for places in more]
+    return homes + [_home(rng, layout, places) for places in more]
 
 
-def _nest(dice: Dice, things: list[Thing], goal: Goal) -> None:
+def _nest(rng: RngStream, things: list[Thing], goal: Goal) -> None:
     """Lay a few things into others at the same place."""
     contains = household().contains
     for index, inner in enumerate(things):
-        if not inner.receptacles or not dice.chance(NESTED) or inner.type == goal.object_type:
+        if not inner.receptacles or not rng.chance(NESTED) or inner.type == goal.object_type:
             continue
         holders = {kind for kind, held in contains.items() if inner.type in held}
         outer = next(
@@ -113,5 +113,5 @@ def _nest(dice: Dice, things: list[Thing], goal: Goal) -> None:
             None,
         )
         if outer is not None:
-            hidden = dice.chance(NESTED_UNREACHABLE)
+            hidden = rng.chance(NESTED_UNREACHABLE)
             things[index] = replace(inner, inside=(outer.id,), receptacles=() if hidden else inner.receptacles)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import Example
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_verifiers.coding import (
     Job,
     Judgement,
@@ -60,7 +60,7 @@ class Tests:
     hidden: tuple[Example, ...]
 
 
-def choose_tests(problem: Problem, dice: Callable[..., Dice], *, allow_unsafe: bool = False) -> Tests:
+def choose_tests(problem: Problem, rng: Callable[..., RngStream], *, allow_unsafe: bool = False) -> Tests:
     """Tests of a problem whose programs do what they should.
 
     All inputs obey the limits of the statement, reference and brute force agree on the small inputs and on the edges,
@@ -69,19 +69,19 @@ def choose_tests(problem: Problem, dice: Callable[..., Dice], *, allow_unsafe: b
 
     Args:
         problem: The problem.
-        dice: Gives the draws of a name and a number.
+        rng: Gives the draws of a name and a number.
         allow_unsafe: Run the programs without a safe sandbox where there is none; for sources of this project.
 
     Raises:
         Refused: The problem is not sound.
         SandboxError: The programs could not be run, which says nothing of the problem.
     """
-    small = _distinct(problem, dice)
+    small = _distinct(problem, rng)
     inputs = [*problem.edges, *small]
     checked = len(inputs)
     known = set(inputs)
     for i in range(FULL):
-        if (text := problem.full(dice("full", i))) not in known:
+        if (text := problem.full(rng("full", i))) not in known:
             known.add(text)
             inputs.append(text)
     _check_limits(problem, inputs)
@@ -123,10 +123,10 @@ def _kills(box: Sandbox, problem: Problem, examples: Sequence[Example], ends: Se
     return kills
 
 
-def _distinct(problem: Problem, dice: Callable[..., Dice]) -> list[str]:
+def _distinct(problem: Problem, rng: Callable[..., RngStream]) -> list[str]:
     found: dict[str, None] = {}
     for i in range(TRIES):
-        if (text := problem.small(dice("small", i))) not in problem.edges:
+        if (text := problem.small(rng("small", i))) not in problem.edges:
             found[text] = None
         if len(found) == SMALL:
             break

@@ -10,8 +10,8 @@ from rlanything_task_pools.coding.gate import Refused, choose_tests
 from rlanything_task_pools.coding.inputs import Input
 from rlanything_task_pools.coding.payload import Payload, make_task
 from rlanything_task_pools.coding.statements import STYLES
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Task
 
 __all__ = [
@@ -152,8 +152,8 @@ def _choose(seed: int, split: str, wanted: Knobs) -> tuple[Family, dict[str, Lev
     names = wanted.families or pool
     if strange := [name for name in names if name not in pool]:
         raise KnobError(f"families: {split} does not use {', '.join(strange)}; it has {', '.join(pool)}")
-    family = FAMILIES[Dice("coding family", split, seed).pick(names)]
-    return family, _levels(family, wanted, Dice("coding levels", family.name, split, seed))
+    family = FAMILIES[RngStream("coding family", split, seed).pick(names)]
+    return family, _levels(family, wanted, RngStream("coding levels", family.name, split, seed))
 
 
 @lru_cache(maxsize=1024)
@@ -164,8 +164,8 @@ def _drawn(
     return draw(FAMILIES[name], dict(levels), seed=seed, split=split, style=style, allow_unsafe=allow_unsafe)
 
 
-def _problem_dice(family: Family, split: str, seed: int, number: int) -> Dice:
-    return Dice("coding problem", family.name, split, seed, number)
+def _problem_dice(family: Family, split: str, seed: int, number: int) -> RngStream:
+    return RngStream("coding problem", family.name, split, seed, number)
 
 
 def draw(
@@ -200,11 +200,11 @@ def draw(
     for number in range(first, first + MAX_DRAWS):
         problem = family.make(_problem_dice(family, split, seed, number), levels)
 
-        def dice(*name: str | int, number: int = number) -> Dice:
-            return Dice("coding input", *key, number, *name)
+        def rng(*name: str | int, number: int = number) -> RngStream:
+            return RngStream("coding input", *key, number, *name)
 
         try:
-            tests = choose_tests(problem, dice, allow_unsafe=allow_unsafe)
+            tests = choose_tests(problem, rng, allow_unsafe=allow_unsafe)
         except Refused as error:
             refused = error
             continue
@@ -270,11 +270,11 @@ def make_knobs(**knobs: Any) -> Knobs:
     return read_knobs(Knobs, knobs, names=("families",))
 
 
-def _levels(family: Family, knobs: Knobs, dice: Dice) -> dict[str, Level]:
+def _levels(family: Family, knobs: Knobs, rng: RngStream) -> dict[str, Level]:
     levels: dict[str, Level] = {}
     for knob in family.knobs:
         top = len(knob.levels) - 1
-        share = dice.uniform()  # drawn even where it is not used, so that one knob does not change the others
+        share = rng.uniform()  # drawn even where it is not used, so that one knob does not change the others
         wanted = knobs.difficulty
         place = int(share * (top + 1)) if wanted is None else min(top, int(wanted * top + share))
         levels[knob.name] = (knobs.levels or {}).get(knob.name, knob.levels[place])

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from rlanything_task_pools.coding.source import fill
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 T = TypeVar("T")
 
@@ -51,24 +51,24 @@ def when(given: bool, text: str) -> str:
     return text if given else ""
 
 
-def between(dice: Dice, low: int, high: int) -> int:
+def between(rng: RngStream, low: int, high: int) -> int:
     """An integer from low to high, both included."""
-    return low + dice.below(high - low + 1)
+    return low + rng.below(high - low + 1)
 
 
-def integers(dice: Dice, n: int, low: int, high: int) -> list[int]:
+def integers(rng: RngStream, n: int, low: int, high: int) -> list[int]:
     """Integers from low to high, both included, one after the other."""
-    return [between(dice, low, high) for _ in range(n)]
+    return [between(rng, low, high) for _ in range(n)]
 
 
-def count(dice: Dice, most: int, least: int = 1) -> int:
+def count(rng: RngStream, most: int, least: int = 1) -> int:
     """How many there are of something: half of the time within a tenth of the most, else any number."""
-    return between(dice, max(least, most - most // 10) if dice.chance(0.5) else least, most)
+    return between(rng, max(least, most - most // 10) if rng.chance(0.5) else least, most)
 
 
-def choose(dice: Dice, items: Sequence[T], k: int) -> list[T]:
+def choose(rng: RngStream, items: Sequence[T], k: int) -> list[T]:
     """Different items in their own order; all of them when there are fewer."""
-    return [items[i] for i in sorted(dice.shuffled(len(items))[:k])]
+    return [items[i] for i in sorted(rng.shuffled(len(items))[:k])]
 
 
 def line(values: Iterable[object]) -> str:

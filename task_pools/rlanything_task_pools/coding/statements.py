@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlanything_task_pools.coding.inputs import Input
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 __all__ = ["STYLES", "Setting", "Statement", "bullets", "tell"]
 
@@ -46,19 +46,19 @@ class Setting:
 
 
 def tell(
-    dice: Dice, task: Sequence[str], settings: Sequence[Setting], *, reads: str, prints: str, input: Input
+    rng: RngStream, task: Sequence[str], settings: Sequence[Setting], *, reads: str, prints: str, input: Input
 ) -> Statement:
     """The statement of a task, plainly and in one of some settings.
 
     Args:
-        dice: Draws the setting.
+        rng: Draws the setting.
         task: Paragraphs; empty ones are left out.
         settings: Where the story may take place.
         reads: What stands where in the input. It holds for all styles, so it speaks of names, not of settings.
         prints: The format of the output, in the same way.
         input: The format and the limits.
     """
-    setting, plain = dice.pick(settings), "\n\n".join(filter(None, task))
+    setting, plain = rng.pick(settings), "\n\n".join(filter(None, task))
     words = {
         change(old) + plural: change(new) + plural
         for old, new in setting.words.items()

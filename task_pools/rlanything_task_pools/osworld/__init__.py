@@ -1,4 +1,4 @@
-"""Desktop tasks: generated kinds with ladders of evaluators, OSWorld's own task files, rewrites, and the asset cache.
+"""Desktop tasks: generated kinds with levels of evaluators, OSWorld's own task files, rewrites, and the asset cache.
 
 ```python
 from rlanything_task_pools.osworld import DOMAIN, read_payload

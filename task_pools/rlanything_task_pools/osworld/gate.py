@@ -25,27 +25,27 @@ def score(evaluator: Mapping[str, Any], guest: FileGuest) -> float:
 
 
 def check_state(state: State) -> None:
-    """Refuse a state whose ladder is unsound.
+    """Refuse a state whose levels is unsound.
 
     Every evaluator gives 0 on the untouched state, 1 after its oracle, and less than 1 after that of any other; goals
-    differ, and each rung takes more than the one before.
+    differ, and each level takes more than the one before.
 
     Raises:
         Refused: ``already_true``, ``oracle_fails``, ``siblings_alike``, ``goals_alike``, ``no_ladder``.
     """
-    rungs = state.rungs
+    levels = state.levels
     start = FileGuest(state.files)
-    ends = [start.after(rung.after, rung.modes) for rung in rungs]
-    if not 2 <= len(rungs) <= 6 or any(one.steps >= two.steps for one, two in itertools.pairwise(rungs)):
-        raise Refused("no_ladder", f"the rungs take {[rung.steps for rung in rungs]} steps")
-    if len({rung.goal for rung in rungs}) < len(rungs):
-        raise Refused("goals_alike", "two rungs ask the same")
-    for number, rung in enumerate(rungs):
-        if score(rung.evaluator, start) != 0:
-            raise Refused("already_true", f"rung {number + 1} scores {score(rung.evaluator, start)} at the start")
+    ends = [start.after(level.after, level.modes) for level in levels]
+    if not 2 <= len(levels) <= 6 or any(one.steps >= two.steps for one, two in itertools.pairwise(levels)):
+        raise Refused("no_ladder", f"the levels take {[level.steps for level in levels]} steps")
+    if len({level.goal for level in levels}) < len(levels):
+        raise Refused("goals_alike", "two levels ask the same")
+    for number, level in enumerate(levels):
+        if score(level.evaluator, start) != 0:
+            raise Refused("already_true", f"level {number + 1} scores {score(level.evaluator, start)} at the start")
         for other, end in enumerate(ends):
-            found = score(rung.evaluator, end)
+            found = score(level.evaluator, end)
             if other == number and found != 1:
-                raise Refused("oracle_fails", f"rung {number + 1} scores {found} after its own oracle")
+                raise Refused("oracle_fails", f"level {number + 1} scores {found} after its own oracle")
             if other != number and found == 1:
-                raise Refused("siblings_alike", f"rung {number + 1} scores 1 after the oracle of rung {other + 1}")
+                raise Refused("siblings_alike", f"level {number + 1} scores 1 after the oracle of level {other + 1}")

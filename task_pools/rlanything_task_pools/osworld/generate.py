@@ -1,17 +1,17 @@
-"""The task generator: a seed becomes a state of the desktop with a ladder of evaluators, proved by their oracles."""
+"""The task generator: a seed becomes a state of the desktop with a levels of evaluators, proved by their oracles."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
 from rlanything_task_pools.osworld.difficulty import difficulty
 from rlanything_task_pools.osworld.gate import Refused, check_state
 from rlanything_task_pools.osworld.guest import write_file
-from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS, Rung, State
+from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS, Level, State
 from rlanything_task_pools.osworld.payload import Payload, Step, make_task
 from rlanything_task_pools.osworld.words import words_of
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Task
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "draw_state",
     "generate",
     "kinds_of",
-    "ladder",
+    "levels",
     "rung_of",
     "told",
 ]
@@ -38,7 +38,7 @@ MAX_DRAWS = 24
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What to generate; the defaults draw a kind and a rung of its ladder evenly."""
+    """What to generate; the defaults draw a kind and a level of its levels evenly."""
 
     kinds: tuple[str, ...] = ()
     """Kinds to draw from; all of the split if empty. ``valid_unseen`` takes any, with words that no training uses."""
@@ -47,7 +47,7 @@ class Knobs:
     simulated: bool = False
     """Only kinds that the simulated desktop can play."""
     difficulty: float | None = None
-    """0 asks for the first rung of the ladder, 1 for the last; drawn evenly when None."""
+    """0 asks for the first level of the levels, 1 for the last; drawn evenly when None."""
     hints: int = 0
     """How many hints the instruction gives, as far as there are so many."""
 
@@ -87,10 +87,10 @@ def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
     wanted = make_knobs(**knobs)
     check_split(split)
     seed = check_seed(seed)
-    name = Dice("osworld kind", split, seed).pick(_pool(split, wanted))
+    name = RngStream("osworld kind", split, seed).pick(_pool(split, wanted))
     state, draw = draw_state(name, split, seed)
-    share = Dice("osworld rung", name, split, seed).uniform()
-    top = len(state.rungs) - 1
+    share = RngStream("osworld level", name, split, seed).uniform()
+    top = len(state.levels) - 1
     place = int(share * (top + 1)) if wanted.difficulty is None else round(wanted.difficulty * top)
     return _task(name, state, place, wanted.hints, {"seed": seed, "split": split, "draw": draw})
 
@@ -104,7 +104,7 @@ def draw_state(name: str, split: str, seed: int) -> tuple[State, int]:
     """
     refused: Refused | None = None
     for draw in range(MAX_DRAWS):
-        state = KINDS[name].make(Dice("osworld state", name, split, seed, draw), words_of(split))
+        state = KINDS[name].make(RngStream("osworld state", name, split, seed, draw), words_of(split))
         try:
             check_state(state)
         except Refused as error:
@@ -114,13 +114,13 @@ def draw_state(name: str, split: str, seed: int) -> tuple[State, int]:
     raise KnobError(f"{name}: no state of seed {seed} in {MAX_DRAWS} draws ({refused})")
 
 
-def rung_of(state: State, name: str) -> Rung:
-    """The rung of an evaluator.
+def rung_of(state: State, name: str) -> Level:
+    """The level of an evaluator.
 
     Raises:
         KeyError: There is none of this name.
     """
-    return dict(zip(_names(state), state.rungs, strict=True))[name]
+    return dict(zip(_names(state), state.levels, strict=True))[name]
 
 
 def told(instruction: str, hints: tuple[str, ...]) -> str:
@@ -158,33 +158,33 @@ def _pool(split: str, knobs: Knobs) -> list[str]:
 
 
 def _names(state: State) -> list[str]:
-    return [f"evaluator{number}" for number in range(1, len(state.rungs) + 1)]
+    return [f"evaluator{number}" for number in range(1, len(state.levels) + 1)]
 
 
-def ladder(name: str, state: State) -> Payload:
-    """The payload of a state, with the plain instruction of its first rung."""
-    names, rungs = _names(state), state.rungs
+def levels(name: str, state: State) -> Payload:
+    """The payload of a state, with the plain instruction of its first level."""
+    names, levels = _names(state), state.levels
     files = [write_file(path, data) for path, data in state.files.items()]
     return Payload(
-        instruction=rungs[0].goal,
+        instruction=levels[0].goal,
         config=tuple(Step.model_validate(step) for step in [*files, *state.opened]),
-        evaluators={key: dict(each.evaluator) for key, each in zip(names, rungs, strict=True)},
-        instructions={key: each.goal for key, each in zip(names, rungs, strict=True)},
-        hints={key: tuple(each.hints) for key, each in zip(names, rungs, strict=True)},
-        steps={key: float(each.steps) for key, each in zip(names, rungs, strict=True)},
+        evaluators={key: dict(each.evaluator) for key, each in zip(names, levels, strict=True)},
+        instructions={key: each.goal for key, each in zip(names, levels, strict=True)},
+        hints={key: tuple(each.hints) for key, each in zip(names, levels, strict=True)},
+        steps={key: float(each.steps) for key, each in zip(names, levels, strict=True)},
         current=names[0],
         related_apps=KINDS[name].apps,
     )
 
 
 def _task(name: str, state: State, place: int, hints: int, source: dict[str, Any]) -> Task:
-    rung = state.rungs[place]
-    payload = ladder(name, state).model_copy(
+    level = state.levels[place]
+    payload = levels(name, state).model_copy(
         update={
-            "instruction": told(rung.goal, tuple(rung.hints[:hints])),
+            "instruction": told(level.goal, tuple(level.hints[:hints])),
             "current": _names(state)[place],
             "source": {"kind": name, **source},
         }
     )
     traits = {"kind": name, "app": KINDS[name].apps[0], **source, "source": "generated", **difficulty(payload)}
-    return make_task(payload, tuple(rung.keys), traits)
+    return make_task(payload, tuple(level.keys), traits)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_task_pools.knobs import SPLITS, KnobError
-from rlanything_task_pools.osworld.generate import draw_state, ladder
+from rlanything_task_pools.osworld.generate import draw_state, levels
 from rlanything_task_pools.osworld.kinds import KINDS
 from rlanything_task_pools.osworld.meaning import lost
 from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, read_payload
@@ -53,7 +53,7 @@ def keys(task: Task, name: str | None = None) -> list[str]:
     if _remade(payload, payload.source) is not None:
         return []
     state, _ = draw_state(payload.source["kind"], payload.source["split"], payload.source["seed"])
-    return list(dict(zip(payload.evaluators, state.rungs, strict=True))[wanted].keys)
+    return list(dict(zip(payload.evaluators, state.levels, strict=True))[wanted].keys)
 
 
 def _remade(payload: Payload, source: Mapping[str, Any]) -> str | None:
@@ -67,7 +67,7 @@ def _remade(payload: Payload, source: Mapping[str, Any]) -> str | None:
         return str(error)
     if draw != source.get("draw"):
         return f"the source says draw {source.get('draw')!r:.40}, and the first sound one is {draw}"
-    made = ladder(str(kind), state)
+    made = levels(str(kind), state)
     for field in ("config", "evaluators", "instructions", "hints", "steps", "related_apps"):
         if getattr(payload, field) != getattr(made, field):
             return f"{field}: not what the seed makes"

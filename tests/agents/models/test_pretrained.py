@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.models.masters import MasterAdamW
+from rlanything_agents.models.master_weights import MasterAdamW
 from rlanything_agents.models.pretrained import CheckpointError, load_model, load_template, load_weights, save_weights
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.samples import Sample

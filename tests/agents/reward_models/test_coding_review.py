@@ -18,7 +18,7 @@ from rlanything_agents.reward_models.unit_test_reviewer import (
     program_of,
 )
 from rlanything_agents.reward_models.unit_tests import ChatTests, WrittenTest
-from rlanything_agents.rollout.queries import AskedAfter
+from rlanything_agents.rollout.queries import QueriesAtEnd
 from rlanything_agents.rollout.trajectory import Step, Trajectory, outcome_of
 from rlanything_envs import registration  # noqa: F401  (registers the environments)
 from rlanything_envs.coding import messages
@@ -89,10 +89,10 @@ def reviewer(**changes: object) -> UnitTestReviewer:
 
 
 def ask(judge: UnitTestReviewer, assignments: list[Assignment], played: list[list[Trajectory]]) -> list[ProgramGroup]:
-    asking = AskedAfter(judge.writer.generator, judge.params(1))
+    asking = QueriesAtEnd(judge.writer.generator, judge.params(1))
     for assignment, episodes in zip(assignments, played, strict=True):
-        asking.add(judge.questions(assignment, episodes))
-    return judge.heard(assignments, played, asking.answers())
+        asking.add(judge.queries(assignment, episodes))
+    return judge.collate(assignments, played, asking.answers())
 
 
 @pytest.fixture(scope="module")
@@ -210,8 +210,8 @@ def test_a_critique_shows_the_nearest_wrong_program(group: ProgramGroup) -> None
 
 
 def test_turned_results_are_other_results(group: ProgramGroup) -> None:
-    assert group.turned(np.random.default_rng(0), 0.0).passes.tolist() == group.passes.tolist()
-    assert group.turned(np.random.default_rng(0), 1.0).passes.tolist() == (1 - group.passes).tolist()
+    assert group.flipped(np.random.default_rng(0), 0.0).passes.tolist() == group.passes.tolist()
+    assert group.flipped(np.random.default_rng(0), 1.0).passes.tolist() == (1 - group.passes).tolist()
 
 
 def test_a_panel_measures_against_the_generators_programs(task: Task, played: list[Trajectory]) -> None:

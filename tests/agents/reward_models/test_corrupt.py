@@ -1,4 +1,4 @@
-"""What the learners are told when outcomes or votes are turned round."""
+"""What the learners are told when outcomes or votes are flipped."""
 
 import dataclasses
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
-from rlanything_agents.rollout.queries import AskedAfter, AskedMeanwhile, Asking, Gathering, Parts
+from rlanything_agents.rollout.queries import Chunks, GroupCollector, OverlappedQueries, Queries, QueriesAtEnd
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -35,7 +35,7 @@ def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
     episodes = list(range(size * groups))
     shards = [(first, episodes[first : first + shard]) for first in range(0, len(episodes), shard)]
     got: list[tuple[int, list[Any]]] = []
-    gathering = Gathering(size, lambda number, group: got.append((number, group)))
+    gathering = GroupCollector(size, lambda number, group: got.append((number, group)))
     ended: set[int] = set()
     for first, some in data.draw(st.permutations(shards)):
         gathering.add(first, some)  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
 def test_parts_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: list[list[int]]) -> None:
     params = SamplingParams(4, n=2)
     generator = TransformersGenerator(None, WORDS, tokens)
-    parts, found = Parts(generator, params), []
+    parts, found = Chunks(generator, params), []
     for some in lengths:
         found += list(parts.add([[1] * length for length in some]))
     found += list(parts.rest())
@@ -63,22 +63,22 @@ def test_parts_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: 
 
 
 def test_a_server_is_asked_in_parts_of_equal_number() -> None:
-    parts = Parts(Lost(), SamplingParams(4, n=40))
+    parts = Chunks(Lost(), SamplingParams(4, n=40))
     found = [*parts.add([[1]] * 5), *parts.rest()]
     assert [len(part.questions) for part in found] == [2, 2, 1]
 
 
-def meanwhile(generator: Any, params: SamplingParams = PARAMS) -> AbstractContextManager[Asking]:
-    return AskedMeanwhile.open(generator, params)
+def meanwhile(generator: Any, params: SamplingParams = PARAMS) -> AbstractContextManager[Queries]:
+    return OverlappedQueries.open(generator, params)
 
 
-def after(generator: Any) -> AbstractContextManager[Asking]:
-    return nullcontext(AskedAfter(generator, PARAMS))
+def after(generator: Any) -> AbstractContextManager[Queries]:
+    return nullcontext(QueriesAtEnd(generator, PARAMS))
 
 
 @pytest.mark.parametrize("way", [after, meanwhile])
 def test_answers_in_parts_are_those_of_one_call_to_the_last_bit(
-    generator: TransformersGenerator, way: Callable[[Any], AbstractContextManager[Asking]]
+    generator: TransformersGenerator, way: Callable[[Any], AbstractContextManager[Queries]]
 ) -> None:
     expected = generator.generate(QUESTIONS, PARAMS)
     assert len({tuple(c.token_ids or ()) for samples in expected for c in samples}) > 10, "places name the chance"
@@ -89,7 +89,7 @@ def test_answers_in_parts_are_those_of_one_call_to_the_last_bit(
 
 
 @pytest.mark.parametrize("way", [after, meanwhile])
-def test_nobody_is_asked_nothing(way: Callable[[Any], AbstractContextManager[Asking]]) -> None:
+def test_nobody_is_asked_nothing(way: Callable[[Any], AbstractContextManager[Queries]]) -> None:
     with way(None) as asking:
         asking.add([])
         assert asking.answers() == []
@@ -129,7 +129,7 @@ def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_question_or_in_th
         asking.add(QUESTIONS[:4])
         with pytest.raises(ServiceLost, match="gone"):
             asking.answers()
-    with AskedMeanwhile.open(source, MANY) as early:
+    with OverlappedQueries.open(source, MANY) as early:
         early.add(QUESTIONS[:20])
         early._answers[1].exception()  # it is known now
         with pytest.raises(ServiceLost, match="gone"):

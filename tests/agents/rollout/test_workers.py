@@ -21,7 +21,7 @@ from rlanything_agents.config.section import ANY
 from rlanything_agents.config.seeds import rng_of
 from rlanything_agents.domains.supervision import get_supervision
 from rlanything_agents.rollout.environments import make_envs
-from rlanything_agents.rollout.queries import AskedMeanwhile
+from rlanything_agents.rollout.queries import OverlappedQueries
 from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers, shards_of
@@ -36,7 +36,7 @@ from rlanything_task_pools import TaskPool, get_domain
 
 ray = pytest.importorskip("ray", reason="extra ray")
 
-from rlanything_agents.rollout.workers.ray import RayWorkers, _AskedThere  # noqa: E402
+from rlanything_agents.rollout.workers.ray import RayWorkers, _QueriesOnWorkers  # noqa: E402
 
 SHARD = 3
 SERVER = {"base_url": "http://gpu-1:8000/v1", "model": "m"}
@@ -168,7 +168,7 @@ def test_the_votes_are_the_same_whoever_asks_and_when(
     monkeypatch.setattr(workers, "judge", judge)
     events: list[str] = []
     for name in ("_ask", "answers"):
-        for kind in (AskedMeanwhile, _AskedThere):
+        for kind in (OverlappedQueries, _QueriesOnWorkers):
             was = getattr(kind, name)
             monkeypatch.setattr(kind, name, lambda *args, was=was, name=name: (events.append(name), was(*args))[1])
     found = game(workers)
@@ -181,14 +181,14 @@ def test_the_votes_are_the_same_whoever_asks_and_when(
 def test_what_a_killed_worker_judged_is_judged_again(
     game: Callable[..., list[Any]], workers: RayWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers, killed = _AskedThere.answers, []
+    answers, killed = _QueriesOnWorkers.answers, []
 
-    def kill(asking: _AskedThere) -> list[Any]:
+    def kill(asking: _QueriesOnWorkers) -> list[Any]:
         killed.append(workers.processes[1])
         os.kill(killed[0], signal.SIGKILL)
         return answers(asking)
 
-    monkeypatch.setattr(_AskedThere, "answers", kill)
+    monkeypatch.setattr(_QueriesOnWorkers, "answers", kill)
     assert game(workers) == game(None)
     assert killed[0] not in workers.processes
 
@@ -223,12 +223,12 @@ def test_a_question_that_cannot_be_asked_ends_it_and_leaves_no_work_behind(
     def fail(first: int, episodes: Any) -> None:
         raise ValueError("unreadable")
 
-    with workers.asking(params) as asking:
+    with workers.queries(params) as asking:
         asking.add([[1, 2]] * 400)
         with pytest.raises(ValueError, match="unreadable"):
             workers.play(tasks(6), HOW, ended=fail)
     assert workers.play(tasks(6), HOW) == locally(config, learners, 6, HOW)
-    with workers.asking(params) as asking:
+    with workers.queries(params) as asking:
         asking.add([[]])
         with pytest.raises(ValueError, match="at least one token"):
             asking.answers()

@@ -15,7 +15,7 @@ from scripted_service import Asked, Handler, Service, say, served, status
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.runs import loop as loop_module
-from rlanything_agents.runs.background import Abandoned, Beside
+from rlanything_agents.runs.background import Abandoned, BackgroundRewriter
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
@@ -128,7 +128,7 @@ class Slow:
 
 def test_what_comes_after_a_failure_is_let_go_of() -> None:
     slow, done, ended = Slow(), [], threading.Event()
-    beside = Beside(slow)
+    beside = BackgroundRewriter(slow)
     request: Any = None
 
     def first() -> None:
@@ -157,7 +157,7 @@ def test_what_goes_wrong_beside_is_raised_where_it_is_waited_for() -> None:
         raise ValueError("no such task")
 
     after: list[str] = []
-    with Beside(Slow()).doing([fail, lambda: after.append("x")]) as wait:
+    with BackgroundRewriter(Slow()).doing([fail, lambda: after.append("x")]) as wait:
         after.append("trained")
         with pytest.raises(ValueError, match="no such task"):
             wait()

@@ -91,14 +91,14 @@ def test_fifty_kills_change_nothing(tmp_path: Path) -> None:
     expected, weights = state_of(straight), weights_of(straight)
     assert expected["episodes"]["0001.jsonl.gz"].count(b"\n") == 9, "three tasks, three rollouts, each once"
 
-    dice, kills, runs = random.Random(7), 0, 0
+    rng, kills, runs = random.Random(7), 0, 0
     while kills < KILLS:
         folder, runs = tmp_path / f"killed-{runs}", runs + 1
         while not (folder / "summary.json").exists():
-            at_a_file = kills < KILLS and dice.random() < 0.6
-            process = fork.Process(target=play, args=(file, folder, dice.randrange(120) if at_a_file else None))
+            at_a_file = kills < KILLS and rng.random() < 0.6
+            process = fork.Process(target=play, args=(file, folder, rng.randrange(120) if at_a_file else None))
             process.start()
-            process.join(None if at_a_file or kills >= KILLS else dice.uniform(0, seconds))
+            process.join(None if at_a_file or kills >= KILLS else rng.uniform(0, seconds))
             process.kill()
             process.join()
             assert process.exitcode in (0, -signal.SIGKILL)

@@ -229,7 +229,7 @@ def test_an_episode_whose_judge_could_not_answer_counts_for_nothing(config: RunC
     votes = [[heard, [heard[0], StepVotes([1], (), "the card fell off")]]]
     reviewer._votes = lambda *_: votes
     assignment = Assignment(get_domain("alfworld").generate(0), 0, "active")
-    (group,) = reviewer.heard([assignment], [episodes], [])
+    (group,) = reviewer.collate([assignment], [episodes], [])
     assert group.outcomes == [1, None]
     assert "the card fell off" in group.trajectories[1].error
     (feedback,) = batch_feedback([(group.outcomes, group.scores())], FeedbackConfig(policy_band=None, judge_band=None))

@@ -151,19 +151,19 @@ torch.distributed.init_process_group("gloo")
 import test_ranks as t
 from pathlib import Path
 from rlanything_agents.training.ranks.channel import Ranks
-from rlanything_agents.runs.follow import obey
-from rlanything_agents.runs.lead import Led
+from rlanything_agents.runs.follow import execute
+from rlanything_agents.runs.lead import LeadingTrainer
 ranks = Ranks.join()
 learners = {role: t.learner() for role in ("policy", "judge")}
 if ranks.number:
     while (order := ranks.receive())["do"] != "end":
-        obey(order, learners[order["role"]], ranks)
+        execute(order, learners[order["role"]], ranks)
 else:
     for role, each in learners.items():
-        each.trainer = Led(role, each, ranks)
+        each.trainer = LeadingTrainer(role, each, ranks)
     t.goes_on(learners["policy"], learners["judge"], Path(sys.argv[1]))
     ranks.send({"do": "end"})
-    print(learners["policy"].trainer.spread, "whole again")
+    print(learners["policy"].trainer.sharded, "whole again")
 sys.stdout.flush()
 os._exit(0)
 """

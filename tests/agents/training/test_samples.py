@@ -15,7 +15,7 @@ from rlanything_agents.training.samples import (
     optimizer_batches,
     prompt_rows,
     split_steps,
-    spread_steps,
+    step_weights,
     trimmed,
 )
 
@@ -65,11 +65,11 @@ def test_vocabulary():
 
 def test_spread_by_hand():
     steps = [None, 0, 0, None, 1, None, 2, 2, 2, 2]
-    weights, advantages = spread_steps(steps, [2.0, 0.0, -1.0])
+    weights, advantages = step_weights(steps, [2.0, 0.0, -1.0])
     assert weights == [0, 0.5, 0.5, 0, 0, 0, 0.25, 0.25, 0.25, 0.25]  # step 1 teaches nothing
     assert advantages == [0, 2, 2, 0, 0, 0, -1, -1, -1, -1]
     with pytest.raises(SampleError, match="step 2 has no advantage"):
-        spread_steps(steps, [1.0, 1.0])
+        step_weights(steps, [1.0, 1.0])
 
 
 @given(st.data())
@@ -77,7 +77,7 @@ def test_steps_weigh_one_each(data):
     steps = data.draw(st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=1, max_size=30))
     steps.sort(key=lambda s: -1 if s is None else s)
     advantages = data.draw(st.lists(st.floats(-3, 3), min_size=5, max_size=5))
-    weights, token_advantages = spread_steps(steps, advantages)
+    weights, token_advantages = step_weights(steps, advantages)
     kept = {s for s in steps if s is not None and advantages[s]}
     assert sum(weights) == pytest.approx(len(kept))
     sample = Sample([7], list(range(len(steps))), weights, token_advantages, [-1.0] * len(steps))

@@ -219,7 +219,7 @@ trainer = t.make_trainer(model, t.TOKENIZER, t.TrainerConfig(**t.SHARED, world_s
 trainer._attention = 0.0
 stats = [trainer.update(samples) for samples in made][-1]
 if trainer.args.process_index == 0:
-    found = {"model": trainer.weights(), "spread": trainer.spread, "loss": stats.loss, "kl": stats.kl}
+    found = {"model": trainer.weights(), "spread": trainer.sharded, "loss": stats.loss, "kl": stats.kl}
     torch.save(found, sys.argv[1])
 torch.distributed.barrier()
 torch.distributed.destroy_process_group()

@@ -44,7 +44,7 @@ from transformers import (  # noqa: E402
 from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
 from rlanything_agents.training.constrained import constrained  # noqa: E402
 from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
-from rlanything_agents.training.samples import Sample, SampleError, split_steps, spread_steps  # noqa: E402
+from rlanything_agents.training.samples import Sample, SampleError, split_steps, step_weights  # noqa: E402
 from rlanything_agents.training.trainer import make_trainer  # noqa: E402
 from rlanything_agents.training.update import TrainingError  # noqa: E402
 
@@ -121,7 +121,7 @@ def build_trajectories(model, count=11, seed=0, constrained=True, noise=0.0, tem
         advantages[rng.random(step + 1) < 0.2] = 0.0
         if not advantages.any():
             advantages[0] = 1.0
-        weights, token_advantages = spread_steps(steps, advantages)
+        weights, token_advantages = step_weights(steps, advantages)
         scores = score(model, prompt, completion, allowed, temperature)
         logprobs = [min(0.0, s + noise * rng.normal()) if w else 0.0 for s, w in zip(scores, weights, strict=True)]
         sample = Sample(prompt, completion, weights, token_advantages, logprobs, allowed if constrained else None)

@@ -11,7 +11,7 @@ from rlanything_task_pools.coding.gate import MAX_HIDDEN, MAX_INPUT, Refused, ch
 from rlanything_task_pools.coding.generate import HELD_OUT, check_levels, draw, statement_of
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.statements import STYLES
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_verifiers.coding import Limits, judge, run_program
 
 ENDS = {"easiest": 0, "hardest": -1}
@@ -55,24 +55,24 @@ def test_form(name: str) -> None:
         assert len(set(knob.levels)) == len(knob.levels) >= 2
         assert len({type(level) for level in knob.levels}) == 1
     check_levels(family, levels_of(family, "hardest"))
-    problem = family.make(Dice(name, 1), levels_of(family, "hardest"))
+    problem = family.make(RngStream(name, 1), levels_of(family, "hardest"))
     for word in ("@", "Input", "Output", "Constraints"):
         assert (word in statement_of(problem)) == (word != "@")
-    again = family.make(Dice(name, 1), levels_of(family, "hardest"))
+    again = family.make(RngStream(name, 1), levels_of(family, "hardest"))
     for style in STYLES:
         assert statement_of(again, style) == statement_of(problem, style)
     assert (again.reference, again.mutants) == (problem.reference, problem.mutants)
-    assert again.full(Dice(name, 2)) == problem.full(Dice(name, 2))
+    assert again.full(RngStream(name, 2)) == problem.full(RngStream(name, 2))
 
 
 def drawn(name: str, seed: int) -> Problem:
-    dice = Dice("drawn", name, seed)
-    return FAMILIES[name].make(dice, {knob.name: dice.pick(knob.levels) for knob in FAMILIES[name].knobs})
+    rng = RngStream("drawn", name, seed)
+    return FAMILIES[name].make(rng, {knob.name: rng.pick(knob.levels) for knob in FAMILIES[name].knobs})
 
 
 def inputs_of(problem: Problem, seed: int) -> list[str]:
-    small = [problem.small(Dice("small", seed, i)) for i in range(6)]
-    return [*problem.edges, *small, *(problem.full(Dice("full", seed, i)) for i in range(2))]
+    small = [problem.small(RngStream("small", seed, i)) for i in range(6)]
+    return [*problem.edges, *small, *(problem.full(RngStream("full", seed, i)) for i in range(2))]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -96,8 +96,8 @@ def test_what_breaks_the_statement_is_refused(name: str) -> None:
             wrong = [text[:-1], f"{text}\n", text.replace("\n", " \n", 1), f" {text}", "", "\n", "x\n"]
             wrong += ["\n".join([*lines[:i], *lines[i + 1 :], ""]) for i in {len(lines) // 2, len(lines) - 1} - {0}]
             spots = list(re.finditer(r"\d+", text))
-            dice = Dice("spots", name, seed)
-            for spot in [spots[dice.below(len(spots))] for _ in range(6)]:
+            rng = RngStream("spots", name, seed)
+            for spot in [spots[rng.below(len(spots))] for _ in range(6)]:
                 wrong.append(text[: spot.start()] + HUGE + text[spot.end() :])
             for bad in wrong:
                 with pytest.raises(InputError):
@@ -119,7 +119,7 @@ def test_what_breaks_the_statement_is_refused(name: str) -> None:
     ],
 )
 def test_polygons_are_simple(corners: str, simple: bool) -> None:
-    problem = FAMILIES["geometry"].make(Dice(1), {"size": 5, "question": "area", "far": 8})
+    problem = FAMILIES["geometry"].make(RngStream(1), {"size": 5, "question": "area", "far": 8})
     points = corners.replace("/", "\n")
     text = f"{points.count(chr(10)) + 1} 0\n{points}\n"
     if simple:
@@ -198,8 +198,8 @@ def test_every_level_alone(name: str) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_reference_needs_a_fraction_of_the_time_limit(name: str) -> None:
     family = FAMILIES[name]
-    problem = family.make(Dice(name, 3), levels_of(family, "hardest"))
-    given = problem.full(Dice(name, 4))
+    problem = family.make(RngStream(name, 3), levels_of(family, "hardest"))
+    given = problem.full(RngStream(name, 4))
     if problem.checker["kind"] == "interactor":
         found = judge(problem.reference, [(given, "")], checker=problem.checker, limits=Limits(cpu=2.0))
         assert (found.verdicts, found.cpu[0] < 1.0) == (("AC",), True), found
@@ -215,10 +215,10 @@ def test_most_draws_pass_the_gate(name: str) -> None:
     """A family that is refused at every second draw is slow to draw from."""
     family, refused = FAMILIES[name], []
     for seed in range(4):
-        dice = Dice("gate", name, seed)
-        levels = {knob.name: dice.pick(knob.levels) for knob in family.knobs}
+        rng = RngStream("gate", name, seed)
+        levels = {knob.name: rng.pick(knob.levels) for knob in family.knobs}
         try:
-            choose_tests(family.make(dice, levels), lambda *key, seed=seed: Dice("gate", name, seed, *key))
+            choose_tests(family.make(rng, levels), lambda *key, seed=seed: RngStream("gate", name, seed, *key))
         except Refused as error:
             refused.append((levels, str(error)))
     assert len(refused) <= 2, refused

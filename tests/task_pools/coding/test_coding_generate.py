@@ -13,7 +13,7 @@ from rlanything_task_pools.coding.generate import difficulty, families_of
 from rlanything_task_pools.coding.inputs import Input, Line, letters
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Statement
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 EASY = {"families": "window_sums", "difficulty": 0}
 
@@ -131,18 +131,18 @@ def squares(**parts: object) -> Problem:
         "reference": ECHO,
         "brute": "n = abs(int(input()))\nprint(sum(n for _ in range(n)))\n",
         "mutants": ("print(2 * int(input()))", "print(int(input()))", "n = int(input())\nprint(n ** 3)"),
-        "small": lambda dice: f"{dice.below(100) - 50}\n",
-        "full": lambda dice: f"{dice.below(10**6)}\n",
+        "small": lambda rng: f"{rng.below(100) - 50}\n",
+        "full": lambda rng: f"{rng.below(10**6)}\n",
     }
     return Problem(**(fields | parts))  # type: ignore[arg-type]
 
 
-def dice(*key: str | int) -> Dice:
-    return Dice("squares", *key)
+def rng(*key: str | int) -> RngStream:
+    return RngStream("squares", *key)
 
 
 def test_the_gate_lets_a_sound_problem_through() -> None:
-    tests = choose_tests(squares(edges=("0\n", "1\n")), dice)
+    tests = choose_tests(squares(edges=("0\n", "1\n")), rng)
     assert len(tests.public) == 2
     assert 3 <= len(tests.hidden) <= 16
     for test in tests.public + tests.hidden:
@@ -160,10 +160,10 @@ def test_the_gate_lets_a_sound_problem_through() -> None:
         ({"brute": "print('x')"}, "brute_differs"),
         ({"brute": "print(1 // 0)"}, "brute_differs"),
         ({"reference": "print(1)", "brute": "print(1)"}, "degenerate"),
-        ({"small": lambda dice: f"{dice.below(19)}\n"}, "few_inputs"),
+        ({"small": lambda rng: f"{rng.below(19)}\n"}, "few_inputs"),
         ({"mutants": ("print(0)", ECHO + "#")}, "mutant_survives"),
         ({"mutants": ("while True:\n    pass",)}, "mutant_survives"),
-        ({"full": lambda dice: "0" * 70_000 + "\n"}, "too_large"),
+        ({"full": lambda rng: "0" * 70_000 + "\n"}, "too_large"),
         ({"statement": Statement("", "", "", "", Input(Line("n"), "-50 <= n <= 49"))}, "out_of_bounds"),
         ({"statement": Statement("", "", "", "", Input(Line("n"))), "edges": ("0 \n",)}, "out_of_bounds"),
     ],
@@ -174,14 +174,14 @@ def test_the_gate_refuses(parts: dict[str, object], reason: str, monkeypatch: py
 
     monkeypatch.setattr(gate, "LIMITS", Limits(cpu=0.3))
     with pytest.raises(Refused) as refused:
-        choose_tests(squares(**parts), dice)
+        choose_tests(squares(**parts), rng)
     assert refused.value.reason == reason
 
 
 def test_a_family_without_sound_problems_is_a_knob_error(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["rlanything_task_pools.coding.generate"]
     monkeypatch.setattr(module, "MAX_DRAWS", 2)
-    family = Family("bad", "never sound", (), lambda dice, levels: squares(mutants=(ECHO + "#",)))
+    family = Family("bad", "never sound", (), lambda rng, levels: squares(mutants=(ECHO + "#",)))
     with pytest.raises(KnobError, match=r"bad with \{\}: no task of seed 3 in 2 draws \(mutant_survives"):
         module.draw(family, {}, seed=3, split="train")
 

@@ -6,7 +6,7 @@ import pytest
 
 from rlanything_task_pools.coding.families import FAMILIES, Level, Problem
 from rlanything_task_pools.coding.generate import statement_of
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_verifiers.coding import Limits, run_program
 
 MOST_SEEDS = 4000
@@ -18,7 +18,7 @@ def find(name: str, levels: Mapping[str, Level], *phrases: str) -> Problem:
     easiest = {knob.name: knob.levels[0] for knob in family.knobs}
     assert set(levels) <= set(easiest)
     for seed in range(MOST_SEEDS):
-        problem = family.make(Dice("answers", seed), {**easiest, **levels})
+        problem = family.make(RngStream("answers", seed), {**easiest, **levels})
         if all(phrase in statement_of(problem) for phrase in phrases):
             return problem
     raise AssertionError(f"no {name} with {phrases} in {MOST_SEEDS} seeds")
@@ -219,7 +219,7 @@ def test_every_level_of_a_knob_tells_another_story(name: str) -> None:
     for end in (0, -1):
         levels = {knob.name: knob.levels[end] for knob in family.knobs}
         for knob in family.knobs:
-            problems = [family.make(Dice("story", 5), {**levels, knob.name: level}) for level in knob.levels]
+            problems = [family.make(RngStream("story", 5), {**levels, knob.name: level}) for level in knob.levels]
             texts = [statement_of(problem) for problem in problems]
             assert len(set(texts)) == len(texts), knob
 
@@ -229,6 +229,6 @@ def test_seeds_make_different_statements(name: str) -> None:
     family = FAMILIES[name]
     texts = set()
     for seed in range(60):
-        dice = Dice("seeds", seed)
-        texts.add(statement_of(family.make(dice, {knob.name: dice.pick(knob.levels) for knob in family.knobs})))
+        rng = RngStream("seeds", seed)
+        texts.add(statement_of(family.make(rng, {knob.name: rng.pick(knob.levels) for knob in family.knobs})))
     assert len(texts) >= 45

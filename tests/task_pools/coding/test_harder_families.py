@@ -6,14 +6,14 @@ from benchmarks.coding_difficulty import table
 from rlanything_task_pools.coding import FAMILIES, read_payload
 from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.generate import draw, problem_of, statement_of
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_verifiers.coding import Judgement, Limits, judge
 
 
 def made(name: str, seed: int = 1, **levels: object) -> Problem:
     """A problem at the hardest level of the other knobs."""
     family = FAMILIES[name]
-    return family.make(Dice("harder", seed), {knob.name: knob.levels[-1] for knob in family.knobs} | levels)
+    return family.make(RngStream("harder", seed), {knob.name: knob.levels[-1] for knob in family.knobs} | levels)
 
 
 def judged(problem: Problem, program: str, given: str, expected: str = "") -> Judgement:
@@ -56,8 +56,8 @@ print(len({text[i:j] for i in range(n) for j in range(i + 1, n + 1)}))
 )
 def test_the_definition_is_right_on_small_inputs_and_too_slow_on_full_ones(name, levels, naive, verdicts) -> None:  # type: ignore[no-untyped-def]
     problem = made(name, **levels)
-    full = max((problem.full(Dice("full", i)) for i in range(6)), key=len)
-    small = problem.small(Dice("small", 1))
+    full = max((problem.full(RngStream("full", i)) for i in range(6)), key=len)
+    small = problem.small(RngStream("small", 1))
     for given, expected in ((small, {"AC"}), (full, verdicts)):
         outputs = judge(problem.reference, [(given, "?")], limits=Limits(cpu=5.0))
         assert outputs.verdicts == ("WA",), "the reference ends in time"
@@ -110,14 +110,14 @@ def test_a_rude_program_loses_and_breaks_nothing(hidden: str, name: str) -> None
     text = statement_of(problem)
     ask, tell = (text.split(before)[1].split()[0] for before in ("To ask, print a line with", "end print a line with"))
     program = RUDE[name].replace("@ask@", ask).replace("@tell@", tell)
-    found = judged(problem, program, problem.full(Dice("rude", 1)))
+    found = judged(problem, program, problem.full(RngStream("rude", 1)))
     assert found.verdicts[0] in ("WA", "OLE"), found
 
 
 @pytest.mark.parametrize("hidden", ["number", "row"])
 def test_asking_for_everything_takes_too_many_questions(hidden: str) -> None:
     problem = made("searching", 3, hidden=hidden)
-    given = max((problem.full(Dice("many", i)) for i in range(4)), key=lambda text: int(text.split()[0]))
+    given = max((problem.full(RngStream("many", i)) for i in range(4)), key=lambda text: int(text.split()[0]))
     found = judged(problem, problem.brute, given)
     assert found.verdicts == ("WA",)
     assert "questions" in found.details[0]

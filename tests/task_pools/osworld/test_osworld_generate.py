@@ -39,7 +39,7 @@ def test_there_are_enough_kinds():
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind(name):
-    """The gate has passed: drawn again, each rung tells its own goal from the start and from all others."""
+    """The gate has passed: drawn again, each level tells its own goal from the start and from all others."""
     for seed in range(3):
         task = generate(seed, SPLIT[name], kinds=name)
         payload = read_payload(task.payload)
@@ -58,16 +58,17 @@ def test_an_oracle_wins_its_own_rung_alone(name):
     state, _ = draw_state(name, SPLIT[name], 5)
     start = FileGuest(state.files)
     won = [
-        [score(rung.evaluator, start.after(other.after, other.modes)) for other in state.rungs] for rung in state.rungs
+        [score(level.evaluator, start.after(other.after, other.modes)) for other in state.levels]
+        for level in state.levels
     ]
-    size = range(len(state.rungs))
+    size = range(len(state.levels))
     assert [[value == 1 for value in row] for row in won] == [[i == j for j in size] for i in size]
 
 
 def test_the_gate_refuses_what_is_unsound():
     state, _ = draw_state("edit_text", "train", 0)
-    one, two, *rest = state.rungs
-    for rungs, reason in [
+    one, two, *rest = state.levels
+    for levels, reason in [
         ([one], "no_ladder"),
         ([two, one], "no_ladder"),
         ([one, replace(two, goal=one.goal)], "goals_alike"),
@@ -75,7 +76,7 @@ def test_the_gate_refuses_what_is_unsound():
         ([one, replace(two, evaluator=one.evaluator, after=one.after)], "siblings_alike"),
     ]:
         with pytest.raises(Refused) as refused:
-            check_state(replace(state, rungs=rungs))
+            check_state(replace(state, levels=levels))
         assert refused.value.reason == reason
     with pytest.raises(Refused, match="already_true"):
         check_state(replace(state, files={**state.files, **one.after}))
@@ -93,7 +94,7 @@ def test_the_same_task_everywhere():
 
 
 def test_ids_are_pinned():
-    """A change of these is a change of every pool and panel: raise `VERSION` of the dice then."""
+    """A change of these is a change of every pool and panel: raise `VERSION` of the rng then."""
     found = {
         name: generate(0, SPLIT[name], kinds=name, difficulty=0).id.removeprefix("osworld-")
         for name in ("bookmarks", "document_text", "rename_files", "sheet_cells", "slide_titles")

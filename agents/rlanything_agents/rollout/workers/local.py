@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.rollout.queries import AskedAfter
+from rlanything_agents.rollout.queries import QueriesAtEnd
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.workers import Ended, Models, Play
@@ -57,6 +57,6 @@ class LocalWorkers:
         return episodes
 
     @contextmanager
-    def asking(self, params: SamplingParams) -> Iterator[AskedAfter]:
+    def queries(self, params: SamplingParams) -> Iterator[QueriesAtEnd]:
         """The reward model is asked when all have played; see `Workers`."""
-        yield AskedAfter(self._models.judge_model.generator, params)
+        yield QueriesAtEnd(self._models.judge_model.generator, params)

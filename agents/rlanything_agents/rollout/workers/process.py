@@ -10,7 +10,7 @@ import gymnasium as gym
 from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.rollout.copies import Given, ModelCopy, Role
 from rlanything_agents.rollout.environments import make_envs
-from rlanything_agents.rollout.queries import Part
+from rlanything_agents.rollout.queries import Chunk
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.workers import Play, Shard
@@ -72,7 +72,7 @@ class RolloutWorker:
             tags=shard.tags,
         )
 
-    def answer(self, version: int, given: Given, part: Part, params: SamplingParams) -> list[list[Completion]]:
+    def answer(self, version: int, given: Given, part: Chunk, params: SamplingParams) -> list[list[Completion]]:
         """Answer questions.
 
         Args:

@@ -20,7 +20,7 @@ from typing import Any
 from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.engines.vllm_client import WeightsLost
 from rlanything_agents.rollout.copies import Role
-from rlanything_agents.rollout.queries import Answer, AskedAfter, AskedMeanwhile, Asking, Part, Parts
+from rlanything_agents.rollout.queries import Answer, Chunk, Chunks, OverlappedQueries, Queries, QueriesAtEnd
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.process import RolloutWorker
 from rlanything_agents.rollout.workers.workers import Ended, Models, Play, Shard, shards_of
@@ -156,24 +156,24 @@ class RayWorkers:
         self.work(lambda: len(played) == len(shards))
         return [trajectory for shard in shards for trajectory in played[shard.first]]
 
-    def asking(self, params: SamplingParams) -> AbstractContextManager[Asking]:
+    def queries(self, params: SamplingParams) -> AbstractContextManager[Queries]:
         """Who answers is a matter of ``workers.judge``; see `Workers`."""
         generator = self._models.judge_model.generator
         if self.judge == "after":
-            return nullcontext(AskedAfter(generator, params))
+            return nullcontext(QueriesAtEnd(generator, params))
         if self.judge == "meanwhile":
-            return AskedMeanwhile.open(generator, params)
+            return OverlappedQueries.open(generator, params)
         return self._asked(params)
 
     @contextmanager
-    def _asked(self, params: SamplingParams) -> Iterator[Asking]:
+    def _asked(self, params: SamplingParams) -> Iterator[Queries]:
         self._given.pop("judge", None)
         try:
-            yield _AskedThere(self, self._models.judge_model.generator, params)
+            yield _QueriesOnWorkers(self, self._models.judge_model.generator, params)
         finally:
             self._drop()  # nothing is left of it, unless something failed
 
-    def ask(self, part: Part, params: SamplingParams, end: Callable[[list[list[Completion]]], None]) -> None:
+    def ask(self, part: Chunk, params: SamplingParams, end: Callable[[list[list[Completion]]], None]) -> None:
         """Have a worker answer a part, when no shards wait any more; it does so while `play` or `work` goes on."""
         if "judge" not in self._given:
             self._give("judge")
@@ -281,12 +281,12 @@ def _start(settings: WorkersConfig) -> None:
     )
 
 
-class _AskedThere:
+class _QueriesOnWorkers:
     """Workers answer part after part, those that have nothing to play any more."""
 
     def __init__(self, workers: RayWorkers, generator: TextGenerator, params: SamplingParams) -> None:
         self._workers, self._params = workers, params
-        self._parts = Parts(generator, params)
+        self._parts = Chunks(generator, params)
         self._asked = 0
         self._answers: dict[int, list[list[Completion]]] = {}
 
@@ -296,13 +296,13 @@ class _AskedThere:
             self._ask(part)
 
     def answers(self) -> list[Answer]:
-        """See `Asking`."""
+        """See `Queries`."""
         for part in self._parts.rest():
             self._ask(part)
         self._workers.work(lambda: len(self._answers) == self._asked)
         found = [answer for first in sorted(self._answers) for answer in self._answers[first]]
         return list(zip(self._parts.questions, found, strict=True))
 
-    def _ask(self, part: Part) -> None:
+    def _ask(self, part: Chunk) -> None:
         self._asked += 1
         self._workers.ask(part, self._params, lambda found: self._answers.update({part.first: found}))

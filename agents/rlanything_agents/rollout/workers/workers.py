@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.rollout.copies import Given, Role
-from rlanything_agents.rollout.queries import Asking
+from rlanything_agents.rollout.queries import Queries
 from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import SamplingParams, TextGenerator
@@ -105,7 +105,7 @@ class Workers(Protocol):
         """
         ...
 
-    def asking(self, params: SamplingParams) -> AbstractContextManager[Asking]:
+    def queries(self, params: SamplingParams) -> AbstractContextManager[Queries]:
         """What takes the questions for the reward model as it is now, in a block in which episodes are played.
 
         The answers depend on the weights, the questions and the parameters alone.

@@ -16,7 +16,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_optimizer_state_dict,
 )
 
-__all__ = ["spread_optimizer", "whole_optimizer", "whole_weights"]
+__all__ = ["shard_optimizer", "whole_optimizer", "whole_weights"]
 
 WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
 FROM_FIRST = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
@@ -39,7 +39,7 @@ def whole_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer) ->
     }
 
 
-def spread_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any] | None) -> None:
+def shard_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any] | None) -> None:
     """Give each process its part of what `whole_optimizer` returned.
 
     Args:

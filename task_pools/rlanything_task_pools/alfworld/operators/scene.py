@@ -27,8 +27,8 @@ from rlanything_task_pools.alfworld.operators.change import (
 from rlanything_task_pools.alfworld.operators.goal import check_fit
 from rlanything_task_pools.alfworld.operators.ideas import ideas
 from rlanything_task_pools.alfworld.operators.proved import ranked
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.frozen import canonical_json
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Direction
 from rlanything_verifiers.alfworld import GameFormatError, Receptacle, Thing
 from rlanything_verifiers.alfworld.scene import MAX_THINGS
@@ -76,7 +76,7 @@ class SceneOperator:
         if not isinstance(edits, list | tuple) or not 0 < len(edits) <= MAX_EDITS:
             raise Refused("malformed", f"scene: expected a list of 1 to {MAX_EDITS} edits")
         read = [_read(edit) for edit in edits]
-        room = _Room(parent, Dice("scene", parent.task.id, canonical_json(read)))
+        room = _Room(parent, RngStream("scene", parent.task.id, canonical_json(read)))
         for edit in read:
             room.carry_out(edit)
         try:
@@ -143,7 +143,7 @@ class _Room:
     """A scene while it is edited."""
 
     parent: Parent
-    dice: Dice
+    stream: RngStream
     receptacles: list[Receptacle] = field(init=False)
     things: list[Thing] = field(init=False)
     clutter: int = 0
@@ -192,7 +192,7 @@ class _Room:
         taken = {thing.id for thing in self.things} | {item.id for item in self.receptacles}
         for _ in range(count):
             place = self._place_for(edit["to"], kind, None)
-            name = thing_id(kind, self.dice, taken)
+            name = thing_id(kind, self.stream, taken)
             self.things.append(
                 replace(like, id=name, receptacles=(place.id,), location=place.location, inside=(), is_cool=False)
             )
@@ -251,7 +251,7 @@ class _Room:
         free = [item for item in fits if thing is None or item.id not in thing.receptacles]
         if not free:
             raise Refused("unchanged", f"the {kind} is in {name} already")
-        return self.dice.pick(free)
+        return self.stream.pick(free)
 
     def _places(self, name: str) -> list[Receptacle]:
         """The receptacles of a type, or the one of a name."""

@@ -15,7 +15,7 @@ from rlanything_task_pools.alfworld.difficulty import in_reach, is_shut
 from rlanything_task_pools.alfworld.generate import AFFORDANCE, STATION
 from rlanything_task_pools.alfworld.operators.change import Change, Parent, Refused, check_fields, check_name
 from rlanything_task_pools.alfworld.operators.proved import ranked
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Direction
 from rlanything_verifiers.alfworld import GameFormatError, Goal, Receptacle, Scene, Thing
 from rlanything_verifiers.alfworld.scene import inside_data, inside_of_data
@@ -58,7 +58,7 @@ class StartOperator:
         elif name == "in_hand":
             change = base.move(name, None)
         else:
-            place = Dice("start", parent.task.root or parent.task.id, name).pick(base.places(name))
+            place = RngStream("start", parent.task.root or parent.task.id, name).pick(base.places(name))
             change = base.move(name, place)
         if change.scene == parent.scene:
             raise Refused("unchanged", f"it is {name} already")
@@ -164,7 +164,7 @@ class _Base:
         places = [item for item in base._fitting() if item.type != near and not _ends(self.goal, item)]
         if not places:
             raise Refused("no_place", f"away: there is no place for {held.type}")
-        change = base.move("away", Dice("start", task_id, "away").pick(places))
+        change = base.move("away", RngStream("start", task_id, "away").pick(places))
         return replace(change, record={"start": "away"})
 
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, lette
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, either, line, page, power, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 NEIGHBOURS = {
     "the cells to the left and to the right": ((0, -1), (0, 1)),
@@ -113,15 +113,15 @@ def _neighbours(numbers: Sequence[int]) -> str:
     return f"{either(numbers)} living neighbour{when(list(numbers) != [1], 's')}"
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     flat, wraps, tired, steps = knobs["shape"] == "strip", knobs["wraps"], knobs["tired"], knobs["steps"]
-    text, near = dice.pick([item for item in NEIGHBOURS.items() if all(a == 0 for a, _ in item[1]) == flat])
-    born = choose(dice, (2, 3, 4) if len(near) > 4 else (1, 2), 1)
-    if dice.chance(0.5):
-        born = sorted({*born, between(dice, 1, len(near))})
-    stay = choose(dice, [n for n in range(len(near) + 1) if [n] != born], 2)
+    text, near = rng.pick([item for item in NEIGHBOURS.items() if all(a == 0 for a, _ in item[1]) == flat])
+    born = choose(rng, (2, 3, 4) if len(near) > 4 else (1, 2), 1)
+    if rng.chance(0.5):
+        born = sorted({*born, between(rng, 1, len(near))})
+    stay = choose(rng, [n for n in range(len(near) + 1) if [n] != born], 2)
     stay = [*stay, 0] if stay == born else stay
-    ask, size = dice.pick(list(ASKS)), knobs["size"]
+    ask, size = rng.pick(list(ASKS)), knobs["size"]
     names: dict[str, object] = {"near": near, "born": born, "stay": stay, "dead": '"o"' if tired else '"."'}
     names["answer"] = ASKS[ask][1]
     reference = fill(REFERENCE, around=AROUND[wraps], **names)
@@ -152,15 +152,15 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         f"{ASKS[ask][0]} after T steps.",
     )
 
-    def draw(dice: Dice, size: int, steps: int) -> str:
-        rows, cols = 1 if flat else count(dice, size, 2), count(dice, size, 3)
-        grid = ["".join(dice.pick("#..") for _ in range(cols)) for _ in range(rows)]
-        return page(line((rows, cols, between(dice, 1, dice.pick((3, steps))))), *grid)
+    def draw(rng: RngStream, size: int, steps: int) -> str:
+        rows, cols = 1 if flat else count(rng, size, 2), count(rng, size, 3)
+        grid = ["".join(rng.pick("#..") for _ in range(cols)) for _ in range(rows)]
+        return page(line((rows, cols, between(rng, 1, rng.pick((3, steps))))), *grid)
 
     return Problem(
         title="Cells on a strip" if flat else "Cells in a grid",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains three integers R, C and T: the numbers of rows, columns and steps.\n"
@@ -181,8 +181,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(BRUTE, spot="(i - a) % R, (j - b) % C" if wraps else "i - a, j - b", **names),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, min(most, 6), min(steps, 30)),
-        full=lambda dice: draw(dice, most, steps),
+        small=lambda rng: draw(rng, min(most, 6), min(steps, 30)),
+        full=lambda rng: draw(rng, most, steps),
         edges=(page("1 1 1", "#"), page("1 3 2", "#.#")),
     )
 

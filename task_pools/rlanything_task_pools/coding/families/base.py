@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlanything_task_pools.coding.statements import Statement
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 Level = int | str | bool
 
@@ -35,9 +35,9 @@ class Problem:
     """Solves small inputs by another algorithm, so that the two do not share a mistake."""
     mutants: tuple[str, ...]
     """Three or more plausible wrong programs; the hidden tests of a task fail each of them."""
-    small: Callable[[Dice], str]
+    small: Callable[[RngStream], str]
     """A random small input that `brute` can solve."""
-    full: Callable[[Dice], str]
+    full: Callable[[RngStream], str]
     """A random input of the size of the knobs."""
     edges: tuple[str, ...] = ()
     """Fixed inputs worth a test, small enough for `brute`."""
@@ -53,5 +53,5 @@ class Family:
     summary: str
     """What the problems ask, in a line."""
     knobs: tuple[Knob, ...]
-    make: Callable[[Dice, Mapping[str, Any]], Problem]
+    make: Callable[[RngStream, Mapping[str, Any]], Problem]
     """A problem from draws and a level for each knob: the same from the same draws, on every machine."""

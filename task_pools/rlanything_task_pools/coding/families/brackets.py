@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, lette
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, swap
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 PAIRS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"))
 
@@ -121,11 +121,11 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     ask, nesting = knobs["question"], knobs["nesting"]
     size = min(knobs["size"], 8 + knobs["size"] // 8) if ask == "repair" else knobs["size"]
-    pairs = choose(dice, PAIRS, knobs["kinds"])
-    banned = [(dice.pick(pairs)[0], dice.pick(pairs)[0])] if nesting else []
+    pairs = choose(rng, PAIRS, knobs["kinds"])
+    banned = [(rng.pick(pairs)[0], rng.pick(pairs)[0])] if nesting else []
     text, solve, brute, slips = QUESTIONS[ask]
     head = fill(HEAD, pairs=dict(pairs), banned=banned)
     reference = "import functools\n" * (ask == "repair") + head + fill(solve) + RUN
@@ -155,30 +155,30 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         text,
     )
 
-    def good(dice: Dice, n: int, outer: str) -> str:
+    def good(rng: RngStream, n: int, outer: str) -> str:
         if n < 2:
             return ""
-        inside = between(dice, 0, n // 2 - 1) * 2
-        kinds = [pair for pair in pairs if (pair[0], outer) not in banned or dice.chance(0.2)]
+        inside = between(rng, 0, n // 2 - 1) * 2
+        kinds = [pair for pair in pairs if (pair[0], outer) not in banned or rng.chance(0.2)]
         if not kinds:
             return ""
-        a, b = dice.pick(kinds)
-        return a + good(dice, inside, a) + b + good(dice, n - 2 - inside, outer)
+        a, b = rng.pick(kinds)
+        return a + good(rng, inside, a) + b + good(rng, n - 2 - inside, outer)
 
-    def draw(dice: Dice, size: int) -> str:
+    def draw(rng: RngStream, size: int) -> str:
         rows = []
         for _ in range(10):
-            row = good(dice, count(dice, size - 3, 1), "")
-            for _ in range(dice.pick((0, 1, 2, 3))):
-                cut = dice.below(len(row) + 1)
-                row = row[:cut] + dice.pick(dice.pick(pairs)) + row[cut + dice.below(2) :]
+            row = good(rng, count(rng, size - 3, 1), "")
+            for _ in range(rng.pick((0, 1, 2, 3))):
+                cut = rng.below(len(row) + 1)
+                row = row[:cut] + rng.pick(rng.pick(pairs)) + row[cut + rng.below(2) :]
             rows.append(row or "".join(pairs[0]))
         return page(10, *rows)
 
     return Problem(
         title="Brackets",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer t, the number of sequences.\n"
@@ -194,8 +194,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=head + GOOD + fill(brute) + RUN,
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 6),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, 6),
+        full=lambda rng: draw(rng, size),
         edges=(page(2, "".join(pairs[0]), pairs[0][1]),),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines, Whole
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Which entry is dropped: text, and what is least for it, in the reference and in the brute force.
 POLICIES = {
@@ -98,10 +98,10 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     policy, ages, size = knobs["policy"], knobs["ages"], knobs["size"]
-    life = between(dice, 6, 15) if ages else 10**9
-    others = choose(dice, list(COMMANDS), knobs["commands"])
+    life = between(rng, 6, 15) if ages else 10**9
+    others = choose(rng, list(COMMANDS), knobs["commands"])
 
     def program(template: str, column: int) -> str:
         code = dispatch({op: COMMANDS[op][column] for op in others})
@@ -140,20 +140,20 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         ),
     )
 
-    def draw(dice: Dice, n: int) -> str:
-        n = between(dice, max(4, n // 2), n)
-        room = between(dice, 2, 3 if n < 30 else dice.pick((3, 6)))
+    def draw(rng: RngStream, n: int) -> str:
+        n = between(rng, max(4, n // 2), n)
+        room = between(rng, 2, 3 if n < 30 else rng.pick((3, 6)))
         weights = {"put": 5.0, "get": 5.0} | dict.fromkeys(others, 1.0)
         rows = []
         for i in range(n):
-            op, key = dice.weighted(weights) if i < n - 1 else "get", between(dice, 1, room + dice.pick((1, 2)))
-            rows.append(line([op, *{"put": (key, between(dice, 1, 99)), "get": (key,), "del": (key,)}.get(op, ())]))
+            op, key = rng.weighted(weights) if i < n - 1 else "get", between(rng, 1, room + rng.pick((1, 2)))
+            rows.append(line([op, *{"put": (key, between(rng, 1, 99)), "get": (key,), "del": (key,)}.get(op, ())]))
         return page(f"{room} {n}", *rows)
 
     return Problem(
         title="A cache",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains two integers c and n: the room of the cache and the number of commands.\n"
@@ -172,8 +172,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=program(BRUTE, 3),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 20),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, 20),
+        full=lambda rng: draw(rng, size),
         edges=(page("1 1", "get 5"), page("1 4", "put 1 7", "put 2 8", "get 1", "get 2")),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, integ
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, either, integers, line, page, power, swap
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 OURS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -86,11 +86,11 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    strange, ask, most = knobs["strange"], dice.pick(list(QUESTIONS)), knobs["most"]
-    lengths = tuple(integers(dice, between(dice, 3, 9), 9, 40))
-    rule = (between(dice, 2, 6), between(dice, 2, 5), between(dice, 2, 4))
-    leap_month, week = between(dice, 1, len(lengths) - 1), between(dice, 4, 10)
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    strange, ask, most = knobs["strange"], rng.pick(list(QUESTIONS)), knobs["most"]
+    lengths = tuple(integers(rng, between(rng, 3, 9), 9, 40))
+    rule = (between(rng, 2, 6), between(rng, 2, 5), between(rng, 2, 4))
+    leap_month, week = between(rng, 1, len(lengths) - 1), between(rng, 4, 10)
     months, month = (lengths, leap_month) if strange else (OURS, 2)
     a, b, c = (rule[0], rule[0] * rule[1], rule[0] * rule[1] * rule[2]) if strange else (4, 100, 400)
     names: dict[str, object] = {
@@ -101,7 +101,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         "c": c,
         "week": week if strange else 7,
     }
-    fields, mark = dice.pick(list(FORMATS)), dice.pick("-/.")
+    fields, mark = rng.pick(list(FORMATS)), rng.pick("-/.")
     shown = mark.join(f"{{{field}}}" for field in fields.split(", "))
     names |= {"fields": fields, "mark": mark, "shown": shown}
     text, answer, brute_answer = QUESTIONS[ask]
@@ -129,18 +129,18 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
 
     start = mark.join("111")
 
-    def draw(dice: Dice, lines: int, years: int, most: int) -> str:
+    def draw(rng: RngStream, lines: int, years: int, most: int) -> str:
         rows = []
-        for _ in range(count(dice, lines)):
-            y, m = between(dice, 1, years), between(dice, 1, len(months))
-            d = between(dice, 1, months[m - 1])
-            if dice.chance(0.4):
-                y = dice.pick((max(c, y // b * b), max(a, y // a * a)))
-                m = between(dice, month, min(month + 1, len(months)))
+        for _ in range(count(rng, lines)):
+            y, m = between(rng, 1, years), between(rng, 1, len(months))
+            d = between(rng, 1, months[m - 1])
+            if rng.chance(0.4):
+                y = rng.pick((max(c, y // b * b), max(a, y // a * a)))
+                m = between(rng, month, min(month + 1, len(months)))
                 d = months[m - 1]
-            k = between(dice, 0, dice.pick((3, most)))
-            later = (min(y + k // sum(months), y + most), between(dice, m, len(months)))
-            end_date = (*later, between(dice, d if later == (y, m) else 1, months[later[1] - 1]))
+            k = between(rng, 0, rng.pick((3, most)))
+            later = (min(y + k // sum(months), y + most), between(rng, m, len(months)))
+            end_date = (*later, between(rng, d if later == (y, m) else 1, months[later[1] - 1]))
             end = shown.format(y=end_date[0], m=end_date[1], d=end_date[2]) if ask == "apart" else k
             rows.append(line((shown.format(y=y, m=m, d=d), end)))
         return page(len(rows), *rows)
@@ -148,7 +148,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     return Problem(
         title="A strange calendar" if strange else "The calendar",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer t, the number of questions.\nEach of the next t lines contains "
@@ -187,8 +187,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             swap(reference, f" + (m > {month} and leap(y))", ""),
             swap(reference, f"(m > {month} and", f"(m >= {month} and"),
         ),
-        small=lambda dice: draw(dice, 3, 2 if ask == "week" else 500, min(most, 400)),
-        full=lambda dice: draw(dice, 20, 5000, most),
+        small=lambda rng: draw(rng, 3, 2 if ask == "week" else 500, min(most, 400)),
+        full=lambda rng: draw(rng, 20, 5000, most),
         edges=(page(1, f"{start} {start if ask == 'apart' else 0}"),),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Whole
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, line, page, swap
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Per question: arguments, text, the reference's answer on a union-find, and the brute force's on sets of people.
 YES = '"YES" if {} else "NO"'
@@ -120,8 +120,8 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    questions, ends, size = choose(dice, list(QUESTIONS), knobs["questions"]), knobs["ends"], knobs["size"]
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    questions, ends, size = choose(rng, list(QUESTIONS), knobs["questions"]), knobs["ends"], knobs["size"]
 
     def answers(column: int) -> str:
         return dispatch({op: f"print({QUESTIONS[op][column]})" for op in questions})
@@ -154,29 +154,29 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     commands |= {op: QUESTIONS[op][0].strip() for op in questions}
     named = [name for name in "ab" if any(name in names.split() for names in commands.values())]
 
-    def draw(dice: Dice, n: int) -> str:
-        n, q = between(dice, max(2, n // 2), n), between(dice, max(2, n // 2), n)
-        spread = dice.pick((2, n))
+    def draw(rng: RngStream, n: int) -> str:
+        n, q = between(rng, max(2, n // 2), n), between(rng, max(2, n // 2), n)
+        spread = rng.pick((2, n))
         pairs = []
-        for _ in range(between(dice, 1, n) if ends else between(dice, 1, n // 2)):
-            a = between(dice, 1, n)
-            b = 1 + (a - 1 + between(dice, 1, min(spread, n - 1))) % n
+        for _ in range(between(rng, 1, n) if ends else between(rng, 1, n // 2)):
+            a = between(rng, 1, n)
+            b = 1 + (a - 1 + between(rng, 1, min(spread, n - 1))) % n
             pairs.append(line((a, b)))
-        left, rows = dice.shuffled(len(pairs)), []
+        left, rows = rng.shuffled(len(pairs)), []
         for i in range(q):
-            people = [between(dice, 1, n), between(dice, 1, n)]
-            if dice.chance(0.5) and i < q - 1 and (left or not ends):
-                a, b = people[0], 1 + (people[0] - 1 + between(dice, 1, min(spread, n - 1))) % n
+            people = [between(rng, 1, n), between(rng, 1, n)]
+            if rng.chance(0.5) and i < q - 1 and (left or not ends):
+                a, b = people[0], 1 + (people[0] - 1 + between(rng, 1, min(spread, n - 1))) % n
                 rows.append(f"end {left.pop() + 1}" if ends else f"join {a} {b}")
             else:
-                op = dice.pick(questions)
+                op = rng.pick(questions)
                 rows.append(line([op, *people[: len(QUESTIONS[op][0].split())]]))
         return page(line((n, len(pairs), q)), *pairs, *rows)
 
     return Problem(
         title="Groups",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains three integers n, m and q.\n"
@@ -201,8 +201,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(READ) + fill(BRUTE, answers=answers(3)),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 7),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, 7),
+        full=lambda rng: draw(rng, size),
         edges=(page("2 1 1", "2 1", line([questions[0], 2, 1][: 1 + len(QUESTIONS[questions[0]][0].split())])),),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, power, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LETTERS = "IVXLCDM"
@@ -68,8 +68,8 @@ for _ in range(int(input())):
 Parts = tuple[dict[str, object], list[str], tuple[tuple[str, str], ...], Callable[[int], str], Callable[[str], int]]
 
 
-def _roman(dice: Dice, strange: bool) -> Parts:
-    order = dice.shuffled(22)[:7]
+def _roman(rng: RngStream, strange: bool) -> Parts:
+    order = rng.shuffled(22)[:7]
     letters = "".join("ABCDEFGHJKLMNPQRSTUWXY"[i] for i in order) if strange else LETTERS
     values = {letter: 10 ** (i // 2) * (1, 5)[i % 2] for i, letter in enumerate(letters)}
     task = [
@@ -108,8 +108,8 @@ def _roman(dice: Dice, strange: bool) -> Parts:
     return names, task, (("in VALUES:", f"in {less}:"), ("while n >= v", "while n > v")), spell, value
 
 
-def _base(dice: Dice, strange: bool) -> Parts:
-    source, target = between(dice, 2, 16), between(dice, 3, 12)
+def _base(rng: RngStream, strange: bool) -> Parts:
+    source, target = between(rng, 2, 16), between(rng, 3, 12)
     target = -target if strange else target + (target == source)
     letters = "the letters A, B, C and so on are the digits with the values 10, 11, 12 and so on"
     task = [f"Numbers are written in base {source}{f'; {letters}' if source > 10 else ''}."]
@@ -142,10 +142,10 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     roman, strange, terms = knobs["kind"] == "roman", knobs["strange"], knobs["terms"]
     most = {3: 999, 9: 1999, 18: 3999}[knobs["digits"]] if roman else 10 ** knobs["digits"]
-    names, texts, slips, spell, value = (_roman if roman else _base)(dice, strange)
+    names, texts, slips, spell, value = (_roman if roman else _base)(rng, strange)
     reference, brute = (fill(part + RUN, **names) for part in ((ROMAN, ROMAN_BRUTE) if roman else (BASE, BASE_BRUTE)))
     mutants = [swap(reference, "input().split()", "input().split()[:2]"), *(swap(reference, *slip) for slip in slips)]
     target = "in the same notation" if roman else f"in base {names['target']}"
@@ -161,17 +161,17 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             raise ValueError(f"{text!r:.40} is not made of such numbers")
         return values
 
-    def draw(dice: Dice, lines: int, most: int) -> str:
+    def draw(rng: RngStream, lines: int, most: int) -> str:
         rows = []
-        for _ in range(count(dice, lines)):
-            top = dice.pick((min(9, most // terms), most // terms))
-            rows.append(line(spell(between(dice, 1, top)) for _ in range(between(dice, 1, terms))))
+        for _ in range(count(rng, lines)):
+            top = rng.pick((min(9, most // terms), most // terms))
+            rows.append(line(spell(between(rng, 1, top)) for _ in range(between(rng, 1, terms))))
         return page(len(rows), *rows)
 
     return Problem(
         title="Roman numerals" if roman else "Other bases",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer t, the number of lines that follow.\n"
@@ -191,8 +191,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=brute,
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 4, min(most, 3999 if roman else 99)),
-        full=lambda dice: draw(dice, 20, most),
+        small=lambda rng: draw(rng, 4, min(most, 3999 if roman else 99)),
+        full=lambda rng: draw(rng, 20, most),
         edges=(page(1, spell(1)), page(1, line(map(spell, (4, 4, 1)[:terms])))),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines
 from rlanything_task_pools.coding.parts import between, line, page, swap
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 MODULUS = 1_000_000_007
 
@@ -97,19 +97,19 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     digits, n = knobs["digits"], knobs["rules"]
-    m = between(dice, 2, 7)
+    m = between(rng, 2, 7)
     values: dict[str, object] = {
         "m": m,
         "m1": m + 1,
-        "r": dice.below(m),
-        "k": between(dice, 1, 4),
-        "c": between(dice, 1, 9),
-        "n": between(dice, 1, 2),
+        "r": rng.below(m),
+        "k": between(rng, 1, 4),
+        "c": between(rng, 1, 9),
+        "n": between(rng, 1, 2),
     }
     values["times"] = "once" if values["n"] == 1 else "twice"
-    picked = [dice.pick(RULES[i]) for i in dice.shuffled(len(RULES))][:n]
+    picked = [rng.pick(RULES[i]) for i in rng.shuffled(len(RULES))][:n]
     rules = [[fill(part, **values).strip() for part in (*rule[:4], *rule[4])] for rule in picked]
 
     def program(codes: list[str], goods: list[str]) -> str:
@@ -134,14 +134,14 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         f"There are t such questions. As the answers may be large, print them modulo {MODULUS}.",
     )
 
-    def draw(dice: Dice, digits: int, wide: bool) -> str:
-        ends = [between(dice, 1, 10 ** (digits if wide else between(dice, 1, digits))) for _ in range(4)]
-        return page(4, *(line((between(dice, 1, high) if dice.chance(0.6) else 1, high)) for high in ends))
+    def draw(rng: RngStream, digits: int, wide: bool) -> str:
+        ends = [between(rng, 1, 10 ** (digits if wide else between(rng, 1, digits))) for _ in range(4)]
+        return page(4, *(line((between(rng, 1, high) if rng.chance(0.6) else 1, high)) for high in ends))
 
     return Problem(
         title="Numbers with good digits",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer t, the number of questions.\n"
@@ -156,8 +156,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             swap(reference, "for d in range(1, 10)", "for d in range(10)"),
             swap(reference, "range(i == 0, int(c))", "range(i == 0, int(c) + 1)"),
         ),
-        small=lambda dice: draw(dice, 3, False),
-        full=lambda dice: draw(dice, digits, dice.chance(0.7)),
+        small=lambda rng: draw(rng, 3, False),
+        full=lambda rng: draw(rng, digits, rng.chance(0.7)),
         edges=(page(1, "1 1"), page(2, "1 9", "10 11"), page(1, "1 1000")),
     )
 

@@ -9,7 +9,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Per operator: text, and the Python of the reference and of the brute force.
 OPERATORS = {
@@ -67,11 +67,11 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    others = choose(dice, [op for op in OPERATORS if op != "-"], knobs["operators"] - 1)
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    others = choose(rng, [op for op in OPERATORS if op != "-"], knobs["operators"] - 1)
     ops = [op for op in OPERATORS if op in ("-", *others)]
-    modulus, levels = dice.pick((100, 997, 10007)), knobs["levels"]
-    rank = {op: 1 + i % levels for op, i in zip(ops, dice.shuffled(len(ops)), strict=True)}
+    modulus, levels = rng.pick((100, 997, 10007)), knobs["levels"]
+    rank = {op: 1 + i % levels for op, i in zip(ops, rng.shuffled(len(ops)), strict=True)}
     right = rank["-"] if knobs["right"] else 0
     rules = "\n".join(f'if op == "{op}":\n    return ({OPERATORS[op][1]}) % {modulus}' for op in ops)
     reference = fill(REFERENCE, rank=rank, right=right, rules=rules)
@@ -114,22 +114,22 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             raise ValueError(f"{text!r:.40} is not complete")
         return found
 
-    def expression(dice: Dice, n: int, depth: int) -> str:
-        if n == 1 or (brackets and depth < 20 and n < 4 and dice.chance(0.1)):
-            inner = str(dice.below(100 if dice.chance(0.5) else 10)) if n == 1 else expression(dice, n, depth + 1)
-            return f"({inner})" if brackets and depth < 20 and dice.chance(0.1) else inner
-        cut = between(dice, 1, n - 1)
-        text = expression(dice, cut, depth + 1) + dice.pick(ops) + expression(dice, n - cut, depth + 1)
-        return f"({text})" if brackets and 0 < depth < 20 and dice.chance(0.4) else text
+    def expression(rng: RngStream, n: int, depth: int) -> str:
+        if n == 1 or (brackets and depth < 20 and n < 4 and rng.chance(0.1)):
+            inner = str(rng.below(100 if rng.chance(0.5) else 10)) if n == 1 else expression(rng, n, depth + 1)
+            return f"({inner})" if brackets and depth < 20 and rng.chance(0.1) else inner
+        cut = between(rng, 1, n - 1)
+        text = expression(rng, cut, depth + 1) + rng.pick(ops) + expression(rng, n - cut, depth + 1)
+        return f"({text})" if brackets and 0 < depth < 20 and rng.chance(0.4) else text
 
-    def draw(dice: Dice, lines: int, n: int) -> str:
-        lines = count(dice, lines)
-        return page(lines, *(expression(dice, count(dice, n), 0) for _ in range(lines)))
+    def draw(rng: RngStream, lines: int, n: int) -> str:
+        lines = count(rng, lines)
+        return page(lines, *(expression(rng, count(rng, n), 0) for _ in range(lines)))
 
     return Problem(
         title="A strange calculator",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer t, the number of expressions.\n"
@@ -157,8 +157,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             swap(reference, "(a - b) % ", "(b - a) % "),
             swap(reference, "(a - b) % ", "abs(a - b) % "),
         ),
-        small=lambda dice: draw(dice, 4, 5),
-        full=lambda dice: draw(dice, 10, knobs["size"]),
+        small=lambda rng: draw(rng, 4, 5),
+        full=lambda rng: draw(rng, 10, knobs["size"]),
         edges=(page(2, "7", "0-1"), page(1, "9-4-3")),
     )
 

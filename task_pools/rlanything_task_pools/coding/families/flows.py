@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Row, 
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, integers, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Both programs read the same; the reference then makes a network, arcs with capacities from S to T.
 READ = """
@@ -149,11 +149,11 @@ def _pairs(known: dict[str, Any]) -> set[tuple[int, int]]:
     return set(zip(known["u"], known["v"], strict=True))
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     ask, limits, size = knobs["question"], knobs["limits"], knobs["size"]
-    pairs, both, most = ask == "pairs", dice.chance(0.5), dice.pick((5, 9, 30, 99, 300, 1000))
+    pairs, both, most = ask == "pairs", rng.chance(0.5), rng.pick((5, 9, 30, 99, 300, 1000))
     flags = (pairs, limits, both and not pairs)
-    several, rest = dice.pick((2, 3, 4)), dice.chance(0.5)
+    several, rest = rng.pick((2, 3, 4)), rng.chance(0.5)
     read = fill(READ, flags=flags, shown="b - total" if pairs and rest else "total")
     reference = read + fill(REFERENCE)
     mutants = [
@@ -168,36 +168,36 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     if limits:
         mutants.append(swap(reference, "most[i])", "most[i] + 1)"))
 
-    def draw(dice: Dice, size: int) -> str:
+    def draw(rng: RngStream, size: int) -> str:
         if pairs:
-            workers, jobs = count(dice, size), count(dice, size)
+            workers, jobs = count(rng, size), count(rng, size)
             found = {
-                (1 + dice.below(1 + dice.below(workers)), 1 + dice.below(1 + dice.below(jobs)))
-                for _ in range(between(dice, (workers + jobs) // 2, 2 * (workers + jobs)))
+                (1 + rng.below(1 + rng.below(workers)), 1 + rng.below(1 + rng.below(jobs)))
+                for _ in range(between(rng, (workers + jobs) // 2, 2 * (workers + jobs)))
             }
             suits = sorted(found)
-            suits = [suits[i] for i in dice.shuffled(len(suits))]
-            own = [line(integers(dice, workers, 1, several))] if limits else []
+            suits = [suits[i] for i in rng.shuffled(len(suits))]
+            own = [line(integers(rng, workers, 1, several))] if limits else []
             return page(line((workers, jobs, len(suits))), *own, *map(line, suits))
-        towns = count(dice, size, 3)
-        step, rows = dice.pick((2, 3, 5)), []
-        for _ in range(between(dice, towns, 2 * towns)):
-            u = between(dice, 1, towns)
-            v = (u + between(dice, -1, step) - 1) % towns + 1
+        towns = count(rng, size, 3)
+        step, rows = rng.pick((2, 3, 5)), []
+        for _ in range(between(rng, towns, 2 * towns)):
+            u = between(rng, 1, towns)
+            v = (u + between(rng, -1, step) - 1) % towns + 1
             if u != v:
-                rows.append((u, v, between(dice, 1, most)))
+                rows.append((u, v, between(rng, 1, most)))
         if towns > 7:  # the short way by u and v stands in the way of two longer ones
-            u, v, w, x, y, z = (2 + i for i in dice.shuffled(towns - 2)[:6])
+            u, v, w, x, y, z = (2 + i for i in rng.shuffled(towns - 2)[:6])
             trap = ((1, u), (u, v), (v, towns), (1, w), (w, x), (x, v), (u, y), (y, z), (z, towns))
-            rows += [(*ends, between(dice, most - most // 3, most)) for ends in trap]
-        rows = [rows[i] for i in dice.shuffled(len(rows))]
-        own = [line(integers(dice, towns - 2, 1, 3 * most))] if limits else []
+            rows += [(*ends, between(rng, most - most // 3, most)) for ends in trap]
+        rows = [rows[i] for i in rng.shuffled(len(rows))]
+        own = [line(integers(rng, towns - 2, 1, 3 * most))] if limits else []
         return page(line((towns, len(rows))), *own, *map(line, rows))
 
     if pairs:
-        who, what, *openings = dice.pick(PEOPLE)
+        who, what, *openings = rng.pick(PEOPLE)
         statement = tell(
-            dice,
+            rng,
             (
                 f"There are a {who}s and b {what}s. For some pairs it is known that the {who} suits the {what}.",
                 f"A {what} is given to at most one {who}, who must suit it. A {who} takes "
@@ -237,7 +237,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             else "Find the smallest total cost of closing what it takes so that no way is left from town 1 to town n.",
         )  # fmt: skip
         statement = tell(
-            dice,
+            rng,
             task,
             PLACES if through else CUTS,
             reads="The first line contains two integers n and m.\n"
@@ -262,8 +262,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=read + fill(BRUTE),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, min(size, 8)),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, min(size, 8)),
+        full=lambda rng: draw(rng, size),
         edges=(page("1 1 0", *["1"] * limits) if pairs else page("3 0", *["1"] * limits),),
     )
 

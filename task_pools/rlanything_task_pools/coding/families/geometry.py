@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines, Whole
 from rlanything_task_pools.coding.parts import between, count, line, page, power, several, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 READ = """
 import math
@@ -106,17 +106,17 @@ QUESTIONS = {
 }  # fmt: skip
 
 
-def _polygon(dice: Dice, n: int, far: int) -> list[tuple[int, int]]:
+def _polygon(rng: RngStream, n: int, far: int) -> list[tuple[int, int]]:
     """A simple polygon of n or fewer corners: a lower chain and an upper one between the same left and right."""
-    middle, left = between(dice, 1, far - 1), dice.below(far)
-    right = between(dice, left + 1, far)
+    middle, left = between(rng, 1, far - 1), rng.below(far)
+    right = between(rng, left + 1, far)
     if n == 3:
-        return [(left, dice.below(middle)), (right, dice.below(middle)), (between(dice, left, right), middle)]
-    first = between(dice, 2, n - 2)
+        return [(left, rng.below(middle)), (right, rng.below(middle)), (between(rng, left, right), middle)]
+    first = between(rng, 2, n - 2)
     chains = []
     for size, low, high in ((first, 0, middle - 1), (n - first, middle, far)):
-        inner = sorted({between(dice, left, right) for _ in range(size - 2)} - {left, right})
-        chains.append([(x, between(dice, low, high)) for x in (left, *inner, right)])
+        inner = sorted({between(rng, left, right) for _ in range(size - 2)} - {left, right})
+        chains.append([(x, between(rng, low, high)) for x in (left, *inner, right)])
     return chains[0] + chains[1][::-1]
 
 
@@ -165,37 +165,37 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     ask, size, far = knobs["question"], knobs["size"], knobs["far"]
     text, form, solve, brute, slips = QUESTIONS[ask]
     scale, words = (
-        between(dice, 1, 20),
-        dice.pick(("INSIDE OUTSIDE BORDER", "IN OUT ON", "YES NO EDGE", "I O B")).split(),
+        between(rng, 1, 20),
+        rng.pick(("INSIDE OUTSIDE BORDER", "IN OUT ON", "YES NO EDGE", "I O B")).split(),
     )
     names: dict[str, object] = {"square": scale**2} | dict(zip(("in", "out", "on"), words, strict=True))
     reference, brute = (fill(READ + fill(part), **names) for part in (solve, brute))
     text = fill(text, **names).strip()
 
-    def draw(dice: Dice, size: int, far: int) -> str:
-        n = count(dice, size, 3)
+    def draw(rng: RngStream, size: int, far: int) -> str:
+        n = count(rng, size, 3)
         if ask == "hull":
-            wide = min(far, dice.pick((4, far)))
-            points = sorted({(between(dice, 0, wide), between(dice, 0, far)) for _ in range(dice.pick((1, n, n)))})
-            shape = [points[i] for i in dice.shuffled(len(points))]
+            wide = min(far, rng.pick((4, far)))
+            points = sorted({(between(rng, 0, wide), between(rng, 0, far)) for _ in range(rng.pick((1, n, n)))})
+            shape = [points[i] for i in rng.shuffled(len(points))]
             return page(f"{len(shape)} 0", *map(line, shape))
-        shape = _polygon(dice, n, far)
-        start = dice.below(len(shape))
-        shape = (shape[start:] + shape[:start])[:: dice.pick((1, -1))]
+        shape = _polygon(rng, n, far)
+        start = rng.below(len(shape))
+        shape = (shape[start:] + shape[:start])[:: rng.pick((1, -1))]
         asked = []
-        for _ in range(between(dice, 1, size) if ask == "where" else 0):
-            a, b = dice.pick(shape), dice.pick(shape)
+        for _ in range(between(rng, 1, size) if ask == "where" else 0):
+            a, b = rng.pick(shape), rng.pick(shape)
             ways = [
                 ((a[0] + b[0]) // 2, (a[1] + b[1]) // 2),
                 (a[0], b[1]),
-                (between(dice, 0, far), between(dice, 0, far)),
+                (between(rng, 0, far), between(rng, 0, far)),
             ]
-            asked.append(dice.pick(ways))
-        if dice.chance(0.5):
+            asked.append(rng.pick(ways))
+        if rng.chance(0.5):
             shape, asked = [(y, x) for x, y in shape], [(y, x) for x, y in asked]
         return page(f"{len(shape)} {len(asked)}", *map(line, shape + asked))
 
@@ -212,7 +212,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     return Problem(
         title={"area": "Area", "where": "Inside or outside", "hull": "Hull"}[ask],
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads=f"The first line contains two integers n and q{when(not where, '; q is always 0')}.\n"
@@ -234,8 +234,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=brute,
         mutants=tuple(swap(reference, *slip) for slip in slips),
-        small=lambda dice: draw(dice, min(size, 8), 8),
-        full=lambda dice: draw(dice, size, far),
+        small=lambda rng: draw(rng, min(size, 8), 8),
+        full=lambda rng: draw(rng, size, far),
         edges=(edge,),
     )
 

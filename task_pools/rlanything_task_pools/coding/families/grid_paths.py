@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Whole
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, either, page, several, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 JUMPS = ((0, 2), (1, 1), (1, 2), (2, 0), (2, 1))
 MODULUS = 1_000_000_007
@@ -89,12 +89,12 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    jumps = choose(dice, JUMPS, 5)
-    moves = [(0, 1), (1, 0), *(jumps[i] for i in dice.shuffled(5)[: knobs["moves"] - 2])]
-    ask = dice.pick(list(QUESTIONS))
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    jumps = choose(rng, JUMPS, 5)
+    moves = [(0, 1), (1, 0), *(jumps[i] for i in rng.shuffled(5)[: knobs["moves"] - 2])]
+    ask = rng.pick(list(QUESTIONS))
     limit, walls = knobs["limit"], knobs["walls"]
-    divisor, heavy = between(dice, 2, 5), between(dice, 8, 9)
+    divisor, heavy = between(rng, 2, 5), between(rng, 8, 9)
     text, (start, step, merge), answer, brute_answer = QUESTIONS[ask]
     names: dict[str, object] = {"divisor": divisor if ask == "count" else 1, "heavy": heavy if limit else 10}
     names |= {"moves": moves, "start": start, "step": step, "merge": merge}
@@ -121,19 +121,19 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         f"Print {fill(text, **names).strip()}.",
     )
 
-    def draw(dice: Dice, size: int) -> str:
-        rows, cols = count(dice, size), count(dice, size)
-        digits = "123456789" if size < 10 or dice.chance(0.3) else "1234567" * 4 + "89"
-        wall = dice.uniform() * 0.3 * walls
-        grid = ["".join("#" if dice.chance(wall) else dice.pick(digits) for _ in range(cols)) for _ in range(rows)]
-        grid[0] = dice.pick(digits) + grid[0][1:]
-        grid[-1] = grid[-1][:-1] + dice.pick(digits)
-        return page(f"{rows} {cols}" + when(limit, f" {dice.below(2 + size // 8)}"), *grid)
+    def draw(rng: RngStream, size: int) -> str:
+        rows, cols = count(rng, size), count(rng, size)
+        digits = "123456789" if size < 10 or rng.chance(0.3) else "1234567" * 4 + "89"
+        wall = rng.uniform() * 0.3 * walls
+        grid = ["".join("#" if rng.chance(wall) else rng.pick(digits) for _ in range(cols)) for _ in range(rows)]
+        grid[0] = rng.pick(digits) + grid[0][1:]
+        grid[-1] = grid[-1][:-1] + rng.pick(digits)
+        return page(f"{rows} {cols}" + when(limit, f" {rng.below(2 + size // 8)}"), *grid)
 
     return Problem(
         title="Walks through a grid" if ask == "count" else f"The {ask} walk",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads=f"The first line contains {'three integers R, C and K' if limit else 'two integers R and C'}.\n"
@@ -162,8 +162,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(fill(BRUTE, answer=brute_answer), **names),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 4),
-        full=lambda dice: draw(dice, knobs["size"]),
+        small=lambda rng: draw(rng, 4),
+        full=lambda rng: draw(rng, knobs["size"]),
         edges=(page("1 1" + when(limit, " 1"), 6), page("1 2" + when(limit, " 0"), 29)),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 READ = """
 import bisect
@@ -122,9 +122,9 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    ask, closed, horizon = knobs["question"], knobs["closed"], dice.pick((1, 3, 10))
-    rest, least = between(dice, 1, 4) * knobs["rest"], between(dice, 1, 2 if knobs["size"] < 10 else 3)
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    ask, closed, horizon = knobs["question"], knobs["closed"], rng.pick((1, 3, 10))
+    rest, least = between(rng, 1, 4) * knobs["rest"], between(rng, 1, 2 if knobs["size"] < 10 else 3)
     names: dict[str, object] = {
         "rest": rest,
         "closed": int(closed),
@@ -154,12 +154,12 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         f"Print {fill(text, **names).strip()}.",
     )
 
-    def draw(dice: Dice, n: int, last: int) -> str:
-        n, rows = count(dice, n), []
-        length = max(1, last // dice.pick((3, 10, max(3, n // 2))))
+    def draw(rng: RngStream, n: int, last: int) -> str:
+        n, rows = count(rng, n), []
+        length = max(1, last // rng.pick((3, 10, max(3, n // 2))))
         for _ in range(n):
-            start = between(dice, 0, last)
-            rows.append(line((start, start + between(dice, 1, length), between(dice, 1, 20))))
+            start = between(rng, 0, last)
+            rows.append(line((start, start + between(rng, 1, length), between(rng, 1, 20))))
         return page(n, *rows)
 
     far = horizon * knobs["size"]
@@ -167,7 +167,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     return Problem(
         title={"overlap": "Rush hour", "covered": "Busy", "schedule": "Most of all", "value": "Best of all"}[ask],
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer n.\nEach of the next n lines contains three integers s, e and v.",
@@ -183,8 +183,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=read + fill(brute, **names),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 6, 12),
-        full=lambda dice: draw(dice, knobs["size"], far // dice.pick((1, 5))),
+        small=lambda rng: draw(rng, 6, 12),
+        full=lambda rng: draw(rng, knobs["size"], far // rng.pick((1, 5))),
         edges=(page(1, "0 1 5"), page(3, "0 2 1", "2 4 9", "4 5 2"), page(3, "0 9 5", "1 3 3", "4 6 3")),
     )
 

@@ -7,7 +7,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines
 from rlanything_task_pools.coding.parts import either, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 TARGETS = (15, 100, 400, 1000)
 SMALL = 20
@@ -98,11 +98,11 @@ print(@answer@)
 )
 
 
-def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
+def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     """What is asked, how many pieces there are of a kind, and whether their number is limited."""
     bound, ask, supply = int(levels["target"]), str(levels["ask"]), str(levels["supply"])
     limited = bool(levels["limit"])
-    title, opening, nouns = dice.pick(STORIES)
+    title, opening, nouns = rng.pick(STORIES)
     words = nouns.split()
     columns = ["size", *(["value"] if ask == "value" else []), *(["number"] if supply == "limited" else [])]
 
@@ -160,7 +160,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
         }[ask],
     )
 
-    def write(draw: Dice, most: int, n: int) -> str:
+    def write(draw: RngStream, most: int, n: int) -> str:
         largest = most // 2 if most <= SMALL else most // draw.pick((3, 6, 12))
         sizes = [1 + draw.below(largest) for _ in range(n)]
         counts = (
@@ -206,7 +206,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     return Problem(
         title=title,
         statement=tell(
-            dice,
+            rng,
             task,
             [Setting(opening, dict(zip(("piece", "size", "total"), words, strict=True)))],
             reads=f"The first line contains {'three integers n, t and k' if limited else 'two integers n and t'}.\n"

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Row
 from rlanything_task_pools.coding.parts import between, count, integers, line, page, swap
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # What a step changes, its text, the reference's new list, what the brute force does with every number x of the old list
 # (the i-th from 0) to make the new list b, and a slip in the reference: a piece of it and a wrong one.
@@ -69,34 +69,34 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    size, far = knobs["size"], dice.pick((9, 20, 100))
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    size, far = knobs["size"], rng.pick((9, 20, 100))
     steps: list[list[str]] = []
     for _ in range(knobs["steps"]):
         ordered = any(step[0] == "order" for step in steps)  # a second new order would hide the first
-        kind = dice.pick(("choice", "value") if ordered else ("choice", "value", "order"))
+        kind = rng.pick(("choice", "value") if ordered else ("choice", "value", "order"))
         used = [step[2] for step in steps]
-        numbers = {"k": between(dice, 2, 9), "n": between(dice, 2, 4)}
+        numbers = {"k": between(rng, 2, 9), "n": between(rng, 2, 4)}
         rows = [[fill(cell, **numbers).strip() for cell in row] for row in _rows(STEPS) if row[0] == kind]
-        steps.append(dice.pick([row for row in rows if row[2] not in used]))
-    _, text, result, brute_result, wrong = dice.pick([row for row in _rows(RESULTS) if steps[-1][0] in row[0]])
+        steps.append(rng.pick([row for row in rows if row[2] not in used]))
+    _, text, result, brute_result, wrong = rng.pick([row for row in _rows(RESULTS) if steps[-1][0] in row[0]])
     codes = [f"a = {code}" for _, _, code, *_ in steps]
     reference = fill(REFERENCE, steps="\n".join(codes), result=result)
     brute = "\n".join(f"b = []\nfor i, x in enumerate(a):\n    {code}\na = b" for *_, code, _, _ in steps)
     last, (old, new) = codes[-1], steps[-1][4:]
     task = ("Given a list of n integers, do the following.\n" + "\n".join([*(step[1] for step in steps), text]),)
 
-    def draw(dice: Dice, size: int) -> str:
-        n = count(dice, size, min(size, 4))
-        low = dice.pick((-far, -far, 0))
-        pool = integers(dice, max(2, n // 2), low, far)
-        numbers = [dice.pick(pool) if dice.chance(0.3) else between(dice, low, far) for _ in range(n)]
+    def draw(rng: RngStream, size: int) -> str:
+        n = count(rng, size, min(size, 4))
+        low = rng.pick((-far, -far, 0))
+        pool = integers(rng, max(2, n // 2), low, far)
+        numbers = [rng.pick(pool) if rng.chance(0.3) else between(rng, low, far) for _ in range(n)]
         return page(n, line(numbers))
 
     return Problem(
         title="Steps on a list",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer n.\nThe second line contains n integers a_1, ..., a_n, the list.",
@@ -111,8 +111,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
             swap(reference, f"{last}\nprint", "print"),
             swap(reference, f"print({result})", f"print({wrong})"),
         ),
-        small=lambda dice: draw(dice, 8),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, 8),
+        full=lambda rng: draw(rng, size),
         edges=(page(1, 4), page(2, "-3 -3")),
     )
 

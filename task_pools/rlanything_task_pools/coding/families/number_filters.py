@@ -7,7 +7,7 @@ from rlanything_task_pools.coding.families.base import Family, Knob, Level, Prob
 from rlanything_task_pools.coding.inputs import Input, Line, Lines
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 BOUNDS = (200, 2000, 8000, 40_000)
 QUERIES = (3, 30, 1000)
@@ -32,11 +32,11 @@ class _Property:
     wrong: str
 
 
-def _properties(dice: Dice) -> tuple[list[_Property], list[_Property]]:
+def _properties(rng: RngStream) -> tuple[list[_Property], list[_Property]]:
     """Properties of the prime factorisation, and others that do not follow from them."""
-    count, primes, parity = dice.pick((4, 6, 8)), dice.pick((1, 2)), dice.below(2)
-    modulus, digit, base = dice.pick((6, 10, 12, 15, 35)), dice.pick((2, 4, 7)), dice.pick((3, 4, 5, 7))
-    rest = dice.below(base)
+    count, primes, parity = rng.pick((4, 6, 8)), rng.pick((1, 2)), rng.below(2)
+    modulus, digit, base = rng.pick((6, 10, 12, 15, 35)), rng.pick((2, 4, 7)), rng.pick((3, 4, 5, 7))
+    rest = rng.below(base)
     factorisation = [
         _Property(
             f"it has exactly {count} positive divisors",
@@ -159,14 +159,14 @@ ASKS = {
 }
 
 
-def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
+def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     """Some properties, and what is asked of the numbers that have them."""
     bound, queries, ask = int(levels["bound"]), int(levels["queries"]), str(levels["ask"])
-    title, opening, good = dice.pick(STORIES)
-    factorisation, others = _properties(dice)
+    title, opening, good = rng.pick(STORIES)
+    factorisation, others = _properties(rng)
     # Two properties of the factorisation may imply each other; one, and others, do not.
-    chosen = [dice.pick(factorisation)]
-    chosen += [others[i] for i in dice.shuffled(len(others))[: int(levels["conditions"]) - 1]]
+    chosen = [rng.pick(factorisation)]
+    chosen += [others[i] for i in rng.shuffled(len(others))[: int(levels["conditions"]) - 1]]
     text, table, answer, listed = ASKS[ask]
 
     def solve(codes: list[str] | None = None, answer: str = answer) -> str:
@@ -182,7 +182,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     else:
         mutants += [solve(answer="sums[high] - sums[low]"), solve(answer="sums[high - 1] - sums[low - 1]")]
 
-    def write(draw: Dice, count: int, top: int) -> str:
+    def write(draw: RngStream, count: int, top: int) -> str:
         lines = [str(count)]
         for _ in range(count):
             low = 1 + draw.below(top)
@@ -198,7 +198,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     return Problem(
         title=title,
         statement=tell(
-            dice,
+            rng,
             (conditions, f"For each of q queries, given by two integers l and r, print {text}."),
             [Setting(opening, {"good": good})],
             reads="The first line contains an integer q, the number of queries.\n"

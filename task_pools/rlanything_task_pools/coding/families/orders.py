@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines, Row, Whole
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, count, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 READ = """
 import sys
@@ -139,10 +139,10 @@ def _single(known: dict[str, Any]) -> bool:
     )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     dates, chained, size = knobs["dates"], knobs["chains"], knobs["size"]
     flags = (dates, chained)
-    base, later, none = dice.below(2), dice.chance(0.5), dice.pick(("IMPOSSIBLE", "NONE", "NO", "STUCK", "-1"))
+    base, later, none = rng.below(2), rng.chance(0.5), rng.pick(("IMPOSSIBLE", "NONE", "NO", "STUCK", "-1"))
     names: dict[str, object] = {"base": base, "none": none}
     ends = ("v", "u") if later else ("u", "v")
     read = fill(READ, flags=flags, text="sys.stdin.read()", ends=", ".join(ends), **names)
@@ -157,34 +157,34 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     if dates or chained:
         mutants.append(read + fill(GREEDY, key="due[u]", **names))
 
-    def draw(dice: Dice, size: int) -> str:
-        n = count(dice, size, 3)
-        order = [u + base for u in dice.shuffled(n)]
+    def draw(rng: RngStream, size: int) -> str:
+        n = count(rng, size, 3)
+        order = [u + base for u in rng.shuffled(n)]
         place = {u: i for i, u in enumerate(order)}
-        reach = dice.pick((3, 10, n))
+        reach = rng.pick((3, 10, n))
         rules = set()
-        for _ in range(between(dice, n // 2, 2 * n)):
-            i = dice.below(n - 1)
-            rules.add((order[i], order[min(n - 1, i + 1 + dice.below(reach))]))
-        spoilt = dice.chance(0.15)
+        for _ in range(between(rng, n // 2, 2 * n)):
+            i = rng.below(n - 1)
+            rules.add((order[i], order[min(n - 1, i + 1 + rng.below(reach))]))
+        spoilt = rng.chance(0.15)
         if spoilt:
-            i = dice.below(n - 1)
-            rules.add((order[between(dice, i + 1, n - 1)], order[i]))
-        slack = dice.pick((0, 1, 3, n))
-        due = [line(min(n, place[u] + 1 + dice.below(slack + 1)) for u in range(base, n + base))] if dates else []
-        links = choose(dice, range(n - 1), between(dice, 1, max(1, n // 4))) if chained else []
+            i = rng.below(n - 1)
+            rules.add((order[between(rng, i + 1, n - 1)], order[i]))
+        slack = rng.pick((0, 1, 3, n))
+        due = [line(min(n, place[u] + 1 + rng.below(slack + 1)) for u in range(base, n + base))] if dates else []
+        links = choose(rng, range(n - 1), between(rng, 1, max(1, n // 4))) if chained else []
         pairs = [line((order[i], order[i + 1])) for i in links]
-        pairs = [pairs[i] for i in dice.shuffled(len(pairs))]
+        pairs = [pairs[i] for i in rng.shuffled(len(pairs))]
         rows = [line(pair[::-1] if later else pair) for pair in sorted(rules)]
         head = [n, len(rows)] + [len(pairs)] * chained
-        return page(line(head), *due, *(rows[i] for i in dice.shuffled(len(rows))), *pairs)
+        return page(line(head), *due, *(rows[i] for i in rng.shuffled(len(rows))), *pairs)
 
     head = line(["n", "m"] + ["k"] * chained)
     asked = fill(READ, flags=flags, text='test["stdin"]', ends=", ".join(ends), **names)
     return Problem(
         title="One after the other",
         statement=tell(
-            dice,
+            rng,
             (
                 f"There are n jobs, numbered from {base}. They are done one after the other, each of them once, in an "
                 "order that keeps these rules:",
@@ -219,8 +219,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=read + fill(BRUTE, **names),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, min(size, 7)),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, min(size, 7)),
+        full=lambda rng: draw(rng, size),
         checker={"kind": "python", "source": fill(CHECK, read=asked.rstrip(), **names)},
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Row
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, integers, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 READ = """
 import sys
@@ -109,10 +109,10 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     twist, signs, size, groups = knobs["twist"], knobs["signs"], knobs["size"], knobs["groups"]
     target, least = twist == "target", twist == "least"
-    most = dice.pick((5, 9, 30, 100, 400))
+    most = rng.pick((5, 9, 30, 100, 400))
     flags = (target, least, groups)
     read = fill(READ, flags=flags)
     reference = read + fill(REFERENCE)
@@ -128,21 +128,21 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     name = "G" if target else "L"
     low = -most if signs else 1
 
-    def draw(dice: Dice, size: int) -> str:
-        n = count(dice, size)
-        row = integers(dice, n, low, most)
-        scale = dice.pick((1, most, most * most, 9 * most * most))
-        head = [n, between(dice, 0, scale)]
+    def draw(rng: RngStream, size: int) -> str:
+        n = count(rng, size)
+        row = integers(rng, n, low, most)
+        scale = rng.pick((1, most, most * most, 9 * most * most))
+        head = [n, between(rng, 0, scale)]
         if target:
-            head.append(between(dice, -3 * most if signs else 0, 3 * most))
+            head.append(between(rng, -3 * most if signs else 0, 3 * most))
         if least:
-            head.append(between(dice, 1, min(n, dice.pick((3, 10))) + (dice.chance(0.1))))
+            head.append(between(rng, 1, min(n, rng.pick((3, 10))) + (rng.chance(0.1))))
         return page(line(head), line(row))
 
     return Problem(
         title="Cut into groups",
         statement=tell(
-            dice,
+            rng,
             (
                 "A row of n values is cut into one or more groups of neighbours; each value belongs to exactly one "
                 "group.",
@@ -171,8 +171,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=read + fill(BRUTE),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, min(size, 9)),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, min(size, 9)),
+        full=lambda rng: draw(rng, size),
     )
 
 

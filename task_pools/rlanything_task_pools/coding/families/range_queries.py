@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines, Whole
 from rlanything_task_pools.coding.parts import between, choose, dispatch, line, page, power, swap
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Per operation: arguments after l and r, text, and the code on segments (reference) and on single places (brute force).
 UPDATES = {
@@ -90,12 +90,12 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    first = dice.pick(("add", "set"))
-    rest = choose(dice, [op for op in UPDATES if op != first], knobs["updates"] - 1)
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    first = rng.pick(("add", "set"))
+    rest = choose(rng, [op for op in UPDATES if op != first], knobs["updates"] - 1)
     updates = [op for op in UPDATES if op in (first, *rest)]
-    queries = choose(dice, list(QUERIES), knobs["queries"])
-    most, size, length = dice.pick((9, 100, 10**6)), knobs["size"], knobs["length"]
+    queries = choose(rng, list(QUERIES), knobs["queries"])
+    most, size, length = rng.pick((9, 100, 10**6)), knobs["size"], knobs["length"]
 
     def program(template: str, column: int, loop: str) -> str:
         changes = dispatch({op: loop + UPDATES[op][column] for op in updates})
@@ -126,24 +126,24 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         "All places from l to r, both included, are meant.",
     )
 
-    def draw(dice: Dice, n: int, q: int) -> str:
+    def draw(rng: RngStream, n: int, q: int) -> str:
         rows = []
-        spots = [between(dice, 1, n) for _ in range(6)]
+        spots = [between(rng, 1, n) for _ in range(6)]
         for i in range(q):
-            op = dice.pick(queries if dice.chance(0.5) or i == q - 1 else updates)
-            ends = [dice.pick(spots) if dice.chance(0.5) else between(dice, 1, n) for _ in "lr"]
+            op = rng.pick(queries if rng.chance(0.5) or i == q - 1 else updates)
+            ends = [rng.pick(spots) if rng.chance(0.5) else between(rng, 1, n) for _ in "lr"]
             left, right = min(ends), max(ends)
-            if dice.chance(0.15):
+            if rng.chance(0.15):
                 right = left
-            small = dice.chance(0.5)
-            v = [between(dice, -min(3, most) if small else -most, min(3, most) if small else most)]
+            small = rng.chance(0.5)
+            v = [between(rng, -min(3, most) if small else -most, min(3, most) if small else most)]
             rows.append(line([op, left, right] + v * bool(table[op][0])))
         return page(f"{n} {q}", *rows)
 
     return Problem(
         title="Operations on ranges",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains two integers n and q.\n"
@@ -162,8 +162,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=program(BRUTE, 3, ""),
         mutants=mutants,
-        small=lambda dice: draw(dice, between(dice, 1, 10), 8),
-        full=lambda dice: draw(dice, between(dice, max(1, length // 2), length), between(dice, size // 2, size)),
+        small=lambda rng: draw(rng, between(rng, 1, 10), 8),
+        full=lambda rng: draw(rng, between(rng, max(1, length // 2), length), between(rng, size // 2, size)),
         edges=(page("1 1", line([queries[0], 1, 1] + [0] * bool(table[queries[0]][0]))),),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Whole
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Keys that sort: text, the reference's part of a sort key, and the brute force's test that p comes before r (below 0).
 KEYS = (
@@ -98,12 +98,12 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     size, ask, selects = knobs["size"], knobs["question"], knobs["selects"]
-    values = {"k": between(dice, 3, 6), "c": dice.pick("aeiou"), "n": between(dice, 2, 4)}
-    pool = [KEYS[2 * i + dice.below(2)] for i in dice.shuffled(3)]
+    values = {"k": between(rng, 3, 6), "c": rng.pick("aeiou"), "n": between(rng, 2, 4)}
+    pool = [KEYS[2 * i + rng.below(2)] for i in rng.shuffled(3)]
     keys = pool[: knobs["keys"]]
-    what, test, slip = dice.pick(FILTERS)
+    what, test, slip = rng.pick(FILTERS)
     text, form, show, brute, wrong = QUESTIONS[ask]
     sort = ", ".join((*(code for _, code, _ in keys), "r.name"))
     fewer = ", ".join((*(code for _, code, _ in keys[:-1]), "r.name"))
@@ -130,23 +130,23 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         fill(text, **values).strip(),
     )
 
-    def draw(dice: Dice, size: int) -> str:
-        n, people = count(dice, size, 2), dict[str, None]()
+    def draw(rng: RngStream, size: int) -> str:
+        n, people = count(rng, size, 2), dict[str, None]()
         while len(people) < n:
-            people["".join(dice.pick("bdklmnrst") + dice.pick("aeiou") for _ in range(between(dice, 1, 3)))] = None
+            people["".join(rng.pick("bdklmnrst") + rng.pick("aeiou") for _ in range(between(rng, 1, 3)))] = None
         teams, lines, points, time = ("red", "blue", "green"), [], 5, 5
         for name in people:
-            if dice.chance(0.6):
-                points = dice.below(10)
-            if dice.chance(0.6):
-                time = between(dice, 1, 9)
-            lines.append(line((name, dice.pick(teams), points, time)))
+            if rng.chance(0.6):
+                points = rng.below(10)
+            if rng.chance(0.6):
+                time = between(rng, 1, 9)
+            lines.append(line((name, rng.pick(teams), points, time)))
         return page(n, *lines)
 
     return Problem(
         title="Results of a contest",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer n, the number of results.\n"
@@ -171,8 +171,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(READ + BRUTE + fill(brute), **names | {"keys": ", ".join(code for _, _, code in keys)}),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 6),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, 6),
+        full=lambda rng: draw(rng, size),
         edges=(page(1, "ana red 5 5"), page(2, "ben red 4 4", "ada red 4 4")),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Row, Whole
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # The judge's program. Whatever it reads, it answers or ends with a verdict.
 INTERACTOR = """
@@ -115,11 +115,11 @@ def _questions(n: int, row: bool, turns: bool, spare: int) -> int:
     return n.bit_length() + spare + (1 if row else 0) + ((3 if row else 1) if turns else 0)
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     row, turns, size = knobs["hidden"] == "row", knobs["turns"], knobs["size"]
     spare = {"ample": 6, "tight": 0}[knobs["questions"]]
-    less, more, equal = dice.pick(WORDS).split()
-    ask, tell_it = dice.pick(SIGNS).split()
+    less, more, equal = rng.pick(WORDS).split()
+    ask, tell_it = rng.pick(SIGNS).split()
     names: dict[str, object] = {"turns": turns, "less": less, "more": more, "equal": equal, "row": row}
     names |= {"ask": ask, "tell": tell_it}
     reference = fill(ASK + (ROW if row else NUMBER), **names)
@@ -141,19 +141,19 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     if turns:
         mutants.append(swap(reference, f"if {turns} and", "if False and"))
 
-    def draw(dice: Dice, size: int, slow: bool) -> str:
-        n = count(dice, size, 3 if row else 1)
+    def draw(rng: RngStream, size: int, slow: bool) -> str:
+        n = count(rng, size, 3 if row else 1)
         q = max(_questions(n, row, turns, spare), n if slow else 0)
         if not row:
-            x = dice.pick((between(dice, 1, n), between(dice, 1, n), 1, n))
-            return page(line([n, q, x] + [int(dice.chance(0.5))] * turns))
-        values, value = [], between(dice, 1, 9)
+            x = rng.pick((between(rng, 1, n), between(rng, 1, n), 1, n))
+            return page(line([n, q, x] + [int(rng.chance(0.5))] * turns))
+        values, value = [], between(rng, 1, 9)
         for _ in range(n):
             values.append(value)
-            value += between(dice, 1, 9)
-        if turns and dice.chance(0.5):
+            value += between(rng, 1, 9)
+        if turns and rng.chance(0.5):
             values.reverse()
-        at = dice.below(n)
+        at = rng.below(n)
         return page(line((n, q)), line(values[at:] + values[:at]))
 
     def sorted_once(known: dict[str, Any]) -> bool:
@@ -182,7 +182,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     return Problem(
         title="The turned row" if row else "A secret number",
         statement=tell(
-            dice,
+            rng,
             hidden if row else number,
             SETTINGS[knobs["hidden"]],
             reads="This is an interactive problem. Your program first reads a line with two integers n and q. After "
@@ -204,8 +204,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=brute,
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, min(size, 24), True),
-        full=lambda dice: draw(dice, size, False),
+        small=lambda rng: draw(rng, min(size, 24), True),
+        full=lambda rng: draw(rng, size, False),
         checker={"kind": "interactor", "source": fill(INTERACTOR, **names)},
     )  # fmt: skip
 

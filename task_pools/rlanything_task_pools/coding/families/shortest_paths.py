@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Row
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, either, integers, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 READ = """
 import heapq
@@ -102,8 +102,8 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    ask, longest = dice.pick(list(QUESTIONS)), dice.pick((9, 100, 1000))
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    ask, longest = rng.pick(list(QUESTIONS)), rng.pick((9, 100, 1000))
     weights, one_way, twist = knobs["weights"], knobs["one_way"], knobs["twist"]
     tolls, coupons, within = twist == "tolls", twist == "coupons", ask == "within"
     text, form, answer, wrong = QUESTIONS[ask]
@@ -146,29 +146,29 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         text,
     )
 
-    def draw(dice: Dice, n: int) -> str:
-        n = count(dice, n, 2)
-        reach = dice.pick((2, 5, n))
-        names = [1, *(2 + i for i in dice.shuffled(n - 2)), n]
-        pairs = [(between(dice, max(0, i - reach), i - 1), i) for i in range(1, n) if not dice.chance(0.5 / n)]
-        for _ in range(dice.below(n + 1)):
-            u = dice.below(n)
-            pairs.append((u, (u + between(dice, 1, min(reach * 3, n - 1))) % n))
+    def draw(rng: RngStream, n: int) -> str:
+        n = count(rng, n, 2)
+        reach = rng.pick((2, 5, n))
+        names = [1, *(2 + i for i in rng.shuffled(n - 2)), n]
+        pairs = [(between(rng, max(0, i - reach), i - 1), i) for i in range(1, n) if not rng.chance(0.5 / n)]
+        for _ in range(rng.below(n + 1)):
+            u = rng.below(n)
+            pairs.append((u, (u + between(rng, 1, min(reach * 3, n - 1))) % n))
         rows = []
-        for u, v in (pairs[i] for i in dice.shuffled(len(pairs))):
-            ends = [names[u], names[v]] if dice.chance(0.9) else [names[v], names[u]]
-            rows.append(line(ends + [between(dice, 1, longest)] * weights))
-        head = [n, len(rows)] + [between(dice, 1, 3)] * coupons
+        for u, v in (pairs[i] for i in rng.shuffled(len(pairs))):
+            ends = [names[u], names[v]] if rng.chance(0.9) else [names[v], names[u]]
+            rows.append(line(ends + [between(rng, 1, longest)] * weights))
+        head = [n, len(rows)] + [between(rng, 1, 3)] * coupons
         if within:
             unit = (longest // 3 if weights else 1) + (longest // 4 if tolls else 0)
-            head.append(between(dice, 1, max(2, unit * dice.pick((3, 6, 12)))))
-        return page(line(head), *[line(integers(dice, n, 0, longest // 2))] * tolls, *rows)
+            head.append(between(rng, 1, max(2, unit * rng.pick((3, 6, 12)))))
+        return page(line(head), *[line(integers(rng, n, 0, longest // 2))] * tolls, *rows)
 
     head = ["n", "m", *["K"] * coupons, *["L"] * within]
     return Problem(
         title={"target": "The cheapest trip", "farthest": "Far away", "within": "Within reach"}[ask],
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads=f"The first line contains the integers {either(head, 'and')}.\n"
@@ -192,8 +192,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(READ + BRUTE, flags=flags, answer=answer),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 6),
-        full=lambda dice: draw(dice, knobs["size"]),
+        small=lambda rng: draw(rng, 6),
+        full=lambda rng: draw(rng, knobs["size"]),
         edges=(page(line([2, 0] + [1] * coupons + [3] * within), *["1 3"] * tolls),),
     )
 

@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines
 from rlanything_task_pools.coding.parts import between, count, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Per instruction: what it takes and puts back (bottom to top), and the same as Python of the reference, which has the
 # taken values in t, and of the brute force, which has the stack top first.
@@ -113,12 +113,12 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     pool = list(INSTRUCTIONS)[1:]
-    names = ["sub", *(pool[i] for i in dice.shuffled(len(pool))[: knobs["instructions"] - 1])]
+    names = ["sub", *(pool[i] for i in rng.shuffled(len(pool))[: knobs["instructions"] - 1])]
     names = [name for name in INSTRUCTIONS if name in names]
-    ask, under, modulus, most = dice.pick(list(ASKS)), dice.pick(list(UNDERFLOW)), dice.pick((10, 64, 97, 1000)), 500
-    wrapped, control = dice.chance(0.5), knobs["control"]
+    ask, under, modulus, most = rng.pick(list(ASKS)), rng.pick(list(UNDERFLOW)), rng.pick((10, 64, 97, 1000)), 500
+    wrapped, control = rng.chance(0.5), knobs["control"]
     wrap = f"x % {modulus}" if wrapped else f"max(-{modulus}, min({modulus}, x))"
     rows = {name: (name, *INSTRUCTIONS[name]) for name in INSTRUCTIONS if name in names}
     if control in CONTROL:
@@ -161,23 +161,23 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         f"Print {ASKS[ask][0]}.",
     )
 
-    def draw(dice: Dice, size: int) -> str:
+    def draw(rng: RngStream, size: int) -> str:
         weights = {"push": 0.8 + 0.4 * len(rows)} | dict.fromkeys(rows, 1.0)
-        n, depth, lines = count(dice, size, 2), 0, []
+        n, depth, lines = count(rng, size, 2), 0, []
         for _ in range(n):
-            op = dice.weighted(weights)
-            if needs[op] > depth and dice.chance(0.9):
+            op = rng.weighted(weights)
+            if needs[op] > depth and rng.chance(0.9):
                 op = "push"
             depth = max(0, depth + 1 if op == "push" else depth + rows[op][2] - rows[op][1])
-            limit = dice.pick((2, modulus, 3 * modulus))
-            number = {"push": f" {between(dice, -limit, limit)}", "jump": f" {between(dice, 1, n)}"}
+            limit = rng.pick((2, modulus, 3 * modulus))
+            number = {"push": f" {between(rng, -limit, limit)}", "jump": f" {between(rng, 1, n)}"}
             lines.append(op + number.get(op, ""))
         return page(n, *lines)
 
     return Problem(
         title="A stack machine",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer n, the number of instructions.\n"
@@ -194,8 +194,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(BRUTE, **shared, cases="\n".join(brute_cases), underflow=UNDERFLOW[under][2]),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 10),
-        full=lambda dice: draw(dice, knobs["size"]),
+        small=lambda rng: draw(rng, 10),
+        full=lambda rng: draw(rng, knobs["size"]),
         edges=(page(1, "push -5"), page(3, "push 4", "sub", "push 7"), page(3, "push 9", "push 5", "sub")),
     )
 

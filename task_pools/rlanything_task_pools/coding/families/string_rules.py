@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, letters
 from rlanything_task_pools.coding.parts import power, several
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 SIZES = (12, 100, 800, 3000)
 ROUNDS = (1, 5, 10**9)
@@ -37,9 +37,9 @@ class _Rule:
     wrong: str
 
 
-def _moves(dice: Dice) -> list[_Rule]:
+def _moves(rng: RngStream) -> list[_Rule]:
     """Rules that only move letters or replace each by another: they can be undone."""
-    k, shift = 1 + dice.below(5), 1 + dice.below(25)
+    k, shift = 1 + rng.below(5), 1 + rng.below(25)
     return [
         _Rule(
             "Move the first letter to the end." + (f" Do this {k} times." if k > 1 else ""),
@@ -75,9 +75,9 @@ def _moves(dice: Dice) -> list[_Rule]:
     ]
 
 
-def _edits(dice: Dice) -> list[_Rule]:
+def _edits(rng: RngStream) -> list[_Rule]:
     """Rules that add or remove letters."""
-    k, letter = 2 + dice.below(3), dice.pick("abc")
+    k, letter = 2 + rng.below(3), rng.pick("abc")
     return [
         _Rule(
             "Replace each run of equal neighbouring letters, as long as it can be, by a single one of them.",
@@ -193,14 +193,14 @@ ASKS = {
 }
 
 
-def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
+def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     """Some rules in an order, the number of rounds, and what is asked of the result."""
     size, rounds, count = int(levels["size"]), int(levels["rounds"]), int(levels["rules"])
     ask = str(levels["ask"])
-    title, opening = dice.pick(STORIES)
-    moves, edits = _moves(dice), _edits(dice)
+    title, opening = rng.pick(STORIES)
+    moves, edits = _moves(rng), _edits(rng)
     known = moves if rounds > 1 else moves + edits
-    rules = [known[i] for i in dice.shuffled(len(known))[:count]]
+    rules = [known[i] for i in rng.shuffled(len(known))[:count]]
     text, answer, other, wrong_answer = ASKS[ask]
     repeat = POWER if rounds > 5 else LOOP
 
@@ -216,7 +216,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
         mutants.append(solve(repeat="rounds -= 1\n" + repeat.strip("\n")))
         mutants.append(solve(repeat="s = rules(s)"))
 
-    def write(draw: Dice, n: int, times: int) -> str:
+    def write(draw: RngStream, n: int, times: int) -> str:
         letters = ALPHABET[: draw.pick((2, 3, 26))]
         word = "".join(draw.pick(letters) for _ in range(n))
         return f"{times}\n{word}\n"
@@ -233,7 +233,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     return Problem(
         title=title,
         statement=tell(
-            dice,
+            rng,
             task,
             [Setting(opening)],
             reads="The first line contains an integer r, the number of rounds.\nThe second line contains the string s.",

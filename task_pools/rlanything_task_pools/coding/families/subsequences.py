@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Row
 from rlanything_task_pools.coding.parts import between, count, integers, line, page, several, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Rules for a number y at place j chosen next after a number x at place i: text, code, wrong code.
 ORDERS = (
@@ -64,15 +64,15 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     two, size, sums, top = (
         knobs["sequences"] == 2,
         knobs["size"],
-        dice.chance(0.5),
-        knobs["size"] // (8 if knobs["sequences"] == 2 else 2) + between(dice, 4, 6),
+        rng.chance(0.5),
+        knobs["size"] // (8 if knobs["sequences"] == 2 else 2) + between(rng, 4, 6),
     )
-    gap, names = between(dice, 1, 3), {"k": dice.pick((3, 5)), "m": between(dice, 3, 5)}
-    picked = [dice.pick(ORDERS), *(RULES[i] for i in dice.shuffled(len(RULES))[: knobs["rules"] - 1])]
+    gap, names = between(rng, 1, 3), {"k": rng.pick((3, 5)), "m": between(rng, 3, 5)}
+    picked = [rng.pick(ORDERS), *(RULES[i] for i in rng.shuffled(len(RULES))[: knobs["rules"] - 1])]
     rules = [
         [
             fill(
@@ -107,14 +107,14 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         f"chosen{when(two, ' if it is in both sequences; if no number can be chosen, print 0')}.",
     )
 
-    def draw(dice: Dice, size: int) -> str:
-        sizes = [count(dice, size) for _ in range(1 + two)]
-        return page(line(sizes), *(line(integers(dice, n, 1, top)) for n in sizes))
+    def draw(rng: RngStream, size: int) -> str:
+        sizes = [count(rng, size) for _ in range(1 + two)]
+        return page(line(sizes), *(line(integers(rng, n, 1, top)) for n in sizes))
 
     return Problem(
         title="Common choice" if two else "Best choice in order",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads=f"The first line contains {'integers n and m, the lengths' if two else 'an integer n, the length'}"
@@ -133,8 +133,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(BRUTE, second=second, rule=rule, goal="sum(chosen)" if sums else "n"),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 8),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, 8),
+        full=lambda rng: draw(rng, size),
         edges=(page(*(["1 1", 3, 3] if two else [1, 3])), page(*(["2 3", "4 4", "4 5 4"] if two else [3, "4 4 5"]))),
     )
 

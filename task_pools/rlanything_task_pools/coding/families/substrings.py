@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, lette
 from rlanything_task_pools.coding.parts import OFF_ON, between, count, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 READ = """
 import sys
@@ -105,11 +105,11 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     ask, short, size = knobs["question"], knobs["short"], knobs["size"]
     times = knobs["times"] + (ask == "longest")
     text, form, answer, brute = QUESTIONS[ask]
-    alphabet = dice.pick(("ab", "abc", "acgt", "01", "xyz"))
+    alphabet = rng.pick(("ab", "abc", "acgt", "01", "xyz"))
     reference = fill(READ + REFERENCE, short=short, times=times, answer=fill(answer).rstrip())
     mutants = [
         swap(reference, f"K = {times}\n", f"K = {times + 1}\n"),
@@ -132,19 +132,19 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         mutants.append(swap(reference, "min(M, often)", "often"))
     ranked = ask == "rank"
 
-    def draw(dice: Dice, size: int) -> str:
-        n = count(dice, size)
-        word = "".join(dice.pick(alphabet) for _ in range(between(dice, 1, max(1, min(n, 40)))))
+    def draw(rng: RngStream, size: int) -> str:
+        n = count(rng, size)
+        word = "".join(rng.pick(alphabet) for _ in range(between(rng, 1, max(1, min(n, 40)))))
         pieces: list[str] = []
         while sum(map(len, pieces)) < n:
-            begin = dice.below(len(word))
-            fresh = "".join(dice.pick(alphabet) for _ in range(between(dice, 1, 6)))
-            pieces.append(word[begin:] if dice.chance(0.6) else fresh)
+            begin = rng.below(len(word))
+            fresh = "".join(rng.pick(alphabet) for _ in range(between(rng, 1, 6)))
+            pieces.append(word[begin:] if rng.chance(0.6) else fresh)
         head = [n]
         if short:
-            head.append(between(dice, 1, dice.pick((3, max(3, min(n, 12)), max(3, n)))))
+            head.append(between(rng, 1, rng.pick((3, max(3, min(n, 12)), max(3, n)))))
         if ranked:
-            head.append(between(dice, 1, dice.pick((3, max(3, n // 2), n * n // (2 * times)))))
+            head.append(between(rng, 1, rng.pick((3, max(3, n // 2), n * n // (2 * times)))))
         return page(line(head), "".join(pieces)[:n])
 
     names = line(["n"] + ["M"] * short + ["r"] * ranked)
@@ -152,7 +152,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     return Problem(
         title={"count": "Frequent pieces", "longest": "The longest that comes again", "rank": "A list of pieces"}[ask],
         statement=tell(
-            dice,
+            rng,
             (
                 "A substring of a text is a run of one or more of its letters. Substrings that read the same are the "
                 "same substring, wherever they stand.",
@@ -176,8 +176,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(READ + BRUTE, short=short, times=times, answer=fill(brute).rstrip()),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, min(size, 14)),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, min(size, 14)),
+        full=lambda rng: draw(rng, size),
         edges=(page(line([8] + [5] * short + [4] * ranked), alphabet[0] * 8),),
     )
 

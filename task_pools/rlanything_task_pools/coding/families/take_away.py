@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines
 from rlanything_task_pools.coding.parts import between, choose, count, either, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # How a pile may change: both programs call it with the stones of the pile and the number last taken from it, or 0.
 OPTIONS = {
@@ -75,10 +75,10 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    rule, piles, ask = knobs["rule"], knobs["piles"], dice.pick(list(ASKS))
-    takes = [s + 1 for s in choose(dice, range(6), between(dice, 2, 4))]
-    last_loses = dice.chance(0.5) if piles == 1 else False
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    rule, piles, ask = knobs["rule"], knobs["piles"], rng.pick(list(ASKS))
+    takes = [s + 1 for s in choose(rng, range(6), between(rng, 2, 4))]
+    last_loses = rng.chance(0.5) if piles == 1 else False
     text, answer, brute_answer = ASKS[ask]
     options = fill(OPTIONS[rule], takes=takes).strip()
     lasts = (0, *takes) if rule == "repeat" else (0,)
@@ -115,15 +115,15 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         text,
     )
 
-    def draw(dice: Dice, most: int, games: int) -> str:
-        games = count(dice, games)
-        tops = [dice.pick((min(9, most), most)) for _ in range(games)]
-        return page(games, *(line(between(dice, 0, top) for _ in range(piles)) for top in tops))
+    def draw(rng: RngStream, most: int, games: int) -> str:
+        games = count(rng, games)
+        tops = [rng.pick((min(9, most), most)) for _ in range(games)]
+        return page(games, *(line(between(rng, 0, top) for _ in range(piles)) for top in tops))
 
     return Problem(
         title="A game for two",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains an integer t, the number of games.\nEach of the next t lines contains "
@@ -139,8 +139,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=fill(BRUTE, options=options, last_loses=last_loses, answer=brute_answer),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, {1: 12, 2: 7, 3: 5}[piles], 5),
-        full=lambda dice: draw(dice, knobs["pile"], 20),
+        small=lambda rng: draw(rng, {1: 12, 2: 7, 3: 5}[piles], 5),
+        full=lambda rng: draw(rng, knobs["pile"], 20),
         edges=(page(1, line([0] * piles)), page(2, line([1] * piles), line([3] * piles))),
     )
 

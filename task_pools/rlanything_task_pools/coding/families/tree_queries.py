@@ -8,7 +8,7 @@ from rlanything_task_pools.coding.inputs import Input, Line, Lines, Row, Whole
 from rlanything_task_pools.coding.parts import OFF_ON, between, choose, dispatch, integers, line, page, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, bullets, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 # Per question: arguments, text, the reference's expression and the brute force's.
 QUESTIONS = {
@@ -169,9 +169,9 @@ SETTINGS = (
 )
 
 
-def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
-    raises, pairs, most, size = knobs["raises"], knobs["pairs"], dice.pick((10, 1000)), knobs["size"]
-    questions = choose(dice, list(QUESTIONS), knobs["questions"])
+def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
+    raises, pairs, most, size = knobs["raises"], knobs["pairs"], rng.pick((10, 1000)), knobs["size"]
+    questions = choose(rng, list(QUESTIONS), knobs["questions"])
     if raises and "sum" not in questions:
         questions[0] = "sum"
 
@@ -200,25 +200,25 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     commands |= {op: QUESTIONS[op][0] for op in questions}
     named = {name for names in commands.values() for name in names.split()}
 
-    def draw(dice: Dice, n: int) -> str:
-        n, q = between(dice, max(2, n // 2), n), between(dice, max(2, n // 2), n)
-        reach = dice.pick((1, 3, n))
-        names = [1, *(2 + i for i in dice.shuffled(n - 1))] if pairs else list(range(1, n + 1))
+    def draw(rng: RngStream, n: int) -> str:
+        n, q = between(rng, max(2, n // 2), n), between(rng, max(2, n // 2), n)
+        reach = rng.pick((1, 3, n))
+        names = [1, *(2 + i for i in rng.shuffled(n - 1))] if pairs else list(range(1, n + 1))
         rows = []
         for i in range(1, n):
-            ends = [names[between(dice, max(0, i - reach), i - 1)], names[i]]
-            rows.append(line(ends if dice.chance(0.5) else ends[::-1]) if pairs else str(ends[0]))
+            ends = [names[between(rng, max(0, i - reach), i - 1)], names[i]]
+            rows.append(line(ends if rng.chance(0.5) else ends[::-1]) if pairs else str(ends[0]))
         if pairs:
-            rows = [rows[i] for i in dice.shuffled(n - 1)]
+            rows = [rows[i] for i in rng.shuffled(n - 1)]
         for i in range(q):
-            op, a = dice.pick(questions), between(dice, 1, n)
-            if raises and i < q - 1 and dice.chance(0.4):
-                rows.append(f"add {a} {between(dice, 1, most)}")
+            op, a = rng.pick(questions), between(rng, 1, n)
+            if raises and i < q - 1 and rng.chance(0.4):
+                rows.append(f"add {a} {between(rng, 1, most)}")
             else:
-                far = between(dice, 1, dice.pick((2, min(n, 2 * reach))))
-                second = {"a": "", "a b": between(dice, 1, n), "a k": far}
+                far = between(rng, 1, rng.pick((2, min(n, 2 * reach))))
+                second = {"a": "", "a b": between(rng, 1, n), "a k": far}
                 rows.append(f"{op} {a} {second[QUESTIONS[op][0]]}".strip())
-        return page(f"{n} {q}", line(integers(dice, n, 1, most)), *rows)
+        return page(f"{n} {q}", line(integers(rng, n, 1, most)), *rows)
 
     edges = (
         "Each of the next n - 1 lines contains two integers u and v."
@@ -228,7 +228,7 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
     return Problem(
         title="Questions about a tree",
         statement=tell(
-            dice,
+            rng,
             task,
             SETTINGS,
             reads="The first line contains two integers n and q.\n"
@@ -257,8 +257,8 @@ def _make(dice: Dice, knobs: Mapping[str, Any]) -> Problem:
         reference=reference,
         brute=program(BRUTE, 3),
         mutants=tuple(mutants),
-        small=lambda dice: draw(dice, 8),
-        full=lambda dice: draw(dice, size),
+        small=lambda rng: draw(rng, 8),
+        full=lambda rng: draw(rng, size),
     )
 
 

@@ -6,7 +6,7 @@ from rlanything_task_pools.coding.families.base import Family, Knob, Level, Prob
 from rlanything_task_pools.coding.inputs import Input, Line, Row
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
-from rlanything_task_pools.dice import Dice
+from rlanything_task_pools.rng_stream import RngStream
 
 SIZES = (20, 200, 1500, 6000)
 MAX_VALUE = 1000
@@ -90,11 +90,11 @@ print(@shown@)
 """
 
 
-def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
+def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     """A rule for the length, what is asked, and whether the line is a circle."""
     size, rule, ask, circle = int(levels["size"]), str(levels["rule"]), str(levels["ask"]), bool(levels["circle"])
-    title, opening = dice.pick(STORIES)
-    sign = dice.pick((1, -1))
+    title, opening = rng.pick(STORIES)
+    sign = rng.pick((1, -1))
     best = "largest" if sign == 1 else "smallest"
     bounds = RULES[rule][1]
     names = "n, k, m" if rule == "between" else "n, k"
@@ -126,7 +126,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
         shown=shown.replace("@s@", str(-sign)),
     )
 
-    def write(draw: Dice, n: int, top: int) -> str:
+    def write(draw: RngStream, n: int, top: int) -> str:
         low = -top if draw.chance(0.6) else draw.pick((-top, 1))
         high = -1 if low < 0 and draw.chance(0.25) else top
         k = 1 + draw.below(n)
@@ -146,7 +146,7 @@ def make(dice: Dice, levels: Mapping[str, Level]) -> Problem:
     return Problem(
         title=title,
         statement=tell(
-            dice,
+            rng,
             task,
             [Setting(opening)],
             reads=f"The first line contains {'three' if rule == 'between' else 'two'} integers: {names}."

@@ -4,9 +4,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State
 
-__all__ = ["KINDS", "SIMULATOR_KINDS", "Kind", "Rung", "State"]
+__all__ = ["KINDS", "SIMULATOR_KINDS", "Kind", "Level", "State"]
 
 
 def _discover() -> dict[str, Kind]:

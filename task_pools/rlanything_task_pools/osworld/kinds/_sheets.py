@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.kinds.base import DESKTOP, draw_several, pressed, typed
 from rlanything_task_pools.osworld.office import Sheet, Workbook
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 __all__ = ["SAVE", "Table", "book", "draw_table", "filled"]
 
@@ -42,13 +42,13 @@ class Table:
         return len(self.items) + 1
 
 
-def draw_table(dice: Dice, words: Words, rows: int) -> Table:
+def draw_table(rng: RngStream, words: Words, rows: int) -> Table:
     """A sheet of items with amounts and prices that all differ."""
-    drawn = draw_several(dice, words.items, rows + 2)
-    numbers = [2 + number for number in dice.shuffled(90)]
+    drawn = draw_several(rng, words.items, rows + 2)
+    numbers = [2 + number for number in rng.shuffled(90)]
     return Table(
-        path=f"{DESKTOP}/{dice.pick(words.topics)}.xlsx",
-        name=dice.pick(words.places),
+        path=f"{DESKTOP}/{rng.pick(words.topics)}.xlsx",
+        name=rng.pick(words.places),
         items=drawn[:rows],
         amounts=numbers[:rows],
         prices=numbers[rows : 2 * rows],

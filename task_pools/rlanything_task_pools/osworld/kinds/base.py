@@ -1,16 +1,16 @@
-"""What a kind of generated task is: a state of the desktop, and a ladder of things that can be asked on it."""
+"""What a kind of generated task is: a state of the desktop, and a levels of things that can be asked on it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 __all__ = [
     "DESKTOP",
     "Kind",
-    "Rung",
+    "Level",
     "State",
     "agreed",
     "draw_several",
@@ -26,7 +26,7 @@ DESKTOP = "/home/user/Desktop"
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class Level:
     """One thing that can be asked on a state."""
 
     goal: str
@@ -36,7 +36,7 @@ class Rung:
     after: Mapping[str, bytes | None]
     """The oracle: the files that are other when it is done; None where one is gone, a path with ``/`` is a folder."""
     steps: float
-    """How many things a person does for it (choose a file, type a text, save): the measure of the ladder."""
+    """How many things a person does for it (choose a file, type a text, save): the measure of the levels."""
     hints: Sequence[str] = ()
     """Sentences that tell how."""
     keys: Sequence[str] = ()
@@ -47,10 +47,10 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of the desktop with its ladder, from easy to hard."""
+    """A state of the desktop with its levels, from easy to hard."""
 
     files: Mapping[str, bytes]
-    rungs: Sequence[Rung]
+    levels: Sequence[Level]
     opened: Sequence[Mapping[str, Any]]
     """Set-up steps after the files are there."""
 
@@ -62,7 +62,7 @@ class Kind:
     name: str
     apps: tuple[str, ...]
     """The programs it is about, under OSWorld's names."""
-    make: Callable[[Dice, Words], State]
+    make: Callable[[RngStream, Words], State]
     simulated: bool = False
     """Whether the simulated desktop can play it."""
 
@@ -82,9 +82,9 @@ def terminal() -> dict[str, Any]:
     return launched("gnome-terminal")
 
 
-def draw_several(dice: Dice, words: Sequence[str], count: int) -> list[str]:
+def draw_several(rng: RngStream, words: Sequence[str], count: int) -> list[str]:
     """Different words in random order."""
-    return [words[i] for i in dice.shuffled(len(words))[:count]]
+    return [words[i] for i in rng.shuffled(len(words))[:count]]
 
 
 def typed(text: str) -> str:

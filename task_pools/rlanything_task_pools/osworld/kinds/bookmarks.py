@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, later, ruled
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State, draw_several, launched
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State, draw_several, launched
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 PATH = "/home/user/.config/google-chrome/Default/Bookmarks"
 CLOCK = "13300000000000000"
@@ -17,17 +17,17 @@ Site = tuple[str, str]
 """Name and address."""
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A browser with one folder and one site on the bookmarks bar."""
-    old, first, second = (topic.capitalize() for topic in draw_several(dice, words.topics, 3))
-    kept, new = (_site(name) for name in draw_several(dice, words.sites, 2))
+    old, first, second = (topic.capitalize() for topic in draw_several(rng, words.topics, 3))
+    kept, new = (_site(name) for name in draw_several(rng, words.sites, 2))
 
-    def rung(goal: str, folders: list[str], sites: list[Site], steps: float, hints: tuple[str, ...]) -> Rung:
+    def level(goal: str, folders: list[str], sites: list[Site], steps: float, hints: tuple[str, ...]) -> Level:
         names = {"type": "bookmark_bar_folders_names", "names": [old, *folders]}
         urls = {"type": "bookmark_bar_websites_urls", "urls": [url for _, url in [kept, *sites]]}
         asked = {"type": "bookmarks"}
         check = both(ruled("is_expected_bookmarks", asked, names), ruled("is_expected_bookmarks", asked, urls))
-        return Rung(
+        return Level(
             f"In the web browser, {goal}. Keep what is there.",
             later(check, 3),
             {PATH: _file([old, *folders], [kept, *sites])},
@@ -39,13 +39,13 @@ def make(dice: Dice, words: Words) -> State:
     at = f'the address {new[1]} under the name "{new[0]}"'
     return State(
         files={PATH: _file([old], [kept])},
-        rungs=[
-            rung(f'make a folder named "{first}" on the bookmarks bar', [first], [], 4, (add,)),
-            rung(f"put a bookmark on the bookmarks bar for {at}", [], [new], 5, (add,)),
-            rung(
+        levels=[
+            level(f'make a folder named "{first}" on the bookmarks bar', [first], [], 4, (add,)),
+            level(f"put a bookmark on the bookmarks bar for {at}", [], [new], 5, (add,)),
+            level(
                 f'make two folders named "{first}" and "{second}" on the bookmarks bar', [first, second], [], 7, (add,)
             ),
-            rung(
+            level(
                 f'make a folder named "{first}" on the bookmarks bar, and beside it a bookmark for {at}',
                 [first],
                 [new],

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, compared, file, ruled
 from rlanything_task_pools.osworld.kinds.base import (
     DESKTOP,
     Kind,
-    Rung,
+    Level,
     State,
     draw_several,
     named,
@@ -17,22 +16,23 @@ from rlanything_task_pools.osworld.kinds.base import (
 )
 from rlanything_task_pools.osworld.office import Document, Paragraph
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 SAVE = pressed("ctrl+s")
 FONTS = ("Liberation Sans", "DejaVu Sans", "Liberation Mono")
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A document in one font, whose title is on the left."""
-    name = f"{dice.pick(words.files)}.docx"
+    name = f"{rng.pick(words.files)}.docx"
     path = f"{DESKTOP}/{name}"
-    font = dice.pick(FONTS)
-    title, better = (f"Notes from {place}" for place in draw_several(dice, words.places, 2))
-    lines = [title, *draw_several(dice, words.sentences, 4)]
+    font = rng.pick(FONTS)
+    title, better = (f"Notes from {place}" for place in draw_several(rng, words.places, 2))
+    lines = [title, *draw_several(rng, words.sentences, 4)]
     plain = [Paragraph(text) for text in lines]
     last = len(plain) - 1
 
-    def rung(goal: str, done: list[Paragraph], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, done: list[Paragraph], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         gold = Document(done).to_bytes()
         breaks = sum(paragraph.page_break for paragraph in done)
         checks = [compared("compare_docx_files", path, gold)]
@@ -42,7 +42,7 @@ def make(dice: Dice, words: Words) -> State:
             checks.append(ruled("compare_font_names", file(path), {"font_name": done[0].font}))
         if done[0].centered:
             checks.append({"func": "is_first_line_centered", "result": file(path)})
-        return Rung(
+        return Level(
             f'In the document "{name}" on the Desktop, {goal}. Save the file.',
             both(*checks),
             {path: gold},
@@ -63,19 +63,19 @@ def make(dice: Dice, words: Words) -> State:
     retitled = [replace(centered[0], text=better), second, *broken[2:]]
     return State(
         files={path: Document(plain).to_bytes()},
-        rungs=[
-            rung("center the title", centered, 2, (how_center,), center),
-            rung(
+        levels=[
+            level("center the title", centered, 2, (how_center,), center),
+            level(
                 f'begin a new page right before the last paragraph, "{lines[last]}"', broken, 3, (how_break,), at_last
             ),
-            rung(
+            level(
                 f"center the title and set the font of the whole text to {font}",
                 [replace(paragraph, font=font) for paragraph in centered],
                 5,
                 (how_center, how_font),
                 [*_in_font(font), *center],
             ),
-            rung(
+            level(
                 f'replace the title by "{better}", center it, and begin a new page right before the second paragraph, '
                 f'"{lines[1]}", and another one before the last, "{lines[last]}"',
                 retitled,

@@ -1,26 +1,26 @@
 """The text of a document is changed in the word processor."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import compared
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, opened, pressed, typed
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened, pressed, typed
 from rlanything_task_pools.osworld.office import Document, Paragraph
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 SAVE = pressed("ctrl+s")
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A document with a title and a few paragraphs."""
-    name = f"{dice.pick(words.files)}.docx"
+    name = f"{rng.pick(words.files)}.docx"
     path = f"{DESKTOP}/{name}"
-    city, other = draw_several(dice, words.places, 2)
-    *lines, new, more = draw_several(dice, words.sentences, 5)
+    city, other = draw_several(rng, words.places, 2)
+    *lines, new, more = draw_several(rng, words.sentences, 5)
     title, better = f"Notes from {city}", f"Letters from {other}"
     texts = [title, *lines]
 
-    def rung(goal: str, after: list[str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, after: list[str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         gold = _file(after)
-        return Rung(
+        return Level(
             f'In the document "{name}" on the Desktop, {goal} Save the file.',
             compared("compare_docx_files", path, gold, ignore_blanks=False),
             {path: gold},
@@ -38,11 +38,11 @@ def make(dice: Dice, words: Words) -> State:
     insert = [f"{pressed('ctrl+home', 'end', 'enter')}; {typed(more)}"]
     return State(
         files={path: _file(texts)},
-        rungs=[
-            rung(added, [*texts, new], 2, (at_end,), add),
-            rung(f"{titled}.", [better, *lines], 3, (at_top,), retitle),
-            rung(f"{titled}, and {added}", [better, *lines, new], 5, (at_top, at_end), retitle + add),
-            rung(
+        levels=[
+            level(added, [*texts, new], 2, (at_end,), add),
+            level(f"{titled}.", [better, *lines], 3, (at_top,), retitle),
+            level(f"{titled}, and {added}", [better, *lines, new], 5, (at_top, at_end), retitle + add),
+            level(
                 f'{titled}, insert the paragraph "{more}" right below it, and {added}',
                 [better, more, *lines, new],
                 7,

@@ -1,23 +1,23 @@
 """Settings in a configuration file are changed."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import text_is
 from rlanything_task_pools.osworld.kinds._editing import SAVE, appended, with_line
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, opened
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A file of a section with settings that have numbers."""
-    name = f"{dice.pick(words.services)}.ini"
+    name = f"{rng.pick(words.services)}.ini"
     path = f"{DESKTOP}/{name}"
-    *keys, added = draw_several(dice, words.settings, 5)
-    numbers = [10 * (1 + number) + dice.below(9) for number in dice.shuffled(9)]
+    *keys, added = draw_several(rng, words.settings, 5)
+    numbers = [10 * (1 + number) + rng.below(9) for number in rng.shuffled(9)]
     values = dict(zip(keys, numbers, strict=False))
-    first, second, third = (keys[i] for i in dice.shuffled(len(keys))[:3])
+    first, second, third = (keys[i] for i in rng.shuffled(len(keys))[:3])
     new = {first: numbers[5], second: numbers[6], third: numbers[7], added: numbers[8]}
 
-    def rung(changed: list[str], steps: float) -> Rung:
+    def level(changed: list[str], steps: float) -> Level:
         now = values | {key: new[key] for key in changed}
         text = _text(now)
         set_to = [f'"{key}" to {new[key]}' for key in changed if key in values]
@@ -29,7 +29,7 @@ def make(dice: Dice, words: Words) -> State:
                 lines += with_line(1 + list(values).index(key), f"{key} = {new[key]}")
             else:
                 lines += appended([f"{key} = {new[key]}"])
-        return Rung(
+        return Level(
             f"{goal} Save the file.",
             text_is(path, text),
             {path: text.encode()},
@@ -44,11 +44,11 @@ def make(dice: Dice, words: Words) -> State:
 
     return State(
         files={path: _text(values).encode()},
-        rungs=[
-            rung([first], 3),
-            rung([first, second], 5),
-            rung([first, second, third], 7),
-            rung([first, second, added], 7.5),
+        levels=[
+            level([first], 3),
+            level([first, second], 5),
+            level([first, second, third], 7),
+            level([first, second, added], 7.5),
         ],
         opened=[opened(path)],
     )

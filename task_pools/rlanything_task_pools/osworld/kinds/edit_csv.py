@@ -1,28 +1,28 @@
 """Rows of a table in a CSV file are changed in a text editor."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import csv_is
 from rlanything_task_pools.osworld.kinds._editing import SAVE, appended, with_line, without_line
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, launched
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, launched
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A price list."""
-    name = f"{dice.pick(words.topics)}.csv"
+    name = f"{rng.pick(words.topics)}.csv"
     path = f"{DESKTOP}/{name}"
-    *items, new = draw_several(dice, words.items, 5 + dice.below(2))
-    amounts = [2 + dice.below(40) for _ in items]
-    prices = [3 + number for number in dice.shuffled(40)[: len(items)]]
+    *items, new = draw_several(rng, words.items, 5 + rng.below(2))
+    amounts = [2 + rng.below(40) for _ in items]
+    prices = [3 + number for number in rng.shuffled(40)[: len(items)]]
     rows = [f"{item},{amount},{price}" for item, amount, price in zip(items, amounts, prices, strict=True)]
-    changed, gone = dice.shuffled(len(rows))[:2]
-    price, amount = prices[changed] + 50, 50 + dice.below(40)
+    changed, gone = rng.shuffled(len(rows))[:2]
+    price, amount = prices[changed] + 50, 50 + rng.below(40)
     other = f"{items[changed]},{amounts[changed]},{price}"
     more = f"{new},{amount},{price + 1}"
 
-    def rung(goal: str, after: list[str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, after: list[str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         text = _text(after)
-        return Rung(
+        return Level(
             f'In the table "{name}" on the Desktop, {goal} Save the file.',
             csv_is(path, text),
             {path: text.encode()},
@@ -38,17 +38,17 @@ def make(dice: Dice, words: Words) -> State:
     where = f'The row of "{items[changed]}" is line {changed + 2}.'
     return State(
         files={path: _text(rows).encode()},
-        rungs=[
-            rung(adding, [*rows, more], 2, (end,), appended([more])),
-            rung(f"{changing}.", with_other, 3, (where,), with_line(1 + changed, other)),
-            rung(
+        levels=[
+            level(adding, [*rows, more], 2, (end,), appended([more])),
+            level(f"{changing}.", with_other, 3, (where,), with_line(1 + changed, other)),
+            level(
                 f"{changing}, and {adding}",
                 [*with_other, more],
                 5,
                 (where, end),
                 with_line(1 + changed, other) + appended([more]),
             ),
-            rung(
+            level(
                 f'remove the row of "{items[gone]}", {changing}, and {adding}',
                 [*(row for row in with_other if row != rows[gone]), more],
                 7,

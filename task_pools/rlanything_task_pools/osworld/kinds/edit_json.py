@@ -3,25 +3,25 @@
 import json
 from typing import Any
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import json_has
 from rlanything_task_pools.osworld.kinds._editing import SAVE, with_line
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, opened
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """An object with settings, two of them in an object of their own."""
-    service, inner = draw_several(dice, words.services, 2)
+    service, inner = draw_several(rng, words.services, 2)
     name = f"{service}.json"
     path = f"{DESKTOP}/{name}"
-    number, word, flag, deep, last = draw_several(dice, words.settings, 5)
-    city, other, third = draw_several(dice, words.places, 3)
-    low = 10 + dice.below(40)
+    number, word, flag, deep, last = draw_several(rng, words.settings, 5)
+    city, other, third = draw_several(rng, words.places, 3)
+    low = 10 + rng.below(40)
     value = {number: low, word: city, flag: False, inner: {deep: low + 1, last: third}}
     new: dict[tuple[str, ...], Any] = {(number,): low + 5, (word,): other, (flag,): True, (inner, deep): low + 7}
 
-    def rung(changed: list[tuple[str, ...]], steps: float) -> Rung:
+    def level(changed: list[tuple[str, ...]], steps: float) -> Level:
         now = json.loads(json.dumps(value))
         for key in changed:
             spot = now
@@ -38,7 +38,7 @@ def make(dice: Dice, words: Words) -> State:
         for place, (line, wanted) in enumerate(zip(old, text.splitlines(), strict=True)):
             if line != wanted:
                 lines += with_line(place, wanted)
-        return Rung(
+        return Level(
             f'In the settings file "{name}" on the Desktop, set {" and ".join(listed)}. Change nothing else, and '
             "save the file.",
             json_has(path, *after.items()),
@@ -50,11 +50,11 @@ def make(dice: Dice, words: Words) -> State:
 
     return State(
         files={path: (json.dumps(value, indent=2) + "\n").encode()},
-        rungs=[
-            rung([(number,)], 3),
-            rung([(word,), (number,)], 5),
-            rung([(inner, deep), (flag,)], 5.5),
-            rung([(inner, deep), (flag,), (number,), (word,)], 9),
+        levels=[
+            level([(number,)], 3),
+            level([(word,), (number,)], 5),
+            level([(inner, deep), (flag,)], 5.5),
+            level([(inner, deep), (flag,), (number,), (word,)], 9),
         ],
         opened=[opened(path)],
     )

@@ -1,23 +1,23 @@
 """Settings of GIMP: its theme, and how much it remembers."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, later, ruled
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State, draw_several, launched, pressed, typed
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State, draw_several, launched, pressed, typed
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 PATH = "/home/user/.config/GIMP/2.10/gimprc"
 THEMES = ("Light", "Gray", "System")
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """The image editor with a dark theme and a short memory."""
-    one, two, _ = draw_several(dice, THEMES, 3)
-    low, high = 10 + dice.below(15), 30 + dice.below(30)
+    one, two, _ = draw_several(rng, THEMES, 3)
+    low, high = 10 + rng.below(15), 30 + rng.below(30)
 
-    def rung(goal: str, given: dict[str, str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, given: dict[str, str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         getter = {"type": "gimp_config_file", "file_name": "gimprc", "dest": "gimprc"}
         checks = [ruled("check_config_status", getter, {"key": key, "value": value}) for key, value in given.items()]
-        return Rung(
+        return Level(
             f"In the preferences of GIMP, {goal}.",
             later(both(*checks), 1),
             {PATH: _file({**BEFORE, **given})},
@@ -30,22 +30,22 @@ def make(dice: Dice, words: Words) -> State:
     undo = "The number of undo levels is on the page System Resources."
     return State(
         files={PATH: _file(BEFORE)},
-        rungs=[
-            rung(
+        levels=[
+            level(
                 f"set the minimal number of undo levels to {low}",
                 {"undo-levels": str(low)},
                 4,
                 (undo,),
                 _levels(low),
             ),
-            rung(
+            level(
                 f"change the theme to {one}",
                 {"theme": f'"{one}"'},
                 4.5,
                 (theme,),
                 _theme(one),
             ),
-            rung(
+            level(
                 f"change the theme to {two} and set the minimal number of undo levels to {high}",
                 {"theme": f'"{two}"', "undo-levels": str(high)},
                 7,

@@ -1,9 +1,9 @@
 """Settings of LibreOffice: who uses it, and how often it saves by itself."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, contains, file, later, ruled
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State, agreed, draw_several, launched, pressed, typed
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State, agreed, draw_several, launched, pressed, typed
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 PATH = "/home/user/.config/libreoffice/4/user/registrymodifications.xcu"
 SPACES = (
@@ -26,17 +26,17 @@ OPTIONS = [pressed("alt+t"), f"{pressed('up', 'enter')}; time.sleep(4)"]
 Settings = dict[tuple[str, str], str]
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A word processor of a user without a name that does not save by itself."""
-    people, cities = draw_several(dice, words.people, 4), draw_several(dice, words.places, 2)
-    often, seldom = 2 + dice.below(4), 6 + dice.below(6)
+    people, cities = draw_several(rng, words.people, 4), draw_several(rng, words.places, 2)
+    often, seldom = 2 + rng.below(4), 6 + rng.below(6)
     before: Settings = {**QUIET, (SAVING, "AutoSave"): "false"}
 
-    def rung(goal: str, given: Settings, steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, given: Settings, steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         checks = [contains(PATH, *(_value(name, value) for (_, name), value in given.items()))]
         if minutes := given.get((SAVING, "AutoSaveTimeIntervall")):
             checks.append(ruled("check_auto_saving_time", file(PATH), {"minutes": int(minutes)}))
-        return Rung(
+        return Level(
             f"In LibreOffice, {goal}.",
             later(both(*checks), 2),
             {PATH: _file({**before, **given})},
@@ -52,29 +52,29 @@ def make(dice: Dice, words: Words) -> State:
     page = "Saving is on the page General of Load/Save."
     return State(
         files={PATH: _file(before)},
-        rungs=[
-            rung(
+        levels=[
+            level(
                 f'set the first name of the user to "{people[0]}" in the user data',
                 {(PERSON, "givenname"): people[0]},
                 3,
                 (data,),
                 _person(people[0]),
             ),
-            rung(
+            level(
                 f'set the first name of the user to "{people[1]}" and the city to "{cities[0]}" in the user data',
                 {(PERSON, "givenname"): people[1], (PERSON, "l"): cities[0]},
                 4,
                 (data,),
                 _person(people[1], cities[0]),
             ),
-            rung(
+            level(
                 f"switch on saving by itself every {often} minutes",
                 saves(often),
                 5,
                 (page,),
                 [*OPTIONS, *_saving(often)],
             ),
-            rung(
+            level(
                 f"switch on saving by itself every {seldom} minutes, and set the first name of the user to "
                 f'"{people[2]}" in the user data',
                 {**saves(seldom), (PERSON, "givenname"): people[2]},

@@ -1,29 +1,29 @@
 """Files get other names."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, contains, folder
 from rlanything_task_pools.osworld.kinds._browsing import chosen
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, named, opened, pressed
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, named, opened, pressed
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A folder with a few text files, of which one, two or three get other names."""
-    topic = dice.pick(words.topics)
+    topic = rng.pick(words.topics)
     place = f"{DESKTOP}/{topic}"
-    drawn = draw_several(dice, words.files, 7)
-    count = 4 + dice.below(2)
+    drawn = draw_several(rng, words.files, 7)
+    count = 4 + rng.below(2)
     names = sorted(f"{stem}.txt" for stem in drawn[:count])
-    people = draw_several(dice, words.people, 3)
+    people = draw_several(rng, words.people, 3)
     changes = {
         names[i]: f"{stem}_{person.lower()}.txt"
-        for i, stem, person in zip(dice.shuffled(count), [*drawn[count:], drawn[0]], people, strict=False)
+        for i, stem, person in zip(rng.shuffled(count), [*drawn[count:], drawn[0]], people, strict=False)
     }
     content = {
-        name: f"{sentence}\n" for name, sentence in zip(names, draw_several(dice, words.sentences, count), strict=True)
+        name: f"{sentence}\n" for name, sentence in zip(names, draw_several(rng, words.sentences, count), strict=True)
     }
 
-    def rung(number: int) -> Rung:
+    def level(number: int) -> Level:
         done = dict(list(changes.items())[:number])
         now = {done.get(name, name): text for name, text in content.items()}
         listed = " and ".join(f'"{old}" to "{new}"' for old, new in done.items())
@@ -35,7 +35,7 @@ def make(dice: Dice, words: Words) -> State:
                 named(new),
             ]
             shown = [new if name == old else name for name in shown]
-        return Rung(
+        return Level(
             goal=f'In the folder "{topic}" on the Desktop, rename {listed}.',
             evaluator=both(
                 folder(place, list(now)), *(contains(f"{place}/{new}", content[old]) for old, new in done.items())
@@ -51,7 +51,7 @@ def make(dice: Dice, words: Words) -> State:
 
     return State(
         files={f"{place}/{name}": text.encode() for name, text in content.items()},
-        rungs=[rung(number) for number in (1, 2, 3)],
+        levels=[level(number) for number in (1, 2, 3)],
         opened=[opened(place)],
     )
 

@@ -1,29 +1,29 @@
 """Values of cells are changed, and rows are added."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import cells
 from rlanything_task_pools.osworld.kinds._sheets import SAVE, book, draw_table, filled
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State, opened
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State, opened
 from rlanything_task_pools.osworld.office.workbook import Value
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A price list."""
-    table = draw_table(dice, words, 4 + dice.below(3))
+    table = draw_table(rng, words, 4 + rng.below(3))
     sheet, end = table.sheet, table.last + 1
-    one, two = dice.shuffled(len(table.items))[:2]
-    amount, price = 100 + dice.below(100), 200 + dice.below(100)
+    one, two = rng.shuffled(len(table.items))[:2]
+    amount, price = 100 + rng.below(100), 200 + rng.below(100)
     new, more = table.spare
     before = {f"{column}{end}": None for column in "ABC"} | {f"A{end + 1}": None}
 
-    def rung(goal: str, values: dict[str, Value], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, values: dict[str, Value], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         done = sheet
         for cell, value in values.items():
             done = done.put(cell, value)
         known: dict[str, Value] = {f"B{row + 2}": amount for row, amount in enumerate(table.amounts)}
         known |= {f"C{row + 2}": price for row, price in enumerate(table.prices)}
-        return Rung(
+        return Level(
             f'In the spreadsheet "{table.file}" on the Desktop, {goal} Save the file.',
             cells(table.path, {**known, **before, **values}),
             {table.path: book(done)},
@@ -45,17 +45,17 @@ def make(dice: Dice, words: Words) -> State:
     row_keys = filled(0, end - 1, *row.values())
     return State(
         files={table.path: book(sheet)},
-        rungs=[
-            rung(f"{change}.", first, 2, (at_first,), [keys]),
-            rung(f"{added}.", row, 4, (below, "Tab goes to the next cell of a row."), [row_keys]),
-            rung(
+        levels=[
+            level(f"{change}.", first, 2, (at_first,), [keys]),
+            level(f"{added}.", row, 4, (below, "Tab goes to the next cell of a row."), [row_keys]),
+            level(
                 f"{change} and {price_too}, and {added}.",
                 first | second | row,
                 7,
                 (at_first, below),
                 [keys, filled(2, two + 1, price), row_keys],
             ),
-            rung(
+            level(
                 f"{change}, {added}, and then another one: item {more}, amount {amount + 8}, price {price + 3}.",
                 first | row | last,
                 9,

@@ -1,28 +1,28 @@
 """Cells of a sheet get another look."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import compared
 from rlanything_task_pools.osworld.kinds._sheets import SAVE, book, draw_table
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State, opened, pressed
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State, opened, pressed
 from rlanything_task_pools.osworld.office import Look, Sheet
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 PERCENT = "0.00%"
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A price list that looks plain."""
-    table = draw_table(dice, words, 4 + dice.below(3))
-    row = 2 + dice.below(len(table.items))
+    table = draw_table(rng, words, 4 + rng.below(3))
+    row = 2 + rng.below(len(table.items))
     item = table.items[row - 2]
     head = ("A1", "B1", "C1")
     prices = [f"C{number}" for number in range(2, table.last + 1)]
 
-    def rung(goal: str, sheet: Sheet, steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, sheet: Sheet, steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         rule = {"type": "style", "sheet_idx0": 0, "sheet_idx1": "EI0", "props": ["font_bold", "number_format"]}
         data = {"type": "sheet_data", "sheet_idx0": 0, "sheet_idx1": "EI0"}
         gold = book(sheet)
-        return Rung(
+        return Level(
             f'In the spreadsheet "{table.file}" on the Desktop, {goal}. Save the file.',
             compared("compare_table", table.path, gold, rules=[data, rule]),
             {table.path: gold},
@@ -43,17 +43,17 @@ def make(dice: Dice, words: Words) -> State:
     with_percent = "show the prices as percentages with two decimals, without changing their values"
     return State(
         files={table.path: book(plain)},
-        rungs=[
-            rung("make the three cells of the header bold", plain.look(head, bold), 2, (how,), to_head),
-            rung(
+        levels=[
+            level("make the three cells of the header bold", plain.look(head, bold), 2, (how,), to_head),
+            level(
                 f"make the three cells of the row of {item} bold, and no others",
                 plain.look(line, bold),
                 3,
                 (how, where),
                 to_row,
             ),
-            rung(with_percent, plain.look(prices, percent), 3.5, (shown,), to_prices),
-            rung(
+            level(with_percent, plain.look(prices, percent), 3.5, (shown,), to_prices),
+            level(
                 f"make the three cells of the header bold, and {with_percent}",
                 plain.look(head, bold).look(prices, percent),
                 5,

@@ -2,26 +2,26 @@
 
 from dataclasses import replace
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import compared
 from rlanything_task_pools.osworld.kinds._sheets import SAVE, book, draw_table
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State, draw_several, named, opened, pressed
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State, draw_several, named, opened, pressed
 from rlanything_task_pools.osworld.office import Sheet
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A price list in a book of one sheet."""
-    table = draw_table(dice, words, 6)
-    name, more = draw_several(dice, [place for place in words.places if place != table.name], 2)
+    table = draw_table(rng, words, 6)
+    name, more = draw_several(rng, [place for place in words.places if place != table.name], 2)
     sheet = table.sheet
     renamed, frozen = replace(sheet, name=name), replace(sheet, freeze="A2")
     both_done = replace(renamed, freeze="A2")
 
-    def rung(goal: str, sheets: list[Sheet], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, sheets: list[Sheet], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         rules = [{"type": "sheet_name"}, {"type": "freeze", "sheet_idx0": 0, "sheet_idx1": "EI0"}]
         gold = book(*sheets)
-        return Rung(
+        return Level(
             f'In the spreadsheet "{table.file}" on the Desktop, {goal}. Save the file.',
             compared("compare_table", table.path, gold, rules=rules),
             {table.path: gold},
@@ -38,11 +38,11 @@ def make(dice: Dice, words: Words) -> State:
     new = "The menu Sheet inserts sheets."
     return State(
         files={table.path: book(sheet)},
-        rungs=[
-            rung(freeze, [frozen], 2, (view,), FREEZE),
-            rung(rename, [renamed], 3, (how,), _renamed(name)),
-            rung(f"{rename} and {freeze}", [both_done], 5, (how, view), _renamed(name) + FREEZE),
-            rung(f"{rename} and {add}", [renamed, Sheet(more, [])], 6, (how, new), _renamed(name) + _added(more)),
+        levels=[
+            level(freeze, [frozen], 2, (view,), FREEZE),
+            level(rename, [renamed], 3, (how,), _renamed(name)),
+            level(f"{rename} and {freeze}", [both_done], 5, (how, view), _renamed(name) + FREEZE),
+            level(f"{rename} and {add}", [renamed, Sheet(more, [])], 6, (how, new), _renamed(name) + _added(more)),
         ],
         opened=[opened(table.path)],
     )

@@ -3,25 +3,25 @@
 from collections.abc import Callable
 from typing import Any
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import compared
 from rlanything_task_pools.osworld.kinds._sheets import HEAD, SAVE, book, draw_table
-from rlanything_task_pools.osworld.kinds.base import Kind, Rung, State, opened, pressed, typed
+from rlanything_task_pools.osworld.kinds.base import Kind, Level, State, opened, pressed, typed
 from rlanything_task_pools.osworld.office import Sheet
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 Row = tuple[str, int, int]
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A price list in no order."""
-    table = draw_table(dice, words, 5 + dice.below(3))
+    table = draw_table(rng, words, 5 + rng.below(3))
     rows: list[Row] = list(zip(table.items, table.amounts, table.prices, strict=True))
 
-    def rung(how: str, key: Callable[[Row], Any], down: bool, steps: float, hint: str, keys: list[str]) -> Rung:
+    def level(how: str, key: Callable[[Row], Any], down: bool, steps: float, hint: str, keys: list[str]) -> Level:
         done = Sheet(table.name, [HEAD, *sorted(rows, key=key, reverse=down)])
         gold = book(done)
-        return Rung(
+        return Level(
             f'In the spreadsheet "{table.file}" on the Desktop, sort the rows below the header {how}. Save the file.',
             compared("compare_table", table.path, gold, rules=[_same_data()]),
             {table.path: gold},
@@ -33,10 +33,10 @@ def make(dice: Dice, words: Words) -> State:
     quick = "Put the cursor into the column and choose Sort Ascending or Sort Descending in the menu Data."
     return State(
         files={table.path: book(table.sheet)},
-        rungs=[
-            rung("by item, from A to Z", lambda row: row[0], False, 3, quick, _sorted(0, False)),
-            rung("by price, the highest first", lambda row: -row[2], False, 3.5, quick, _sorted(2, True)),
-            rung(
+        levels=[
+            level("by item, from A to Z", lambda row: row[0], False, 3, quick, _sorted(0, False)),
+            level("by price, the highest first", lambda row: -row[2], False, 3.5, quick, _sorted(2, True)),
+            level(
                 "by the length of the item, the shortest first, and items of the same length from A to Z",
                 lambda row: (len(row[0]), row[0]),
                 False,

@@ -2,26 +2,26 @@
 
 from dataclasses import replace
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, compared, file
 from rlanything_task_pools.osworld.kinds._slides import WORDS_ONLY
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, opened
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened
 from rlanything_task_pools.osworld.office import Slide, Slides
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 COLOURS = {"red": "FF0000", "blue": "0000FF", "yellow": "FFFF00"}
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """Two slides on a white ground, wider than high."""
-    name = f"{dice.pick(words.files)}.pptx"
+    name = f"{rng.pick(words.files)}.pptx"
     path = f"{DESKTOP}/{name}"
-    one, two = (f"About {place}" for place in draw_several(dice, words.places, 2))
-    text, other = draw_several(dice, words.sentences, 2)
-    colour, second = draw_several(dice, list(COLOURS), 2)
+    one, two = (f"About {place}" for place in draw_several(rng, words.places, 2))
+    text, other = draw_several(rng, words.sentences, 2)
+    colour, second = draw_several(rng, list(COLOURS), 2)
     plain = [Slide(one, text), Slide(two, other)]
 
-    def rung(goal: str, ground: str, painted: int, portrait: bool, steps: float, hints: tuple[str, ...]) -> Rung:
+    def level(goal: str, ground: str, painted: int, portrait: bool, steps: float, hints: tuple[str, ...]) -> Level:
         done = [
             replace(slide, background=COLOURS[ground]) if number < painted else slide
             for number, slide in enumerate(plain)
@@ -30,7 +30,7 @@ def make(dice: Dice, words: Words) -> State:
         checks = [compared("compare_pptx_files", path, gold, **WORDS_ONLY, examine_background_color=True)]
         if portrait:
             checks.append({"func": "check_slide_orientation_Portrait", "result": file(path)})
-        return Rung(
+        return Level(
             f'In the presentation "{name}" on the Desktop, {goal}. Save the file.',
             both(*checks),
             {path: gold},
@@ -44,10 +44,10 @@ def make(dice: Dice, words: Words) -> State:
     turned = "change the orientation of the slides to portrait"
     return State(
         files={path: Slides(plain).to_bytes()},
-        rungs=[
-            rung(f"{first} and leave the second one as it is", colour, 1, False, 4, (page,)),
-            rung(f"give both slides a {colour} background (#{COLOURS[colour]})", colour, 2, False, 6, (page,)),
-            rung(
+        levels=[
+            level(f"{first} and leave the second one as it is", colour, 1, False, 4, (page,)),
+            level(f"give both slides a {colour} background (#{COLOURS[colour]})", colour, 2, False, 6, (page,)),
+            level(
                 f"{turned}, and give both a {second} background (#{COLOURS[second]})",
                 second,
                 2,

@@ -1,24 +1,24 @@
 """Titles and texts of slides are changed."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import compared
 from rlanything_task_pools.osworld.kinds._slides import SAVE, WORDS_ONLY
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, opened, pressed, typed
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened, pressed, typed
 from rlanything_task_pools.osworld.office import Slide, Slides
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """Two slides with a title and a text each."""
-    name = f"{dice.pick(words.files)}.pptx"
+    name = f"{rng.pick(words.files)}.pptx"
     path = f"{DESKTOP}/{name}"
-    one, two, first_new, second_new = (f"About {place}" for place in draw_several(dice, words.places, 4))
-    text, other, new = draw_several(dice, words.sentences, 3)
+    one, two, first_new, second_new = (f"About {place}" for place in draw_several(rng, words.places, 4))
+    text, other, new = draw_several(rng, words.sentences, 3)
     before = [Slide(one, text), Slide(two, other)]
 
-    def rung(goal: str, after: list[Slide], steps: float, hints: tuple[str, ...], keys: list[str]) -> Rung:
+    def level(goal: str, after: list[Slide], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         gold = Slides(after).to_bytes()
-        return Rung(
+        return Level(
             f'In the presentation "{name}" on the Desktop, {goal}. Save the file.',
             compared("compare_pptx_files", path, gold, **WORDS_ONLY),
             {path: gold},
@@ -33,16 +33,16 @@ def make(dice: Dice, words: Words) -> State:
     how = "Double-click a title to change it."
     return State(
         files={path: Slides(before).to_bytes()},
-        rungs=[
-            rung(first, [Slide(first_new, text), before[1]], 3, (how,), _typed(1, first_new)),
-            rung(
+        levels=[
+            level(first, [Slide(first_new, text), before[1]], 3, (how,), _typed(1, first_new)),
+            level(
                 f"{first} and {body}",
                 [Slide(first_new, new), before[1]],
                 6,
                 (how,),
                 _typed(1, first_new) + _typed(2, new),
             ),
-            rung(
+            level(
                 f"{first} and {second}",
                 [Slide(first_new, text), Slide(second_new, other)],
                 6.5,

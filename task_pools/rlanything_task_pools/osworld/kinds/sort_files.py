@@ -1,17 +1,17 @@
 """Files are moved into folders."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, folder
 from rlanything_task_pools.osworld.kinds._browsing import cut_into
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, opened
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A folder with notes, tables and a page, and two folders that hold one file each."""
-    topic, *folders = draw_several(dice, words.topics, 3)
+    topic, *folders = draw_several(rng, words.topics, 3)
     place = f"{DESKTOP}/{topic}"
-    drawn = draw_several(dice, words.files, 7)
+    drawn = draw_several(rng, words.files, 7)
     notes = [f"{stem}.txt" for stem in drawn[:2]]
     tables = [f"{stem}.csv" for stem in drawn[2:4]]
     page = f"{drawn[4]}.md"
@@ -20,7 +20,7 @@ def make(dice: Dice, words: Words) -> State:
     files = {f"{place}/{name}": f"{name}: {sentence}\n" for name, sentence in zip(loose, words.sentences, strict=False)}
     files |= {f"{place}/{name}/{inside}": f"{inside}\n" for name, inside in kept.items()}
 
-    def rung(goal: str, moves: dict[str, str], steps: float, hints: tuple[str, ...]) -> Rung:
+    def level(goal: str, moves: dict[str, str], steps: float, hints: tuple[str, ...]) -> Level:
         left = [name for name in loose if name not in moves]
         inside = {name: [kept[name], *(file for file, to in moves.items() if to == name)] for name in folders}
         after: dict[str, bytes | None] = {}
@@ -30,7 +30,7 @@ def make(dice: Dice, words: Words) -> State:
             keys += cut_into(shown, folders, name, to)
             shown.remove(name)
         checks = [folder(f"{place}/{name}", held) for name, held in inside.items()]
-        return Rung(goal, both(folder(place, [*left, *folders]), *checks), after, steps, hints, keys)
+        return Level(goal, both(folder(place, [*left, *folders]), *checks), after, steps, hints, keys)
 
     where = f'In the folder "{topic}" on the Desktop'
     cut = "Select a file, press Ctrl+X, open the other folder and press Ctrl+V."
@@ -38,15 +38,15 @@ def make(dice: Dice, words: Words) -> State:
     first, second = folders
     return State(
         files={path: text.encode() for path, text in files.items()},
-        rungs=[
-            rung(f'{where}, move the file "{page}" into the folder "{second}".', {page: second}, 4, (cut, up)),
-            rung(
+        levels=[
+            level(f'{where}, move the file "{page}" into the folder "{second}".', {page: second}, 4, (cut, up)),
+            level(
                 f'{where}, move all .csv files into the folder "{first}".',
                 dict.fromkeys(sorted(tables), first),
                 8,
                 (cut, up, f'There are two such files, "{tables[0]}" and "{tables[1]}".'),
             ),
-            rung(
+            level(
                 f'{where}, move all .csv files into the folder "{first}" and all .txt files into the folder '
                 f'"{second}". Leave everything else where it is.',
                 dict.fromkeys(sorted(tables), first) | dict.fromkeys(sorted(notes), second),

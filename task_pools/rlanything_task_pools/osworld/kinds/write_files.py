@@ -1,16 +1,16 @@
 """Text files are written from a terminal."""
 
-from rlanything_task_pools.dice import Dice
 from rlanything_task_pools.osworld.checks import both, folder, text_is
-from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Rung, State, draw_several, terminal, typed
+from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, terminal, typed
 from rlanything_task_pools.osworld.words import Words
+from rlanything_task_pools.rng_stream import RngStream
 
 
-def make(dice: Dice, words: Words) -> State:
+def make(rng: RngStream, words: Words) -> State:
     """A terminal, a folder with a list, and lines to be written."""
-    topic, inner = draw_several(dice, words.topics, 2)
-    new, old, kept = (f"{stem}.txt" for stem in draw_several(dice, words.files, 3))
-    items = draw_several(dice, words.items, 5)
+    topic, inner = draw_several(rng, words.topics, 2)
+    new, old, kept = (f"{stem}.txt" for stem in draw_several(rng, words.files, 3))
+    items = draw_several(rng, words.items, 5)
     place = f"{DESKTOP}/{topic}"
     before = f"{items[0]}\n{items[1]}\n"
     first, second, added = items[2], items[3], items[4]
@@ -25,8 +25,8 @@ def make(dice: Dice, words: Words) -> State:
     lines = [typed(f"echo {first} > {path(new)}\n"), typed(f"echo {second} >> {path(new)}\n")]
     return State(
         files={f"{place}/{old}": before.encode(), f"{place}/{kept}": b"keep\n"},
-        rungs=[
-            Rung(
+        levels=[
+            Level(
                 f'Use the terminal to create the file "{new}" {where} with the single line "{first}".',
                 both(text_is(f"{place}/{new}", first), text_is(f"{place}/{old}", before)),
                 {f"{place}/{new}": f"{first}\n".encode()},
@@ -34,7 +34,7 @@ def make(dice: Dice, words: Words) -> State:
                 (echo,),
                 lines[:1],
             ),
-            Rung(
+            Level(
                 f'Use the terminal to create the file "{new}" {where} with two lines: "{first}", then "{second}".',
                 both(text_is(f"{place}/{new}", written), text_is(f"{place}/{old}", before)),
                 {f"{place}/{new}": written.encode()},
@@ -42,7 +42,7 @@ def make(dice: Dice, words: Words) -> State:
                 (echo, more),
                 lines,
             ),
-            Rung(
+            Level(
                 f'Use the terminal to create the file "{new}" {where} with two lines: "{first}", then "{second}". '
                 f'Then append the line "{added}" to the file "{old}" there, which is not empty.',
                 both(text_is(f"{place}/{new}", written), text_is(f"{place}/{old}", f"{before}{added}\n")),
@@ -51,7 +51,7 @@ def make(dice: Dice, words: Words) -> State:
                 (echo, more),
                 [*lines, typed(f"echo {added} >> {path(old)}\n")],
             ),
-            Rung(
+            Level(
                 f'Use the terminal to make the folder "{inner}" {where}. In it, create the file "{new}" with two '
                 f'lines: "{first}", then "{second}". Then move the file "{old}" into it as well.',
                 both(

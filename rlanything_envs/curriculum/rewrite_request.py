@@ -22,7 +22,7 @@ AUTHOR = "curriculum"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RewriteRequest:
     """A rewrite that was asked for."""
 
     slot: int
@@ -33,7 +33,7 @@ class Wish:
     critique: Critique
     seed: tuple[int, int, int]
 
-    def grant(self, rewriter: Rewriter) -> Rewriting:
+    def run(self, rewriter: Rewriter) -> Rewriting:
         """Ask the rewriter; what it breaks on is a rejection, since no episode may die of it.
 
         Raises:

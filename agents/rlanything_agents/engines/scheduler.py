@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["Phases", "Sleeper"]
+__all__ = ["GPUScheduler", "Sleeper"]
 
 
 @runtime_checkable
@@ -21,7 +21,7 @@ class Sleeper(Protocol):
         ...
 
 
-class Phases:
+class GPUScheduler:
     """Lets one engine be awake at a time: the one that works in the phase.
 
     An iteration goes through rollouts, judging, rewriting and updates. Whoever works in a phase is woken when it
@@ -37,7 +37,7 @@ class Phases:
         ...     def __init__(self, name): self.name = name
         ...     def sleep(self): print(self.name, "sleeps")
         ...     def wake(self): print(self.name, "wakes")
-        >>> phases = Phases({"rollouts": Engine("policy"), "judge": Engine("judge"), "update": None})
+        >>> phases = GPUScheduler({"rollouts": Engine("policy"), "judge": Engine("judge"), "update": None})
         >>> phases.enter("judge")
         policy sleeps
         judge wakes

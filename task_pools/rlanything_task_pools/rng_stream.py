@@ -11,7 +11,7 @@ VERSION = 1
 """To be changed with any change to what the generator draws: the same seeds then give other tasks."""
 
 
-class Dice:
+class RngStream:
     """A stream of draws named by a key.
 
     Only ``random.Random(int).random()`` is used, the one sequence Python promises to keep across versions;

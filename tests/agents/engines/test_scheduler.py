@@ -1,4 +1,4 @@
-"""Phases: one engine awake at a time, whatever the order and whatever fails."""
+"""GPUScheduler: one engine awake at a time, whatever the order and whatever fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from small_models import WORDS, make_small, shake
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.open import open_engine
-from rlanything_agents.engines.phases import Phases
+from rlanything_agents.engines.scheduler import GPUScheduler
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.engines.vllm import EngineFailed, VLLMGenerator
 from rlanything_envs.llm import SamplingParams
@@ -51,7 +51,7 @@ class Worker:
 def test_never_two_awake_in_any_order_of_phases(steps: list[tuple[str, int | None]]) -> None:
     memory = Memory()
     workers = [Worker(memory) for _ in range(3)]
-    phases = Phases(dict(zip(ORDER, [*workers, None], strict=True)))
+    phases = GPUScheduler(dict(zip(ORDER, [*workers, None], strict=True)))
     for phase, ill in steps:
         if ill is not None:
             workers[ill].ill = True
@@ -69,12 +69,12 @@ def test_never_two_awake_in_any_order_of_phases(steps: list[tuple[str, int | Non
 
 def test_a_phase_that_there_is_not() -> None:
     with pytest.raises(ValueError, match="no phase 'lunch': rollouts"):
-        Phases({"rollouts": None}).enter("lunch")
+        GPUScheduler({"rollouts": None}).enter("lunch")
 
 
 def test_what_cannot_sleep_is_left_alone() -> None:
     module = TransformersGenerator(make_small(), WORDS)
-    phases = Phases({"rollouts": module, "update": None})
+    phases = GPUScheduler({"rollouts": module, "update": None})
     phases.enter("rollouts")
     phases.enter("update")
     phases.close()
@@ -85,7 +85,7 @@ def test_an_iteration_on_one_gpu_that_holds_one_engine(engines: type[LLM], tmp_p
     config = EngineConfig(kind="vllm", gpu_memory_utilization=0.9, max_model_len=64)
     models = {role: make_small(seed) for seed, role in enumerate(("policy", "judge", "rewriter"))}
     made: dict[str, Any] = {role: open_engine(config, role, model, WORDS, tmp_path) for role, model in models.items()}
-    phases = Phases({**dict(zip(ORDER, made.values(), strict=False)), "update": None})
+    phases = GPUScheduler({**dict(zip(ORDER, made.values(), strict=False)), "update": None})
     params = SamplingParams(6, n=2, seed=1)
     used = []
     for version in (1, 2):
@@ -123,7 +123,7 @@ def test_two_engines_awake_at_once_do_not_fit_and_say_so(engines: type[LLM], tmp
 def test_engines_that_never_sleep_stay(engines: type[LLM], tmp_path: Path) -> None:
     config = EngineConfig(kind="vllm", gpu_memory_utilization=0.4, sleep=False)
     policy, judge = (VLLMGenerator(make_small(seed), WORDS, config, tmp_path / str(seed)) for seed in (0, 1))
-    phases = Phases({"rollouts": policy, "judge": judge, "update": None})
+    phases = GPUScheduler({"rollouts": policy, "judge": judge, "update": None})
     for phase in ("rollouts", "judge", "update", "rollouts"):
         phases.enter(phase)
     assert engines.gpu.used == pytest.approx(0.8)
@@ -143,5 +143,5 @@ def test_closing_ends_all_even_if_one_fails() -> None:
                 raise EngineFailed("a")
 
     with pytest.raises(EngineFailed, match="a"):
-        Phases({"rollouts": Engine("a"), "judge": Engine("b")}).close()
+        GPUScheduler({"rollouts": Engine("a"), "judge": Engine("b")}).close()
     assert ended == ["a", "b"]
