@@ -123,7 +123,7 @@ def test_every_combination_of_table1_can_be_run() -> None:
             configs = {arm: plan.config(regime, arm, 0) for arm in plan.arms}
             assert len({config.env_steps for config in configs.values()}) == 1  # equal budgets
             assert configs["outcome"].feedback.lam == 0
-            assert not configs["outcome"].judge_is_asked
+            assert not configs["outcome"].queries_judge
             assert [configs[arm].judge.learns for arm in ("policy", "reward", "full")] == [False, True, True]
             assert [configs[arm].curriculum.adapt for arm in ("policy", "reward", "full")] == [False, False, True]
             assert configs["step"].feedback.outcome_weight == 0

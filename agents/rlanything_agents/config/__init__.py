@@ -1,7 +1,14 @@
-"""Every knob of a run in one place, checked before anything starts.
+"""Settings of a run: a YAML file goes in, a checked and frozen `RunConfig` comes out, before anything starts.
 
-A run is described by a YAML file of these fields. Unknown keys, missing files and impossible values
-raise `ConfigError` with the full name of the key (``rollout.tasks``).
+Unknown keys, missing files and impossible values raise `ConfigError` with the full name of the key (``rollout.tasks``).
+Every field has its default and its unit in its own file:
+
+- ``run``: the whole run, with the sections ``rollout``, ``judge`` and ``warm_start``;
+- ``model``: sizes of a small model, or a checkpoint and its adapters; ``engine``: the engine that generates its text;
+- ``trainer``: one model's updates; ``feedback``: advantages from outcomes and votes, and the named presets;
+- ``curriculum``: task pool and rewriter; ``evaluation``: panels; ``monitors``: limits of a healthy run;
+- ``workers``: rollout workers on Ray; ``cluster``: machines of a plan; ``corrupt``: deliberate noise for studies;
+- ``load``: YAML file and ``--set`` overrides; ``section``: base class and shared types; ``seeds``: named random streams.
 """
 
 from rlanything_agents.config.corrupt import CorruptConfig

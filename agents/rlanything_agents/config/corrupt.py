@@ -1,4 +1,4 @@
-"""The keys of the lies a run is told, for measuring what they cost."""
+"""Keys of deliberate noise in outcomes and votes, for robustness studies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CorruptConfig"]
 
 
 class CorruptConfig(Section):
-    """What is falsified between playing and learning; nothing unless asked for, and never in an evaluation."""
+    """Noise added between rollouts and updates; off by default, and never added in an evaluation."""
 
     outcomes: Share = 0.0
     """Share of episodes whose outcome is flipped, for everything that learns or adapts."""
@@ -17,5 +17,5 @@ class CorruptConfig(Section):
 
     @property
     def on(self) -> bool:
-        """Whether anything is falsified."""
+        """Whether any noise is added."""
         return self.outcomes > 0 or self.votes > 0

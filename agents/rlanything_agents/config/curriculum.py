@@ -1,4 +1,4 @@
-"""The keys of the curriculum."""
+"""Keys of the curriculum: the task pool, and the rewriter that adapts its tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CurriculumConfig", "LLMConfig"]
 
 
 class LLMConfig(Section):
-    """The service that writes rewrites; prompts and answers are logged in the run folder."""
+    """Service of the language model that rewrites tasks; prompts and answers are logged in the run folder."""
 
     base_url: str
     """Address of an OpenAI-compatible interface, such as ``http://localhost:8000/v1``."""
@@ -20,40 +20,40 @@ class LLMConfig(Section):
     api_key_env: str | None = None
     """Environment variable that holds the key; None for services without one."""
     budget: Positive | None = None
-    """Most tokens, read and written together, over the whole run; None for no limit."""
+    """Most tokens of prompts and answers together over the whole run; None for no limit."""
     attempts: Positive = 3
-    """Proposals asked for before a request is given up."""
+    """Proposals requested before a rewrite is given up."""
     max_tokens: Positive = 2048
     """Most new tokens of an answer."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     on_failure: Annotated[Literal["wait", "degrade", "stop"], Field(exclude=True)] = "degrade"
-    """While the service is down, refuses or answers nonsense: ``wait`` for it, and end the run if that takes longer
-    than ``patience``; ``degrade``: no rewriting for the rest of the iteration, and a new try in the next; ``stop`` the
-    run. An ended run goes on by the same command. How a service is waited for is no part of what a run is: this key
-    and the next are not stored with it."""
+    """Reaction to a service that is down, refuses or gives unusable answers. ``wait``: wait for it, and end the run
+    after ``patience`` seconds. ``degrade``: rewrite nothing for the rest of the iteration, and try again in the next.
+    ``stop``: end the run. The same command continues a run that has ended. This key and the next do not define a run
+    and are not stored with it."""
     patience: Annotated[float, Field(gt=0, allow_inf_nan=False, exclude=True)] = 900.0
-    """Most seconds for one request with all its tries, and for the waiting."""
+    """Most seconds for one request with all its attempts, and for waiting for the service."""
 
 
 class CurriculumConfig(Section):
-    """The task pool and how its tasks adapt."""
+    """Task pool, and rules by which its tasks adapt to the policy."""
 
     pool_size: Positive = 64
     adapt: bool = True
     rewriter: Literal["scripted", "llm"] = "scripted"
     llm: LLMConfig | None = None
     operators: tuple[str, ...] | None = None
-    """The domain's rewrite operators to enable; those of the domain's own choice if None."""
+    """Rewrite operators of the domain to enable; the domain's default set if None."""
     roots: Share = 0.0
     """Share of every batch that is played on the pool's original tasks."""
     step_back: bool = False
-    """Whether a mastered easier task gives way to the task it was made from."""
+    """Whether an easier rewrite that the policy masters is replaced by its parent task."""
     acceptance: Literal["paper", "reference", "default"] = "paper"
     scheduler: Literal["published", "uniform", "learnability"] = "published"
     band: tuple[Share, Share] = (0.2, 0.8)
-    """Success outside this band asks for an easier or a harder task (paper: alpha_low, alpha_high)."""
+    """Success rates outside this band trigger an easier or a harder rewrite (paper: alpha_low, alpha_high)."""
     knobs: Mixture = ANY
-    """What the pool's tasks are made of."""
+    """Knobs of the generator of the pool's tasks."""
 
     @field_validator("band")
     @classmethod

@@ -1,4 +1,4 @@
-"""The keys of what generates text for the models of a run."""
+"""Keys of the engines that generate text for the models of a run."""
 
 from __future__ import annotations
 
@@ -15,54 +15,55 @@ Address = Annotated[str, Field(pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?/v1$")]
 
 
 class ServerConfig(Section):
-    """A vLLM server that generates for one model."""
+    """vLLM server that generates for one model."""
 
     base_url: Address
     """Address of its OpenAI-compatible interface, such as ``http://gpu-1:8000/v1``."""
     model: Annotated[str, Field(min_length=1)]
-    """Name under which it serves the model."""
+    """Name under which the server offers the model."""
     api_key_env: str | None = None
     """Environment variable that holds the key; None for a server without one."""
     concurrency: Positive = 256
-    """Most requests at once; the server batches what it has."""
+    """Most requests at once; the server batches them."""
     connect_timeout: Seconds = 10.0
-    """Seconds until a connection must stand."""
+    """Most seconds until a connection is open."""
     read_timeout: Seconds = 900.0
-    """Most seconds until an answer is there, and until new weights are loaded."""
+    """Most seconds until an answer arrives, and until new weights are loaded."""
     attempts: Positive = 6
-    """Tries of a request, the first included."""
+    """Attempts of a request, the first one included."""
     patience: Seconds = 1800.0
-    """Most seconds for one request, all its tries together."""
+    """Most seconds for one request, all its attempts together."""
 
 
 _VLLM_ONLY = ("gpu_memory_utilization", "tensor_parallel_size", "max_model_len", "max_num_seqs")
-"""Keys of an engine in this process."""
+"""Keys that only an engine in this process has."""
 
 
 class EngineConfig(Section):
-    """What generates text for the policy and the reward model.
+    """Engine that generates text for the policy and the reward model.
 
-    ``transformers`` samples from the very modules that are trained. ``vllm`` is an engine for each model in this
-    process (extra ``vllm``, CUDA). ``vllm_server`` asks servers that run already, and that read new weights from the
-    folders this machine writes.
+    ``transformers`` samples from the modules that are trained. ``vllm`` opens one engine per model in this process
+    (extra ``vllm``, CUDA). ``vllm_server`` uses servers that are running already and that can read new weights from
+    folders on this machine.
     """
 
     kind: Literal["transformers", "vllm", "vllm_server"] = "transformers"
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of each GPU's memory that one engine takes while it is awake, weights included."""
+    """Share of each GPU's memory that one engine takes while it is awake, its weights included."""
     tensor_parallel_size: Positive = 1
-    """GPUs that share a model."""
+    """GPUs that one model is divided over."""
     max_model_len: Positive | None = None
-    """Most tokens of prompt and response; what the model was made for if None."""
+    """Most tokens of prompt and response together; the model's own limit if None."""
     max_num_seqs: Positive | None = None
-    """Most sequences decoded at once; vLLM's own choice if None."""
+    """Most sequences decoded at once; vLLM's default if None."""
     sleep: bool | None = None
-    """Whether an engine gives its GPU memory back while others work; if not, all of them must fit beside the trainers.
-    None: in this process yes, on servers no, for these have GPUs of their own (else: ``--enable-sleep-mode``)."""
+    """Whether an engine frees its GPU memory while other phases run; otherwise all engines and the trainers must fit
+    together. None: engines in this process sleep; servers do not, because they have GPUs of their own (start them with
+    ``--enable-sleep-mode`` otherwise)."""
     policy: ServerConfig | None = None
-    """The server of the policy."""
+    """Server of the policy."""
     judge: ServerConfig | None = None
-    """The server of the reward model."""
+    """Server of the reward model."""
 
     @model_validator(mode="after")
     def _keys_of_its_kind(self) -> EngineConfig:
@@ -81,16 +82,16 @@ class EngineConfig(Section):
 
     @property
     def sleeps(self) -> bool:
-        """Whether engines give their memory back while others work."""
+        """Whether engines free their GPU memory while other phases run."""
         return self.kind == "vllm" if self.sleep is None else self.sleep
 
     @property
     def on(self) -> bool:
-        """Whether anything but the trained modules themselves generates."""
+        """Whether an engine other than the trained modules generates."""
         return self.kind != "transformers"
 
     def server(self, role: str) -> ServerConfig | None:
-        """The server of a role, or None if the trained module itself generates for it."""
+        """Server of a role (``policy`` or ``judge``); None if the trained module generates for it."""
         servers = {"policy": self.policy, "judge": self.judge}
         return servers[role]
 

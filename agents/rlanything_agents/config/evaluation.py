@@ -1,4 +1,4 @@
-"""The keys of the evaluations."""
+"""Keys of the evaluations."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["EvaluationConfig"]
 
 
 class EvaluationConfig(Section):
-    """Fixed panels of generated games, played before and after training, and in between if asked for."""
+    """Fixed panels of generated tasks, evaluated before and after training, and during it if ``every`` is set."""
 
     panels: tuple[str, ...] = ("valid_seen", "valid_unseen")
     """Splits of the domain's generator: in-domain, then out-of-domain."""
     knobs: Mixture = ANY
-    """What the panels' games are made of."""
+    """Knobs of the generator of the panels' tasks."""
     seed: Annotated[int, Field(ge=0)] = 20_000_000
-    """First generator seed of each panel: the same games for every run, whatever the run's seed."""
+    """First generator seed of each panel: every run has the same tasks, whatever its own seed."""
     episodes: Positive = 2048
-    """Episodes per panel, each on a game of its own."""
+    """Episodes per panel, each on a task of its own."""
     max_steps: Positive = 30
     temperature: Annotated[float, Field(gt=0)] = 0.8
     judge_episodes: Positive = 96
     """Episodes of the first panel on which the judge's accuracy is measured."""
     every: Positive | None = None
-    """Evaluate after every so many iterations too, for a learning curve."""
+    """Iterations between evaluations during training, for a learning curve; None for none."""
     every_episodes: Positive = 128
-    """Episodes per panel in these: the first ones of the panel."""
+    """Episodes per panel of these evaluations: the first tasks of the panel."""

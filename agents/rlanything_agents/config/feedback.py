@@ -1,4 +1,4 @@
-"""The settings of feedback, and the settings that have a name."""
+"""Keys of the feedback, and its named presets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CREDITS = {
     "record": "rlanything_agents.feedback.credits:record",
     "record_return": "rlanything_agents.feedback.credits:record_return",
 }
-"""Name of a credit rule -> where its function is, ``module:function``; see `rlanything_agents.feedback.credits`."""
+"""Name of each credit rule -> its function as ``module:function``; see `rlanything_agents.feedback.credits`."""
 
 
 def _known(name: str) -> str:
@@ -33,54 +33,55 @@ class UnknownPreset(LookupError):
 
 
 class FeedbackConfig(BaseModel):
-    """How outcomes and votes become advantages. The defaults are the formulas of the paper.
+    """Formulas that turn outcomes and votes into advantages. The defaults are those of the paper.
 
     The last four fields concern the reward model; of the others, all but ``lam`` the policy alone.
 
     Attributes:
         outcome_weight: Weight of the outcome in the policy's reward, ``R_i = outcome_weight * O + lam * ...``
-            (paper: 1). 0 leaves step-wise rewards only. The reward model is always scored against the outcome:
-            without it nothing would hold its votes to the truth.
+            (paper: 1). 0 leaves step-wise rewards only. The reward model is always scored against the outcome,
+            the only ground truth of its votes.
         lam: Weight of the reward model's view of a step in the integrated reward (lambda; paper: 1).
         reliability: ``"batch"`` multiplies ``lam``, for the policy, by ``clip(mu - 1, 0, 1)``, with mu = p+ + p-
             measured on the batch (Theorem 1: below mu = 1 the votes point the wrong way). Where all
             trajectories compared share the outcome, standardising cancels ``lam``, so there the factor
             multiplies the advantage. ``"off"``: a constant ``lam`` (paper).
-        agreement: Mean votes nearer to 0 than this count 0 for the policy: steps on which the reward model
-            contradicts itself say nothing (0 = all count, paper).
-        credit: What the votes are worth to the policy, a rule of `CREDITS`. ``"vote"``: a step's own mean vote
-            (paper); myopic, so that going to and fro can earn more than an honest search. ``"return"``: the discounted
-            sum of the mean votes from this step on: the change of the reward model's view of progress, in which to and
-            fro cancel; but who searches long collects more of them than who solves the task soon. ``"average"``: the
-            discounted mean of the votes from this step on, in [-1, 1] however long the episode is. ``"record"``: only
-            progress beyond the trajectory's own best so far counts; with ``C_i`` the running sum of the mean votes it
-            is ``max(0, C_i - max(0, max_{k<i} C_k))``, and to and fro earns nothing. ``"record_return"``: the
-            discounted sum of these from this step on.
+        agreement: Mean votes nearer to 0 than this count 0 for the policy: the reward model contradicts itself on
+            such steps (0 = all count, paper).
+        credit: Rule of `CREDITS` that turns votes into credit for the policy. ``"vote"``: a step's own mean vote
+            (paper). It is myopic: going back and forth can earn more than an honest search. ``"return"``: the
+            discounted sum of the mean votes from this step on. Back and forth cancel in it, but a long search collects
+            more of it than a quick solution. ``"average"``: the discounted mean of the votes from this step on, in
+            [-1, 1] for an episode of any length. ``"record"``: only progress beyond the trajectory's own best so far
+            counts. With ``C_i`` the running sum of the mean votes it is ``max(0, C_i - max(0, max_{k<i} C_k))``, and
+            going back and forth earns nothing. ``"record_return"``: the discounted sum of the records from this step
+            on.
         gamma: Discount of the returns and of the average, in [0, 1].
         std: ``"step"`` divides by the standard deviation at one step index (paper), ``"group"`` by that of
             all integrated rewards of the group, the mean being taken per step index in both; ``"task"``
             takes both over all steps of the group, so that ``lone`` has no part in it.
         std_floor: Smallest standard deviation divided by (reward units; 0 = no floor).
-        lone: What becomes of a step index with one live trajectory left. ``"zero"``: one value has no spread,
+        lone: Advantage at a step index that only one trajectory reaches. ``"zero"``: one value has no spread,
             so its advantage is 0 (paper). ``"raw"``: the integrated reward itself, not standardised (released
             code).
         shared_weight: Factor, in [0, 1], on advantages at step indices where every live trajectory shares the
-            outcome: what is left there is the reward model's noise, blown up to unit variance (1 = paper,
+            outcome: only the reward model's noise is left there, scaled up to unit variance (1 = paper,
             0 = masked).
         policy_band: Inclusive band of group accuracy outside which the policy learns nothing; ``None`` = no
             filter.
-        silent: What becomes of groups whose valid outcomes are all failures. ``"drop"``: what `policy_band`
-            says. ``"return"``: the policy learns from them by the reward model's credit alone. Only with a
-            `credit` other than ``"vote"``: even a faultless myopic label is farmed there.
+        silent: Treatment of groups whose valid outcomes are all failures. ``"drop"``: `policy_band` decides.
+            ``"return"``: the policy learns from them by the reward model's credit alone. Only with a
+            `credit` other than ``"vote"``: a policy farms even faultless myopic labels there.
         silent_weight: Factor on the advantages of such groups, in place of `shared_weight`.
         judge_band: As `policy_band`, for the reward model (released code: 0.2 to 0.8).
-        judge_baseline: Over which votes ``R * S`` is standardised. ``"step"``: the votes on one step (paper);
-            for lambda <= 1.5 and few votes that leaves nothing but the outcome's sign. ``"batch"``: all votes
+        judge_baseline: Votes over which ``R * S`` is standardised. ``"step"``: the votes on one step (paper);
+            for lambda <= 1.5 and few votes only the outcome's sign survives. ``"batch"``: all votes
             of the batch that pass the filter, so that the size of R counts as well. ``"kind"``: those of them on
             steps of one kind, such as the first word of the action.
         unparsable_reward: Raw reward of an unparsable judgement. ``None`` puts S = 0 into ``R * S``, which is
             0 and so beats a wrong vote; the released code gives -2.
-        balance: Train the reward model on as many steps of won as of lost trajectories (see `judged_steps`).
+        balance: Train the reward model on equally many steps of solved and of failed trajectories (see
+            `judged_steps`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -121,7 +122,7 @@ class FeedbackConfig(BaseModel):
 
     @classmethod
     def preset(cls, name: str) -> FeedbackConfig:
-        """A named setting: ``paper``, ``reference``, ``outcome`` (no reward model) or ``default``.
+        """Preset of a name: ``paper``, ``reference``, ``outcome`` (no reward model) or ``default``.
 
         Raises:
             UnknownPreset: There is no preset of this name.
@@ -133,7 +134,7 @@ class FeedbackConfig(BaseModel):
 
     @property
     def label(self) -> str:
-        """The name of the preset this is, else its fields that differ from ``paper``."""
+        """Name of the preset that equals these settings, else their differences from ``paper``."""
         for name, preset in PRESETS.items():
             if self == preset:
                 return name

@@ -1,4 +1,4 @@
-"""From a YAML file to a checked configuration."""
+"""Reading and checking of a YAML configuration, with overrides from the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ConfigError", "load_config"]
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be run; the message names the file, the key and the remedy."""
+    """Configuration that cannot be run; the message names the file, the key and the remedy."""
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig:

@@ -1,4 +1,4 @@
-"""The keys of a model: a checkpoint, or the size of a small one that is made on the spot."""
+"""Keys of a model: a checkpoint, or the sizes of a small model made on the spot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["AnyModel", "CheckpointConfig", "LoraConfig", "SmallConfig"]
 
 
 class SmallConfig(Section):
-    """Size of a Qwen3 model that is made with random weights and the words of a short view, in a folder of the run."""
+    """Sizes of a Qwen3 model with random weights and the words of a short view, made in a folder of the run."""
 
     hidden_size: Positive = 128
     layers: Positive = 4
@@ -30,37 +30,37 @@ class SmallConfig(Section):
 
 
 class LoraConfig(Section):
-    """Low-rank adapters: they alone are trained and stored, the checkpoint's own weights stay as they are."""
+    """Low-rank adapters (LoRA). Only they are trained and stored; the checkpoint's own weights stay frozen."""
 
     rank: Positive = 16
     alpha: Positive = 32
     """An adapter's product is scaled by alpha / rank."""
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
-    """In updates only. Other than 0 makes the probability ratio of an update noisy."""
+    """Dropout of the adapters in updates only. Values above 0 make the probability ratio of an update noisy."""
     targets: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Names of the layers that are adapted, such as ``[q_proj, v_proj]``; all linear ones but the last if None."""
+    """Names of the adapted layers, such as ``[q_proj, v_proj]``; all linear layers but the last if None."""
 
 
 class CheckpointConfig(Section):
-    """A causal language model with a chat template, as its makers published it."""
+    """Published causal language model with a chat template."""
 
     checkpoint: Annotated[str, Field(min_length=1)]
-    """A folder, or a name on the Hugging Face hub (``organisation/name``)."""
+    """Folder, or name on the Hugging Face hub (``organisation/name``)."""
     dtype: Literal["bfloat16", "float32"] = "bfloat16"
-    """Of the weights."""
+    """Precision of the weights."""
     lora: LoraConfig | None = None
-    """None: all weights are trained."""
+    """Adapters to train; None trains all weights."""
     thinking: Literal["keep", "strip"] | None = None
-    """Whether the model thinks before it answers, for templates with such a switch. ``keep``: later turns read earlier
-    thoughts, and the transcript only grows. ``strip``: they do not, so that each turn is a sample of its own. None: it
-    does not think."""
+    """Thinking mode, for chat templates with such a switch. ``keep``: later turns read earlier thoughts, and the
+    transcript only grows. ``strip``: later turns do not read them, and each turn is a training sample of its own. None:
+    the model does not think."""
     lessons: bool = False
-    """Whether it begins with the lessons of the warm start, as small models do; else it starts as it was published."""
+    """Whether the supervised warm start trains it first, as it does small models; otherwise it starts as published."""
     max_tokens: Positive = 512
     """Most tokens of a response, thoughts included."""
     context: Positive = 8192
-    """Most tokens of an episode, prompt and responses together; one that would outgrow it is cut off and counts as
-    lost."""
+    """Most tokens of an episode, prompt and responses together; an episode that would exceed it is cut off and counts
+    as failed."""
 
     @model_validator(mode="after")
     def _a_response_fits(self) -> CheckpointConfig:
@@ -70,7 +70,7 @@ class CheckpointConfig(Section):
 
 
 def _chosen(value: Any) -> Any:
-    """Told apart by the key ``checkpoint``, so that a wrong key is named as a key of the model that was meant."""
+    """Choose the model class by the key ``checkpoint``, so that an error about a wrong key names the intended class."""
     if isinstance(value, Section):
         return value
     if not isinstance(value, Mapping):
@@ -79,4 +79,4 @@ def _chosen(value: Any) -> Any:
 
 
 AnyModel = Annotated[SmallConfig | CheckpointConfig, BeforeValidator(_chosen)]
-"""Sizes of a model that starts from nothing, or, with the key ``checkpoint``, a pretrained one."""
+"""Sizes of a new small model, or, with the key ``checkpoint``, a pretrained model."""

@@ -1,6 +1,6 @@
-"""The keys of the monitors: from where on something counts as going wrong.
+"""Keys of the monitors: limits beyond which a run counts as unhealthy.
 
-The defaults stand well outside what healthy runs of the hard regime showed (``python -m studies table1 --regime
+The defaults lie well outside the values of healthy runs of the hard regime (``python -m studies table1 --regime
 hard``); `docs/howto/failures.md` has the figures.
 """
 
@@ -23,96 +23,96 @@ __all__ = [
 ]
 
 SignatureName = Literal["judge_collapse", "reward_hacking", "policy_collapse", "task_drift", "infrastructure"]
-"""What can be recognised; see `rlanything_agents.runs.monitors`."""
+"""Failure signatures that the monitors recognise; see `rlanything_agents.runs.monitors`."""
 
 Factor = Annotated[float, Field(gt=1, allow_inf_nan=False)]
 
 
 class JudgeLimits(Section):
-    """When a reward model counts as collapsed."""
+    """Limits beyond which a reward model counts as collapsed."""
 
     one_sided: Share = 0.1
-    """Share of the votes on won episodes that are +1, or of those on lost ones that are -1, at or below which it gives
-    one answer whatever happens. Healthy: at least 0.17 in a single iteration."""
+    """Share of +1 among the votes on solved episodes, or of -1 among those on failed ones, at or below which the reward
+    model always gives the same answer. Healthy: at least 0.17 in a single iteration."""
     mu: Annotated[float, Field(ge=0, le=2)] = 1.0
-    """Sum of these two shares at or below which votes tell nothing of outcomes (Theorem 1 of the paper)."""
+    """Sum of these two shares at or below which votes carry no information about outcomes (Theorem 1 of the paper)."""
     mixed: Share = 0.005
-    """Share of what it judges on which its votes differ, at or below which it has nothing to learn from; only where
-    they differed more in the first iterations. Healthy: at least 0.02."""
+    """Share of judged items with differing votes, at or below which the reward model has nothing to learn from; only
+    where the share was higher in the first iterations. Healthy: at least 0.02."""
     unparsable: Share = 0.2
-    """Share of votes or tests that cannot be read. Healthy, for step judges: at most 0.04."""
+    """Share of votes or tests that cannot be parsed. Healthy, for step judges: at most 0.04."""
     chance: Share = 0.52
-    """Balanced accuracy against the truth, where the domain knows it, at or below which it is as good as guessing."""
+    """Balanced accuracy against the domain's true labels, where it has them, at or below which votes are guesses."""
     fall: Share = 0.1
-    """Fall of the accuracy against the truth since the first iterations."""
+    """Drop of this accuracy since the first iterations."""
 
 
 class HackingLimits(Section):
-    """When a policy counts as pleasing the reward model without doing the tasks."""
+    """Limits beyond which a policy counts as exploiting the reward model without solving the tasks."""
 
     rise: Annotated[float, Field(gt=0, le=2)] = 0.3
-    """Rise of the mean vote on the steps of lost episodes (from -1 to 1) since the first iterations, while success does
-    not rise."""
+    """Rise of the mean vote on the steps of failed episodes (from -1 to 1) since the first iterations, while success
+    does not rise."""
     repeated: Share = 0.3
-    """Share of the steps that only repeat one of the two actions before them..."""
+    """Share of the steps that repeat one of the two actions before them..."""
     repeated_rise: Share = 0.15
     """... and its rise since the first iterations, while success does not rise."""
 
 
 class PolicyLimits(Section):
-    """When a policy counts as collapsed."""
+    """Limits beyond which a policy counts as collapsed."""
 
     kept: Share = 0.02
-    """Share of groups that teach it at or below which it learns nothing any more."""
+    """Share of groups with a learning signal, at or below which the policy no longer learns."""
     entropy: Annotated[float, Field(ge=0)] = 0.01
-    """Nats for a sampled token at or below which it always says the same. Healthy: at least 0.02."""
+    """Entropy in nats per sampled token, at or below which the policy is deterministic. Healthy: at least 0.02."""
     entropy_rise: Factor = 3.0
     """Rise of the entropy since the first iterations, as a factor."""
     kl: Annotated[float, Field(gt=0)] = 0.5
-    """Nats for a token that it moves in one update, as the median of the last iterations. Healthy: at most 0.1."""
+    """KL divergence of one update in nats per token, as the median of the last iterations. Healthy: at most 0.1."""
     length: Factor = 3.0
-    """Growth or shrinkage of the words in a turn since the first iterations, as a factor."""
+    """Growth or shrinkage of the words per turn since the first iterations, as a factor."""
     lost: Share = 0.2
-    """Success as a share of the best it had..."""
+    """Success as a share of its best value so far..."""
     had: Share = 0.1
-    """... where that was at least so much. Tasks that became harder are no reason: see ``task_drift``."""
+    """... where that best value was at least this. Harder tasks do not count as collapse: see ``task_drift``."""
 
 
 class TaskLimits(Section):
-    """When the tasks count as having gone astray."""
+    """Limits beyond which the tasks count as drifted."""
 
     far: Share = 0.25
-    """Share of slots whose task is farther from its root than the drift limit."""
+    """Share of slots whose task is farther from its root task than the drift limit."""
     drift: Share = 0.7
-    """Mean distance of the tasks from their roots. Healthy: at most 0.47."""
+    """Mean distance of the tasks from their root tasks. Healthy: at most 0.47."""
     diversity: Share = 0.5
-    """Distance between the tasks as a share of what it was in the first iterations."""
+    """Distance between the tasks as a share of its value in the first iterations."""
     duplicates: Share = 0.25
-    """Share of slots that hold a task which another holds too."""
+    """Share of slots whose task is in another slot too."""
     valid: Share = 0.1
-    """Share of what was proposed that is proved, at or below which the rewriter is of no use."""
+    """Share of proposals proved solvable, at or below which the rewriter is of no use."""
     accepted: Share = 0.02
-    """Share of the tried tasks that are accepted, at or below which the rewriter misses the mark."""
+    """Share of tried candidates that are accepted, at or below which the rewriter misses the band."""
     decisions: Positive = 20
-    """Proposals, or decisions, in the window, below which the two last shares say nothing."""
+    """Fewest proposals, or decisions, in the window for the last two shares to count."""
 
 
 class MachineryLimits(Section):
-    """When too much breaks that has nothing to do with learning."""
+    """Limits beyond which the infrastructure fails too often."""
 
     errors: Share = 0.1
-    """Share of episodes that the infrastructure broke."""
+    """Share of episodes ended by an infrastructure failure."""
     unanswered: Share = 0.5
-    """Share of requests that a language model's service left without an answer."""
+    """Share of requests to a language model's service without an answer."""
 
 
 class MonitorsConfig(Section):
-    """What is watched while a run goes on."""
+    """Limits that are checked after every iteration, and the alarms that end a run."""
 
     window: Annotated[int, Field(ge=2)] = 5
-    """Iterations that a value is the mean of, and that "the first iterations" are."""
+    """Iterations over which values are averaged, and number of "the first iterations"."""
     stop: tuple[SignatureName, ...] = ()
-    """Signatures at whose first sign the run ends, with a checkpoint from which it can go on."""
+    """Signatures whose first alarm ends the run, with a checkpoint from which it can continue."""
     judge: JudgeLimits = JudgeLimits()
     hacking: HackingLimits = HackingLimits()
     policy: PolicyLimits = PolicyLimits()

@@ -1,4 +1,4 @@
-"""The keys of a run."""
+"""Keys of a whole run, and of its rollouts, its judge and its warm start."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = ["TRACKERS", "JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartCo
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
 TRACKERS: tuple[str, ...] = get_args(Tracker)
-"""Names of the trackers, as ``trackers`` takes them; also their packages'."""
+"""Names of the trackers, for the key ``trackers``; their packages have the same names."""
 
 
 class WarmStartConfig(Section):
-    """Supervised start of the policy from an exploring expert, and of the judge from noisy labels."""
+    """Supervised warm start: the policy imitates an exploring expert, the judge imitates noisy labels."""
 
     reuse: Path | None = None
-    """Folder of another run whose warm start is taken over, bit for bit; the other keys then have no effect."""
+    """Folder of another run whose warm start is reused, bit for bit; the other keys then have no effect."""
     knobs: Mixture = ANY
-    """What the demonstrated games are made of, and those the judge's first lessons are played on."""
+    """Knobs of the generator of the tasks for demonstrations and for the judge's first labels."""
     demonstrations: Positive = 1000
     max_steps: Positive = 40
-    """A demonstration that has not won by then is dropped."""
+    """Most steps of a demonstration; one that has not solved its task by then is dropped."""
     epochs: Positive = 6
     batch_size: Positive = 16
     learning_rate: Annotated[float, Field(gt=0)] = 2e-3
@@ -45,45 +45,46 @@ class WarmStartConfig(Section):
     label_noise: Share = 0.15
     """Share of the judge's warm-start labels that are flipped."""
     mistakes: Share | None = None
-    """Share of demonstrations that show something wrong, where a domain can; its own share if None."""
+    """Share of demonstrations with deliberate mistakes, where a domain has such; the domain's own share if None."""
 
 
 class RolloutConfig(Section):
-    """How trajectories are collected: ``tasks`` groups of ``rollouts`` episodes of at most ``max_steps``."""
+    """Rollouts of an iteration: ``tasks`` groups of ``rollouts`` episodes of at most ``max_steps``."""
 
     tasks: Positive = 16
     rollouts: Annotated[int, Field(ge=2)] = 8
     max_steps: Positive = 30
     temperature: Annotated[float, Field(gt=0)] = 1.0
     constrained: bool = True
-    """Sample only tokens that continue what the environment admits (a command it lists, a program of the language)."""
+    """Whether to sample only tokens of an answer that the environment admits (a listed command, a program of the
+    language)."""
     environments: Positive | None = None
-    """Environments that are there at once, where each is costly, such as a real desktop; one an episode of an iteration
-    if None."""
+    """Number of environments, where each is costly, such as a real desktop; one per episode of an iteration if None."""
     threads: Positive | None = None
-    """Environments that step at once, where a step waits for a sandbox or another machine; one by one if None."""
+    """Environments that step at once, where a step waits for a sandbox or another machine; one after the other if
+    None."""
     screenshots: Annotated[int, Field(ge=0, exclude=True)] = 0
-    """In so many environments a small picture of the screen is kept after each turn, where a domain has one; some 20 KB
-    each. Who looks at a run is no part of what it is: the option is not stored with it."""
+    """Number of environments that keep a small picture of the screen after each turn, where a domain has a screen; about
+    20 KB each. This option does not define a run and is not stored with it."""
 
 
 class JudgeConfig(Section):
-    """Where the votes on steps come from."""
+    """Source of the votes on steps, and training of the reward model."""
 
     source: Literal["generative", "oracle"] = "generative"
-    """``generative``: the reward model. ``oracle``: the planner's labels, for measuring what a perfect judge would
-    be worth; no model is asked and none is trained."""
+    """``generative``: the reward model. ``oracle``: the planner's labels, to measure the value of a perfect judge; no
+    reward model is queried or trained."""
     votes: Annotated[int, Field(ge=1, le=32)] = 3
-    """Votes on each step; unit tests for each task, where the reward model writes those."""
+    """Votes on each step, or unit tests for each task where the reward model writes unit tests."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     scope: Literal["all", "useful"] = "all"
-    """``useful``: only groups whose votes can teach anybody are judged, those inside the bands of accuracy (and the
-    silent ones where they count): the same learning for less time, and shorter critiques for a rewriter."""
+    """``useful``: judge only groups whose votes can reach a model, those inside the bands of accuracy (and the silent
+    ones where they count). The models learn the same in less time, and a rewriter gets shorter critiques."""
     train: bool = True
     steps: Positive = 256
-    """At most this many judged steps train the judge in one iteration."""
+    """Most judged steps that train the judge in one iteration."""
     warmup: Annotated[int, Field(ge=0)] = 0
-    """In the first so many iterations the judge learns and the policy does not. They count in the budget."""
+    """Number of first iterations in which the judge learns and the policy does not. They count in the budget."""
 
     @property
     def learns(self) -> bool:
@@ -98,23 +99,24 @@ class JudgeConfig(Section):
 
 
 class RunConfig(Section):
-    """A whole run."""
+    """Settings of a whole run."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-    """Of the run and of its folder."""
+    """Name of the run and of its folder."""
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    """Of everything random in the run: same seed, same configuration and same machine, same run."""
+    """Seed of all randomness: the same seed, configuration and machine give the same run."""
     threads: Positive = 2
-    """Of torch."""
+    """Threads of torch."""
     domain: str = "alfworld"
-    """Name of an installed domain; small models need one whose environment has a short view."""
+    """Name of an installed domain; small models need a domain whose environment has a short view."""
     iterations: Positive = 32
-    """At most this many."""
+    """Most iterations."""
     env_steps: Positive | None = None
-    """The loop ends with the iteration in which its episodes, those on candidates included, reach so many steps."""
+    """Most environment steps: the run ends with the iteration in which its episodes, those on candidates included, reach
+    this number."""
     environment: dict[str, Any] | None = None
-    """Arguments of the environment; ``view``, ``full`` or ``short``, is how it is read and written (see
-    `rlanything_envs.views`): short for a small policy, else full, where it is left out."""
+    """Arguments of the environment. The key ``view`` (``full`` or ``short``) selects a view of it (see
+    `rlanything_envs.views`); its default is short for a small policy and full otherwise."""
     policy: AnyModel = SmallConfig()
     reward_model: AnyModel = SmallConfig(layers=2)
     engine: EngineConfig = EngineConfig()
@@ -130,24 +132,24 @@ class RunConfig(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     corrupt: CorruptConfig = CorruptConfig()
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
-    """From where on something counts as going wrong. As with trackers, it is not stored."""
+    """Limits of a healthy run; like the trackers they are not stored."""
     workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None
-    """Who plays, if not the process of the loop; not stored, as the number of workers may change."""
+    """Rollout workers; None plays in the process of the loop. Not stored, because a run may continue with other
+    workers."""
     cluster: Annotated[ClusterConfig | None, Field(exclude=True)] = None
-    """The machines that a plan is made for (``train --dry-run``); a run itself takes no notice of
-    it, and it is not stored."""
+    """Machines that ``train --dry-run`` plans for; a run itself ignores them, and they are not stored."""
     trackers: Annotated[tuple[Tracker, ...], Field(exclude=True)] = ()
-    """Where the curves are shown besides the report. Who watches a run is no part of what it is: a run may be continued
-    with other trackers, and they are not stored with it."""
+    """Trackers that show the curves besides the report. They do not define a run: it may continue with other trackers,
+    and they are not stored with it."""
 
     def used(self, rows: Sequence[Mapping[str, Any]]) -> float:
-        """Share of the budget that the iterations of these metrics rows have used up; from 1 on the run is over."""
+        """Share of the budget that the iterations of these metrics rows have used; the run is over from 1 on."""
         share = len(rows) / self.iterations
         return share if self.env_steps is None else max(share, sum(row["env_steps"] for row in rows) / self.env_steps)
 
     @property
     def view(self) -> str:
-        """How environments are read and written."""
+        """Name of the view of the environments."""
         small = isinstance(self.policy, SmallConfig)
         return str((self.environment or {}).get("view", "short" if small else "full"))
 
@@ -158,12 +160,12 @@ class RunConfig(Section):
 
     @property
     def votes_wanted(self) -> bool:
-        """Whether anything depends on votes."""
+        """Whether an update of the policy or of the reward model depends on votes."""
         return self.feedback.lam != 0 or self.judge.learns
 
     @property
-    def judge_is_asked(self) -> bool:
-        """Whether the reward model has a part in the run."""
+    def queries_judge(self) -> bool:
+        """Whether the run queries the reward model."""
         return self.votes_wanted and self.judge.source == "generative"
 
     @field_validator("feedback", mode="before")
@@ -188,7 +190,7 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _small_models_read_short_texts(self) -> RunConfig:
         for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
-            if isinstance(model, SmallConfig) and self.view != "short" and (key == "policy" or self.judge_is_asked):
+            if isinstance(model, SmallConfig) and self.view != "short" and (key == "policy" or self.queries_judge):
                 raise ValueError(
                     f"{key} is a small model, whose words are those of the short view: set environment.view to short, "
                     f"or give {key} a checkpoint"

@@ -1,4 +1,4 @@
-"""What all sections of a configuration have in common."""
+"""Base class and shared types of all sections of a configuration."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Section(BaseModel):
-    """A group of keys; unknown ones are errors, and values do not change."""
+    """Group of keys; unknown keys are errors, and values are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Part(Section):
-    """A share of the tasks, and what the domain's generator makes them of."""
+    """Share of the tasks, with the knobs of the domain's generator for them."""
 
     share: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    """Relative to the other parts."""
+    """Weight relative to the other parts."""
     knobs: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -29,7 +29,7 @@ def _one_part(value: Any) -> Any:
 
 
 Mixture = Annotated[tuple[Part, ...], BeforeValidator(_one_part), Field(min_length=1)]
-"""Knobs of the domain's generator (``{kinds: [heat]}``), or several with their shares
+"""Knobs of the domain's generator (``{kinds: [heat]}``), or several sets of knobs with their shares
 (``[{share: 3, knobs: {kinds: [simple]}}, {share: 1, knobs: {kinds: [heat]}}]``)."""
 ANY: tuple[Part, ...] = (Part(),)
-"""The domain's own mixture."""
+"""One part without knobs: the domain's own mixture."""

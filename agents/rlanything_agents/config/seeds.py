@@ -1,4 +1,4 @@
-"""Named random streams: every choice of a run has a seed of its own, derived from the run's seed."""
+"""Named random streams: every random choice of a run has a seed of its own, derived from the run's seed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["rng_of", "seed_of"]
 
 
 def seed_of(root: int, *path: str | int) -> int:
-    """A 32-bit seed for the place named by ``path``; the same on every machine and in every process."""
+    """32-bit seed of the stream named by ``path``; the same on every machine and in every process."""
     return int(_sequence(root, path).generate_state(1)[0])
 
 
 def rng_of(root: int, *path: str | int) -> np.random.Generator:
-    """A generator for the place named by ``path``."""
+    """NumPy generator of the stream named by ``path``."""
     return np.random.default_rng(_sequence(root, path))
 
 

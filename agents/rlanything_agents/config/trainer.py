@@ -1,4 +1,4 @@
-"""The keys of an update: how a model learns from its samples."""
+"""Keys of the updates of one model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["TrainerConfig"]
 
 
 class TrainerConfig(BaseModel):
-    """How a model is updated from samples; the defaults are those of the small local models.
+    """Settings of the updates of one model; the defaults suit the small local models.
 
     Attributes:
         learning_rate: Peak learning rate of AdamW (released code: 1e-6 for 7 B parameters).
@@ -22,13 +22,12 @@ class TrainerConfig(BaseModel):
         clip: PPO clip range of the probability ratio (released code: 0.2).
         beta: Weight of the k3 estimate of the KL divergence to the policy before the update (released code:
             0.01); 0 = off.
-        anchor: Weight of the k3 estimate of the KL divergence to a frozen model given to the trainer with
-            ``set_anchor``, such as the warm start; holds a policy that many updates would carry away. 0 = off.
+        anchor: Weight of the k3 estimate of the KL divergence to a frozen model passed to the trainer with
+            ``set_anchor``, such as the warm start; it limits drift over many updates. 0 = off.
         optimizer_steps: Optimizer steps per update; the samples are shuffled and split that many ways
             (released code: 4). With fewer samples there are fewer steps.
-        steps_per_group: Take so many optimizer steps for each group of episodes there is something to learn from,
-            rounded up, at most ``optimizer_steps``: one group is not learnt as hard as ten. ``None`` = always
-            ``optimizer_steps``.
+        steps_per_group: Optimizer steps per group with a learning signal, rounded up, at most ``optimizer_steps``:
+            one group is not learnt as hard as ten. ``None`` = always ``optimizer_steps``.
         average: Decay of a running mean of the weights over the updates; evaluations use the mean, rollouts never
             do. 0 = off.
         micro_batch_tokens: Padded tokens per forward pass, of updates and of the warm start; a prompt that several
@@ -39,13 +38,13 @@ class TrainerConfig(BaseModel):
         epsilon: AdamW's denominator offset.
         temperature: Logits are divided by it before the log-probabilities. Equal to the sampling temperature
             the ratio is on-policy; the released code samples at 0.8 and trains at 1.
-        fresh_optimizer: Forget the optimizer's moments before every update, as the released code does.
+        fresh_optimizer: Reset the optimizer's moments before every update, as the released code does.
         seed: Seeds the split of the samples (and dropout, where a model has it).
         bf16: Train under bfloat16 autocast (accelerators only).
-        checkpointing: Keep only the inputs of a model's blocks for the backward pass and compute the blocks again: less
-            memory for a third more time.
-        world_size: Number of training processes that must be there, any other is an error; 1: as many as the launcher
-            started. A run may go on with another number, so it is not stored.
+        checkpointing: Gradient checkpointing: keep only the inputs of a model's blocks for the backward pass and
+            compute the blocks again; less memory for a third more time.
+        world_size: Required number of training processes; 1 accepts as many as the launcher started. A run may
+            continue with another number, so it is not stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,14 +75,14 @@ class TrainerConfig(BaseModel):
 
         Args:
             update: Number of this update, from 1.
-            used: Share of the run's budget that was used up before it, from 0 to 1.
+            used: Share of the run's budget that was used before it, from 0 to 1.
         """
         rising = min(1.0, update / max(1, self.warmup_updates))
         falling = 1.0 - used if self.schedule == "linear" else 1.0
         return rising * falling
 
     def steps_for(self, groups: int) -> int | None:
-        """Optimizer steps of an update from so many groups; None for the fixed number."""
+        """Optimizer steps of an update from ``groups`` groups; None for the fixed number."""
         if self.steps_per_group is None:
             return None
         return min(max(1, math.ceil(groups * self.steps_per_group)), self.optimizer_steps)

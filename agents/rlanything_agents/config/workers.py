@@ -1,4 +1,4 @@
-"""The keys of the processes that play episodes, and judge them."""
+"""Keys of the rollout workers, which play episodes and answer judge queries."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WorkersConfig(Section):
-    """Rollout workers on Ray (extra ``ray``): each has environments and copies of the models of its own.
+    """Rollout workers on Ray (extra ``ray``), each with environments and copies of the models of its own.
 
     They play shards of ``rollout.environments`` episodes (an equal part of all episodes each, if that is None). With
-    ``engine.kind: vllm_server`` they ask the servers and have no copies. Who plays and who judges is no part of what a
-    run is: a run may be continued with other workers, and they are not stored with it.
+    ``engine.kind: vllm_server`` they query the servers and have no copies. Workers do not define a run: it may continue
+    with other workers, and they are not stored with it.
     """
 
     number: Positive = 2
-    """How many."""
+    """Number of workers."""
     address: str | None = None
-    """Of a running Ray cluster (``auto``, ``ray://HOST:10001``); None starts one on this machine."""
+    """Address of a running Ray cluster (``auto``, ``ray://HOST:10001``); None starts one on this machine."""
     cpus: Amount = 1.0
-    """Processor cores of a worker, as Ray counts them."""
+    """Processor cores that Ray reserves for a worker."""
     gpus: Amount = 0.0
-    """GPUs of a worker; its copies of the models are there if there are any."""
+    """GPUs that Ray reserves for a worker; its copies of the models run there."""
     resources: dict[str, Amount] = Field(default_factory=dict)
-    """Labels of the nodes a worker may be on, such as ``{desktop: 8}``: nodes are started with
+    """Custom resources that a worker takes of its node, such as ``{desktop: 8}``, for nodes started with
     ``ray start --resources '{"desktop": 16}'``."""
     threads: Positive = 1
-    """Of torch, in a worker."""
+    """Threads of torch in a worker."""
     retries: Annotated[int, Field(ge=0)] = 3
-    """How often a shard is played again, or questions are asked again, after their worker was lost."""
+    """Number of times that a shard or a chunk of queries is repeated after its worker was lost."""
     judge: Literal["after", "meanwhile", "workers"] = "workers"
-    """Who asks the reward model. ``after``: the process of the loop, when all have played. ``meanwhile``: the same,
-    about finished groups while others are still played. ``workers``: those that have nothing to play any more; each has
-    a copy of the reward model, too. The votes are the same. Servers that sleep in turn (``engine.sleep``) need
+    """Process that queries the reward model, and when. ``after``: the process of the loop, when all rollouts are done.
+    ``meanwhile``: the same process, for finished groups while others are still played. ``workers``: idle workers, each
+    with a copy of the reward model too. The votes are the same. Servers that sleep in turn (``engine.sleep``) need
     ``after``."""
     start_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300.0
-    """Most time until all workers are there."""
+    """Most seconds until all workers are ready."""

@@ -116,7 +116,7 @@ class StepReviewer:
 
     def _asked(self, episodes: Sequence[Trajectory]) -> bool:
         """Whether the reward model is asked about a group."""
-        return self.config.judge_is_asked and (
+        return self.config.queries_judge and (
             self.config.judge.scope == "all" or votes_count([t.outcome for t in episodes], self.config.feedback)
         )
 
@@ -143,7 +143,7 @@ class StepReviewer:
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:
         """Agreement with the planner on a few trajectories; None where no reward model was asked."""
-        if not self.config.judge_is_asked:
+        if not self.config.queries_judge:
             return None
         places = [
             (group, t)

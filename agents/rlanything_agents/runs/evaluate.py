@@ -97,7 +97,7 @@ class Evaluation:
                 with parts.reporter.stage(f"Evaluation {name}, {split}", len(tasks)) as stage:
                     trajectories = play_panel(self.workers, tasks, settings, stage.add)
                 panels[split] = panel_result(trajectories)
-                if number == 0 and name == "before" and parts.config.judge_is_asked:
+                if number == 0 and name == "before" and parts.config.queries_judge:
                     self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
             judge = self._judge_quality(name)
         result = {"panels": panels, "judge": judge, "seconds": time.perf_counter() - start}
@@ -111,7 +111,7 @@ class Evaluation:
         return (
             stored is not None
             and _what_decides(theirs) == _what_decides(ours)
-            and (bool(stored["judge"]) or not self.parts.config.judge_is_asked)
+            and (bool(stored["judge"]) or not self.parts.config.queries_judge)
         )
 
     @property
@@ -124,7 +124,7 @@ class Evaluation:
     def _judge_quality(self, name: str) -> dict[str, Any]:
         """Empty where no reward model has a part in the run; one that does not learn is measured once."""
         config = self.parts.config
-        if not config.judge_is_asked:
+        if not config.queries_judge:
             return {}
         first = self.parts.folder.stage("before")
         if first is not None and not config.judge.learns:

@@ -24,7 +24,7 @@ class PlainTrainer:
         self.anchor: PreTrainedModel | None = None
         self.optimizer = self._fresh_optimizer()
 
-    spread = False
+    sharded = False
 
     def weights(self) -> dict[str, torch.Tensor]:
         """All weights, by name."""

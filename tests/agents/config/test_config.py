@@ -154,4 +154,4 @@ def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
 )
 def test_who_is_asked_for_votes(changes: dict[str, object], votes: bool, asked: bool) -> None:
     config = RunConfig.model_validate({"name": "a", **changes})
-    assert (config.votes_wanted, config.judge_is_asked) == (votes, asked)
+    assert (config.votes_wanted, config.queries_judge) == (votes, asked)

@@ -178,7 +178,7 @@ def test_a_small_policy_and_a_pretrained_judge(chats: dict[str, Any]) -> None:
     alone = RunConfig.model_validate(
         {"name": "alone", "policy": chats["policy"], "feedback": "outcome", "judge": {"train": False}}
     )
-    assert not alone.judge_is_asked
+    assert not alone.queries_judge
 
 
 def test_an_expert_can_be_imitated_in_full_chats(chats: dict[str, Any]) -> None:

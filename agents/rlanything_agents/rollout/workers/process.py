@@ -34,7 +34,7 @@ class RolloutWorker:
         torch.set_num_threads(settings.threads)
         self._policy = ModelCopy(self._config, "policy")
         self._copies: dict[Role, ModelCopy] = {"policy": self._policy}
-        if self._config.judge_is_asked and settings.judge == "workers":
+        if self._config.queries_judge and settings.judge == "workers":
             self._copies["judge"] = ModelCopy(self._config, "judge")
         self._versions: dict[Role, int] = {}
         self._envs = self.environments(1)

@@ -182,7 +182,7 @@ class DryRun:
     def _models(self) -> Iterator[Finding]:
         """Whether checkpoints are where they are said to be, as far as that shows without weights."""
         models: list[tuple[str, AnyModel]] = [("policy", self.config.policy)]
-        if self.config.judge_is_asked:
+        if self.config.queries_judge:
             models.append(("reward_model", self.config.reward_model))
         for key, model in models:
             if not isinstance(model, CheckpointConfig):

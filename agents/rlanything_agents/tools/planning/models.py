@@ -54,7 +54,7 @@ def planned_models(config: RunConfig) -> list[PlannedModel]:
         UnknownView: The domain has no words for a small model.
     """
     found = [_planned("policy", config.policy, config.domain, learns=True)]
-    if config.judge_is_asked:
+    if config.queries_judge:
         found.append(_planned("reward model", config.reward_model, config.domain, learns=config.judge.learns))
     llm = config.curriculum.llm
     if config.curriculum.rewriter == "llm" and llm is not None and (size := published(llm.model)):
