@@ -64,8 +64,8 @@ class RolloutConfig(Section):
     """Environments that step at once, where a step waits for a sandbox or another machine; one after the other if
     None."""
     screenshots: Annotated[int, Field(ge=0, exclude=True)] = 0
-    """Number of environments that keep a small picture of the screen after each turn, where a domain has a screen; about
-    20 KB each. This option does not define a run and is not stored with it."""
+    """Number of environments that keep a small picture of the screen after each turn, where a domain has a screen;
+    about 20 KB each. This option does not define a run and is not stored with it."""
 
 
 class JudgeConfig(Section):
@@ -112,8 +112,8 @@ class RunConfig(Section):
     iterations: Positive = 32
     """Most iterations."""
     env_steps: Positive | None = None
-    """Most environment steps: the run ends with the iteration in which its episodes, those on candidates included, reach
-    this number."""
+    """Most environment steps: the run ends with the iteration in which its episodes, those on candidates included,
+    reach this number."""
     environment: dict[str, Any] | None = None
     """Arguments of the environment. The key ``view`` (``full`` or ``short``) selects a view of it (see
     `rlanything_envs.views`); its default is short for a small policy and full otherwise."""
