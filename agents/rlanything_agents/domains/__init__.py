@@ -1,3 +1,8 @@
-"""What training knows of a domain besides its environment: demonstrators, step labels, short texts, prompts.
-Nothing else needs the name of a domain.
+"""Supervision of each domain: experts that demonstrate, heuristic and true step labels, short judge prompts. Tasks and
+episodes come in; demonstrations, labels, prompts and reviewers go out. Nothing else needs the name of a domain.
+
+- `supervision`: `StepSupervision`, the interface, and `get_supervision`, which finds that of a domain.
+- `lessons`: demonstrations and labelled steps for the supervised warm start.
+- `solutions`, `guesses`: a known solution of a task, and random play, as the upper and lower end of a benchmark.
+- `alfworld/`, `coding/`, `osworld/`: one folder per domain.
 """

@@ -1,7 +1,7 @@
-"""What somebody says in a domain who has no idea: the least that an agent should beat.
+"""Random play in each domain: the baseline that an agent has to beat.
 
-A domain whose environment lists no admissible commands has a module ``guess`` in its folder with a
-function of that name. In any other one chance draws among the commands.
+A domain whose environment lists no admissible commands has a module ``guess`` in its folder with a function of that
+name. In any other domain a guess is a random admissible command.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["Guess", "NoGuess", "guess_of"]
 
 
 class NoGuess(LookupError):
-    """Nothing is known of the domain that chance could draw from."""
+    """The domain has no guesses: no admissible commands and no module ``guess``."""
 
 
 Guess = Callable[["Turn", "np.random.Generator"], str]
-"""From what the environment says, and chance, to an answer."""
+"""Function from a turn of the environment and a random generator to an answer."""
 
 
 def guess_of(domain: str) -> Guess:
-    """How to guess in a domain."""
+    """Guess function of a domain; that of a domain without one raises `NoGuess` where no commands are listed."""
     place = f"{__package__}.{domain}.guess"
     try:
         found: Guess = import_module(place).guess

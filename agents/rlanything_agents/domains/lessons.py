@@ -1,4 +1,4 @@
-"""What is imitated: an expert's episodes, and heuristic labels with noise."""
+"""Lessons of the supervised warm start: an expert's episodes for the policy, noisy heuristic labels for the judge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ExpertLessons", "Lessons", "School", "demonstrate", "judge_rows"]
 
 
 class School(Protocol):
-    """What lessons are made with; a run's parts are one."""
+    """Parts that lessons are made with; `rlanything_agents.runs.parts.RunParts` has them."""
 
     @property
     def config(self) -> RunConfig:
@@ -36,17 +36,17 @@ class School(Protocol):
 
     @property
     def envs(self) -> Sequence[gym.Env[Any, Any]]:
-        """Where episodes are played."""
+        """Environments for the episodes."""
         ...
 
     @property
     def actor(self) -> Policy:
-        """The policy as it is now."""
+        """The policy, with its current weights."""
         ...
 
     @property
     def judge_model(self) -> JudgeModel:
-        """The reward model as it is asked."""
+        """The language model of the reward model."""
         ...
 
     def seed(self, *path: str | int) -> int:
@@ -59,14 +59,14 @@ class School(Protocol):
 
 
 class Lessons(Protocol):
-    """What the models of a domain are warmed up with."""
+    """Training data for the supervised warm start of both models."""
 
     def policy(self, school: School) -> list[Row]:
-        """What the policy imitates."""
+        """Demonstrations for the policy."""
         ...
 
     def judge(self, school: School) -> list[Row]:
-        """What the reward model imitates; made when the policy is warm."""
+        """Demonstrations for the reward model; made after the policy is warmed up."""
         ...
 
 
@@ -74,14 +74,14 @@ class ExpertLessons:
     """An expert's episodes for the policy, heuristic labels with noise for the judge.
 
     Args:
-        supervision: Has both.
+        supervision: Makes experts and heuristic labels.
     """
 
     def __init__(self, supervision: StepSupervision) -> None:
         self.supervision = supervision
 
     def policy(self, school: School) -> list[Row]:
-        """Episodes that the expert solved."""
+        """Rows of the episodes that the expert solved."""
         settings = school.config.warm_start
         tasks = school.train_tasks("demonstrations", settings.demonstrations)
         with school.reporter.stage("Demonstrations", len(tasks)) as stage:
@@ -96,17 +96,17 @@ class ExpertLessons:
             )
 
     def judge(self, school: School) -> list[Row]:
-        """Steps of the warm-started policy, with heuristic labels and noise."""
-        settings, played = school.config.warm_start, school.config.rollout
-        tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, played.max_steps // 2)))
+        """Rows of steps of the warm-started policy, with noisy heuristic labels."""
+        settings, play = school.config.warm_start, school.config.rollout
+        tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, play.max_steps // 2)))
         trajectories = rollout(
             school.actor,
             school.envs,
             tasks,
-            max_steps=played.max_steps,
+            max_steps=play.max_steps,
             seed=school.seed("judge", "rollout"),
-            temperature=played.temperature,
-            constrained=played.constrained,
+            temperature=play.temperature,
+            constrained=play.constrained,
         )
         return judge_rows(
             self.supervision,
@@ -129,19 +129,19 @@ def demonstrate(
     seed: int,
     progress: Callable[[int], None] | None = None,
 ) -> list[Row]:
-    """Let the domain's expert play, and keep what it solved.
+    """Roll out the domain's expert, and keep the episodes that it solved.
 
     Args:
-        supervision: Has the expert.
-        renderer: Of the model that is to imitate it.
-        env: Where it plays, one episode after the other.
-        tasks: What ``reset(options={"task": ...})`` takes.
-        max_steps: An episode that has not ended by then has failed.
+        supervision: Makes the expert.
+        renderer: Renders the episodes for the model that imitates them.
+        env: Environment of all episodes, one after the other.
+        tasks: Values for ``reset(options={"task": ...})``, one per episode.
+        max_steps: Most steps of an episode; one that has not ended by then has failed.
         seed: Seed of the expert.
         progress: Called with 1 after each episode.
 
     Returns:
-        One row per solved episode: answers are learnt, messages and deliberate mistakes are read.
+        One row per solved episode. Answers are learnt; messages and deliberate mistakes are context only.
     """
     rows = []
     for number, task in enumerate(tasks):
@@ -185,16 +185,16 @@ def judge_rows(
     label_noise: float,
     seed: int,
 ) -> list[Row]:
-    """What a judge is warmed up with: steps of these trajectories under the heuristic labels.
+    """Demonstrations for a judge: random steps of these trajectories with their heuristic labels.
 
     Args:
-        supervision: Has the heuristic labels.
-        prompts: What the judge reads and writes.
+        supervision: Makes the heuristic labels.
+        prompts: Prompts and answers of the judge.
         model: The judge.
-        trajectories: Episodes of the policy that is going to be judged.
-        steps: How many steps to take, at random.
-        label_noise: Share of scores that are flipped, so that the judge starts with room to learn.
-        seed: Seed of the choice and of the noise.
+        trajectories: Episodes of the warm-started policy.
+        steps: Most steps to sample.
+        label_noise: Share of scores that are flipped, 0 to 1, so that the judge starts with room to learn.
+        seed: Seed of the sampling and of the noise.
     """
     rng = np.random.default_rng(seed)
     places = [(t, i) for t, trajectory in enumerate(trajectories) for i in range(len(trajectory.steps))]

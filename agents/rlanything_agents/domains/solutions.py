@@ -1,7 +1,7 @@
-"""Known ways to solve a task, told one answer at a time: what a hint is taken from, and what an expert plays.
+"""Known solutions of tasks, one answer at a time, for hints and for the expert of a benchmark.
 
-A domain whose proofs are not simply answers in order has a module ``solution`` in its folder with a
-function of that name. Any other domain's proof is played as it stands.
+A domain whose proofs are not simply answers in order has a module ``solution`` in its folder with a function of that
+name. The solution of any other domain is the task's proof, answer by answer.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from rlanything_task_pools import Task
 __all__ = ["Solution", "in_order", "solution_of"]
 
 Solution = Callable[[Sequence[str]], str | None]
-"""From the answers given since the start of an episode to the one that leads on; None where no way is known."""
+"""Function from the earlier answers of an episode to the next one; None where no solution is known from there."""
 
 
 def solution_of(task: Task) -> Solution:
-    """The known way to solve a task."""
+    """The known solution of a task."""
     place = f"{__package__}.{task.domain}.solution"
     if not task.domain.isidentifier():
         return in_order(task.proof)
@@ -32,11 +32,11 @@ def solution_of(task: Task) -> Solution:
 
 
 def in_order(answers: Sequence[str]) -> Solution:
-    """Answers in a fixed order, for whoever has not left the way."""
+    """Solution with answers in a fixed order; it ends for an episode with any other answer."""
 
-    def following(given: Sequence[str]) -> str | None:
+    def next_answer(earlier: Sequence[str]) -> str | None:
         known = [answer.strip() for answer in answers]
-        done = [answer.strip() for answer in given]
+        done = [answer.strip() for answer in earlier]
         return answers[len(done)] if len(done) < len(known) and known[: len(done)] == done else None
 
-    return following
+    return next_answer

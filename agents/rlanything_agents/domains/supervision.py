@@ -1,4 +1,6 @@
-"""What training on a domain needs besides its environment: demonstrations, step labels, short prompts of a judge."""
+"""Supervision of a domain: the demonstrations, step labels and short judge prompts that training needs besides the
+environment.
+"""
 
 from __future__ import annotations
 
@@ -34,21 +36,21 @@ SUPERVISED = {
     "coding": "rlanything_agents.domains.coding.supervision",
     "osworld": "rlanything_agents.domains.osworld.supervision",
 }
-"""Domain -> the module that has its ``SUPERVISION``. Any other domain trains without: see `StepSupervision`."""
+"""Domain -> module of its ``SUPERVISION``. Any other domain trains without one: see `StepSupervision`."""
 
 
 class Unsupervised(LookupError):
-    """Nothing is known of the domain that could be imitated, or that a small judge could read."""
+    """The domain lacks the demonstrations, labels or short judge texts that the run asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a demonstrator does.
+    """One turn of an expert.
 
     Attributes:
-        thought: What it thinks, in the words of the view.
-        action: What it gives the environment.
-        exemplary: False for a deliberate mistake, made to show how to recover from it.
+        thought: Thought, in the words of the view.
+        action: Action for the environment.
+        exemplary: False for a deliberate mistake, after which the demonstration shows the recovery.
     """
 
     thought: str
@@ -57,7 +59,7 @@ class Move:
 
 
 class Expert(Protocol):
-    """A scripted player that sees what the agent sees and nothing more."""
+    """A scripted agent that gets the agent's observations and nothing more."""
 
     def act(self, observation: str, info: Mapping[str, Any]) -> Move:
         """The next move after a message; the first message opens the episode."""
@@ -65,22 +67,18 @@ class Expert(Protocol):
 
 
 class Supervision(Protocol):
-    """What training knows of a domain."""
+    """Supervision of a domain."""
 
     @property
     def lessons(self) -> Lessons:
-        """What its models are warmed up with.
-
-        Raises:
-            Unsupervised: There is nothing to imitate.
-        """
+        """Demonstrations for the warm start of both models; making their rows raises `Unsupervised` without any."""
         ...
 
     def reviewer(self, config: RunConfig, model: JudgeModel) -> Reviewer[Any]:
-        """Its kind of reward model.
+        """Make the reviewer of the domain's kind of reward model.
 
         Raises:
-            ValueError: The configuration asks for what this kind does not have.
+            ValueError: The configuration asks for a source of votes that this kind does not have.
         """
         ...
 
@@ -88,45 +86,45 @@ class Supervision(Protocol):
 class StepSupervision:
     """Supervision of a domain whose reward model judges steps.
 
-    As it is, it knows nothing: any domain trains with it, on pretrained models. A domain that knows more overrides what
-    it knows.
+    This class itself supports any domain, with pretrained models and the full view. A domain with an expert, labels or
+    short judge texts overrides the methods for them.
     """
 
     form: Form | None = None
-    """Of a judge's answers in the short view."""
+    """Form of a judge's answers in the short view; None without short judge texts."""
 
     def expert(self, seed: int) -> Expert:
-        """A fresh demonstrator for one episode.
+        """Make an expert for one episode.
 
         Raises:
-            Unsupervised: There is none.
+            Unsupervised: The domain has no expert.
         """
         raise Unsupervised("the domain has no demonstrator: leave the warm start's lessons off")
 
     def heuristic_labels(self, trajectory: Trajectory) -> list[Judgement]:
-        """A judgement on every step from the text alone: what a judge is warmed up with.
+        """Judgements of every step, from the messages alone, for the warm start of a judge.
 
         Raises:
-            Unsupervised: There is none.
+            Unsupervised: The domain has no heuristic labels.
         """
         raise Unsupervised("the domain has no heuristic labels: leave the warm start's lessons off")
 
     def true_labels(self, payload: Mapping[str, Any], trajectory: Trajectory) -> list[int] | None:
-        """Ground truth, 1 or -1 per step, from the state of the world; None where nobody knows it. For evaluation only,
-        never for training.
+        """True labels, 1 or -1 per step, from the state of the world; None where the domain has none. They measure a
+        judge and never train one.
         """
         return None
 
     def judge_texts(self, trajectory: Trajectory) -> Sequence[str]:
-        """What a judge reads of each step in the short view; that of a step does not depend on later ones.
+        """One short text per step for a judge; a step's text does not depend on later steps.
 
         Raises:
-            Unsupervised: The domain has no short prompts.
+            Unsupervised: The domain has no short judge texts.
         """
         raise Unsupervised("the domain has no short prompts for a judge: set environment.view to full")
 
     def prompts(self, config: RunConfig, model: JudgeModel) -> StepPrompts:
-        """What a reward model reads and writes in a run."""
+        """Prompts and answers of a run's reward model, in the run's view."""
         if config.view == "short" and self.form is not None:
             return ShortStepPrompts(model.template, self.judge_texts, self.form)
         return FullStepPrompts(model.template, model.config)
@@ -139,13 +137,13 @@ class StepSupervision:
         return ExpertLessons(self)
 
     def reviewer(self, config: RunConfig, model: JudgeModel) -> StepReviewer:
-        """The reward model judges steps."""
+        """Reviewer of a reward model that judges steps."""
         judge = StepJudge(model.generator, self.prompts(config, model), model.config.max_tokens)
         return StepReviewer(config, judge, self.true_labels)
 
 
 def get_supervision(domain: str) -> Supervision:
-    """What is known of a domain."""
+    """Supervision of a domain; a plain `StepSupervision` for a domain without its own."""
     place = SUPERVISED.get(domain)
     if place is None:
         return StepSupervision()
@@ -154,10 +152,10 @@ def get_supervision(domain: str) -> Supervision:
 
 
 def get_step_supervision(domain: str) -> StepSupervision:
-    """What is known of the steps of a domain.
+    """Supervision of a domain whose reward model judges steps.
 
     Raises:
-        Unsupervised: Its reward model does not judge steps.
+        Unsupervised: The domain's reward model does not judge steps.
     """
     supervision = get_supervision(domain)
     if not isinstance(supervision, StepSupervision):

@@ -1,3 +1,9 @@
-"""Reward models that write text: they judge steps, or write unit tests. Trajectories go in, votes, advantages and
-samples come out.
+"""Generative reward models, which vote on the steps of an episode or write unit tests for its program. Groups of
+trajectories come in; votes or test results, advantages of the policy and training samples of the reward model go out.
+
+- `reviewer`: the interface that the loop uses, `Reviewer` and `Review`.
+- `step_judge`, `step_prompts`, `step_reviewer`, `judged_group`: a reward model that votes on steps.
+- `unit_tests`, `unit_test_answers`, `trials`, `unit_test_reviewer`: a reward model that writes unit tests.
+- `judge_model`: the language model behind either kind.
+- `corrupt`: flips outcomes and votes, for experiments on robustness.
 """

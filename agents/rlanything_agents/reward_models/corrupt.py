@@ -1,4 +1,4 @@
-"""Falsifies what was played before anything learns from it: how much does the loop bear?"""
+"""Corrupts outcomes and votes before anything is learnt from them, to measure how much noise the loop tolerates."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ __all__ = ["corrupt_groups"]
 def corrupt_groups(
     groups: Sequence[RolloutGroup], config: CorruptConfig, seed: int, iteration: int
 ) -> tuple[list[RolloutGroup], dict[str, int]]:
-    """Turn a share of outcomes and votes round, each on its own.
+    """Flip a share of the outcomes and of the votes, each independently.
 
-    What is drawn has streams of its own: nothing else of a run changes with it, and with a larger share the same
-    episodes and votes are flipped and more besides.
+    Both draws have RNG streams of their own, so nothing else of a run changes with them, and a larger share flips a
+    superset of what a smaller one flips.
 
     Args:
-        groups: As they were played and judged.
-        config: The shares.
-        seed: Of the run.
+        groups: Judged groups with the true outcomes.
+        config: The two shares, 0 to 1.
+        seed: Seed of the run.
         iteration: Number of the iteration.
 
     Returns:
-        The groups as the learners get to see them, and how many outcomes and votes were flipped. Episodes
-        without an outcome and votes without a score stay as they are.
+        The groups that the models learn from, and the numbers of flipped ``outcomes`` and ``votes``. Episodes without
+        an outcome and votes without a score stay as they are.
     """
     episodes, votes = rng_of(seed, "corrupt", "outcomes", iteration), rng_of(seed, "corrupt", "votes", iteration)
-    told = [
+    corrupted = [
         dataclasses.replace(
             group, trajectories=[_outcome(t, episodes.random() < config.outcomes) for t in group.trajectories]
         ).flipped(votes, config.votes)
         for group in groups
     ]
-    return told, _count(groups, told)
+    return corrupted, _count(groups, corrupted)
 
 
-def _outcome(trajectory: Trajectory, turned: bool) -> Trajectory:
-    if not turned or trajectory.outcome is None:
+def _outcome(trajectory: Trajectory, flip: bool) -> Trajectory:
+    if not flip or trajectory.outcome is None:
         return trajectory
     return dataclasses.replace(trajectory, outcome=-trajectory.outcome)
 
 
-def _count(groups: Sequence[RolloutGroup], told: Sequence[RolloutGroup]) -> dict[str, int]:
+def _count(groups: Sequence[RolloutGroup], corrupted: Sequence[RolloutGroup]) -> dict[str, int]:
     outcomes = votes = 0
-    for true, false in zip(groups, told, strict=True):
+    for true, false in zip(groups, corrupted, strict=True):
         outcomes += sum(a != b for a, b in zip(true.outcomes, false.outcomes, strict=True))
         for one, other in zip(true.scores(), false.scores(), strict=True):
             votes += int(np.count_nonzero(one != other))

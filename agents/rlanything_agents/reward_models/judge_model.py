@@ -1,4 +1,4 @@
-"""A reward model as it is asked: what writes its answers, and how texts become its prompts."""
+"""The language model behind a reward model, with the chat template of its prompts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["JudgeModel"]
 
 @dataclass(frozen=True, slots=True)
 class JudgeModel:
-    """A language model that is asked for votes or tests.
+    """A language model that writes votes or unit tests.
 
     Attributes:
-        generator: Writes its answers.
-        template: Makes prompts of texts.
-        config: Its ``max_tokens`` and ``context``.
+        generator: Samples its answers.
+        template: Chat template that renders texts as prompts.
+        config: Checkpoint settings, of which ``max_tokens`` and ``context`` are used.
     """
 
     generator: TextGenerator

@@ -18,16 +18,16 @@ __all__ = ["JudgedGroup", "score_matrix"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup(RolloutGroup):
-    """A group whose steps were judged.
+    """A rollout group with votes on its steps.
 
     Attributes:
-        votes: Per trajectory and step, the judge's votes; empty ones where none was asked.
+        votes: The judge's votes per trajectory and step; empty for a step that was not judged.
     """
 
     votes: list[list[StepVotes]]
 
     def scores(self) -> list[np.ndarray]:
-        """Votes of each trajectory, shape (steps, votes)."""
+        """Scores of the votes on each trajectory, one array of shape (steps, votes) each."""
         return [score_matrix(steps) for steps in self.votes]
 
     def step_kinds(self) -> list[list[str]]:
@@ -39,7 +39,7 @@ class JudgedGroup(RolloutGroup):
         return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])
 
     def judged_episodes(self) -> list[JudgedEpisode]:
-        """The episodes as whoever rewrites their task is told of them."""
+        """The episodes with their votes, as input of a critique."""
         return [
             JudgedEpisode(
                 goal=self.assignment.task.goal,
@@ -54,7 +54,7 @@ class JudgedGroup(RolloutGroup):
         ]
 
     def records(self, iteration: int, feedback: GroupFeedback) -> Iterator[dict[str, Any]]:
-        """Every episode, with what was said about each turn and what came of it."""
+        """One record per episode, with the judgements, the reward and the advantage of each turn, ready for JSON."""
         for t, trajectory in enumerate(self.trajectories):
             rewards, advantages = feedback.rewards[t].tolist(), feedback.policy[t].tolist()
             yield {
@@ -78,14 +78,14 @@ class JudgedGroup(RolloutGroup):
 
 
 def score_matrix(judged: Sequence[StepVotes]) -> np.ndarray:
-    """Votes of one trajectory, shape (steps, votes)."""
+    """Scores of the votes on one trajectory, array of shape (steps, votes)."""
     votes = len(judged[0].scores) if judged else 0
     return np.array([step.scores for step in judged], dtype=np.float64).reshape(len(judged), votes)
 
 
 def _flipped(step: StepVotes, rng: np.random.Generator, share: float) -> StepVotes:
-    turned = rng.random(len(step.votes)) < share
-    if not turned.any():
+    flips = rng.random(len(step.votes)) < share
+    if not flips.any():
         return step
-    scores = [-vote.score if turn else vote.score for vote, turn in zip(step.votes, turned, strict=True)]
+    scores = [-vote.score if flip else vote.score for vote, flip in zip(step.votes, flips, strict=True)]
     return replace(step, votes=tuple(replace(v, score=score) for v, score in zip(step.votes, scores, strict=True)))

@@ -1,9 +1,8 @@
-"""What a loop asks of a reward model, whatever kind it is: one that votes on steps, or one that writes unit tests.
+"""The interface between the loop and a reward model, whether it votes on steps or writes unit tests.
 
-A domain's supervision says which `Reviewer` it has. A reviewer knows what the reward model is asked about a group of
-episodes, reads the answers, whoever fetched them (see `rollout.queries`), and weighs them in a `Review`: advantages for
-the policy, training data for the reward model itself, numbers for the curves. It also knows how the reward model is
-measured on a fixed panel.
+A domain's supervision makes its `Reviewer`. A reviewer writes the queries about a group of episodes, collates the
+answers that `rollout.queries` collected, and integrates them with the outcomes in a `Review`: advantages for the
+policy, training data for the reward model, numbers for the curves. It also measures the reward model on a fixed panel.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from rlanything_task_pools import Task
 __all__ = ["Measure", "Review", "Reviewer"]
 
 G = TypeVar("G", bound=RolloutGroup)
-"""A group with what the reward model said of it."""
+"""A rollout group with the votes or the tests of the reward model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number of `Reviewer.measure` that is reported before and after.
+    """A number of `Reviewer.measure` that is reported before and after the loop.
 
     Attributes:
-        what: Its name for readers.
-        key: Its key in the result; a share from 0 to 1.
+        what: Name in the table.
+        key: Key in the result of `Reviewer.measure`, a share from 0 to 1.
     """
 
     what: str
@@ -43,15 +42,15 @@ class Measure:
 
 
 class Review(Protocol):
-    """What outcomes and the reward model's words on the groups of one iteration come to."""
+    """Feedback on the groups of one iteration, integrated from outcomes and the reward model's answers."""
 
     @property
     def advantages(self) -> Sequence[Sequence[NDArray[np.float64]]]:
-        """The policy's: of each group and trajectory one per step; 0 leaves a step out."""
+        """Advantages of the policy: per group and trajectory an array of shape (steps,); 0 leaves a step out."""
         ...
 
     def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
-        """What the reward model learns from, and how many groups it comes from."""
+        """Training data of the reward model, and the number of groups that it comes from."""
         ...
 
     def stats(self) -> dict[str, Any]:
@@ -59,11 +58,11 @@ class Review(Protocol):
         ...
 
     def critique(self, group: int) -> str:
-        """Why the episodes of a group ended as they did, for whoever rewrites their task."""
+        """Summary for the rewriter of why the episodes of a group ended as they did."""
         ...
 
     def records(self, group: int, iteration: int) -> Sequence[dict[str, Any]]:
-        """The episodes of a group with what was said about them, ready for JSON."""
+        """One record per episode of a group, with its judgements, ready for JSON."""
         ...
 
 
@@ -72,66 +71,66 @@ class Reviewer(Protocol[G]):
 
     @property
     def success(self) -> str:
-        """What it is called that an episode was won."""
+        """Name of success in the table of results."""
         ...
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """What of `measure` is reported."""
+        """Numbers of `measure` that are reported."""
         ...
 
     @property
     def note(self) -> str:
-        """What the measures mean, in a sentence or two."""
+        """Explanation of the measures, in a sentence or two."""
         ...
 
     def params(self, iteration: int) -> SamplingParams:
-        """How the reward model is asked; the number of the iteration names the random stream."""
+        """Sampling parameters of the queries; the number of the iteration names the RNG stream."""
         ...
 
     def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> Sequence[Prompt]:
-        """What it is asked about a group, as far as anything depends on it.
+        """Prompts for the reward model about one group; none where nothing depends on the answers.
 
         Args:
             assignment: The task of the group.
-            episodes: Played on it.
+            episodes: The group's episodes.
         """
         ...
 
     def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[G]:
-        """The groups of an iteration with what the reward model said of them.
+        """Collate the answers to the queries into the judged groups of an iteration.
 
         Args:
             assignments: The task of each group.
-            played: Its episodes.
-            answers: To the `questions` on all groups, in their order.
+            played: The episodes of each group.
+            answers: Answers to the `queries` about all groups, in their order.
 
         Raises:
-            ServiceLost: There is no answer to any of several.
+            ServiceLost: The generator failed on all of several queries.
         """
         ...
 
     def review(self, groups: Sequence[G], before: Sequence[Mapping[str, Any]]) -> Review:
-        """Weigh outcomes and what the reward model said.
+        """Integrate outcomes and the reward model's answers.
 
         Args:
-            groups: What `heard` gave, or falsified copies of it.
-            before: Metrics of all iterations before.
+            groups: Result of `collate`, or corrupted copies of it.
+            before: Metrics of all earlier iterations.
         """
         ...
 
     def quality(self, groups: Sequence[G], rng: np.random.Generator) -> dict[str, Any] | None:
-        """How good the reward model was, against the truth; None where it was not asked. For the curves only."""
+        """Quality of the reward model against the ground truth, for the curves only; None where it was not queried."""
         ...
 
     def panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> list[dict[str, Any]]:
-        """What the reward model is going to be measured on, as JSON.
+        """Make the fixed panel that the reward model is measured on, as JSON.
 
         Args:
             trajectories: Episodes of the warm-started policy on held-out tasks.
-            tasks: These tasks.
+            tasks: The held-out tasks.
         """
         ...
 
@@ -140,5 +139,5 @@ class Reviewer(Protocol[G]):
         ...
 
     def measured_on(self, result: Mapping[str, Any]) -> str:
-        """How much a result of `measure` was measured on, in words."""
+        """Size of the panel behind a result of `measure`, in words."""
         ...

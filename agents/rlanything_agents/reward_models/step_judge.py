@@ -1,6 +1,7 @@
-r"""The generative reward model: it reads a step and writes a reason and a score, ``... \boxed{1}`` or ``\boxed{-1}``.
+r"""The generative reward model of steps: it reads a step, and writes a reason and a score, ``... \boxed{1}`` or
+``\boxed{-1}``.
 
-Its votes are sampled text, so that they can be wrong, differ from one another, and be learnt from.
+Votes are sampled text: they can be wrong, they differ from one another, and the model can be trained on them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BOX = re.compile(r"\\boxed\{")
 def parse_score(text: str) -> int:
     r"""The score of a judgement: 1 or -1 from a text that ends in its only ``\boxed{...}``; 0 for any other text.
 
-    What a judge thinks before it judges, up to ``</think>``, is not read; a thought that does not end has no score.
+    A judge's thought, up to ``</think>``, is not read; a text whose thought does not end has score 0.
     """
     text = split_thought(text)[1]
     found = _SCORE.search(text)
@@ -41,9 +42,9 @@ class Vote:
     """One sampled judgement of one step.
 
     Attributes:
-        text: What the judge wrote.
+        text: The judge's answer.
         score: 1, -1, or 0 where the text has no score.
-        token_ids: Its tokens, end of sequence included where it came.
+        token_ids: Tokens of the answer, with the end of sequence where it was sampled.
         logprobs: Log-probability of each token at temperature 1.
         allowed: See `rlanything_envs.llm.generator.Completion`.
     """
@@ -57,12 +58,12 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class StepVotes:
-    """All votes on one step, and the prompt they answer.
+    """All votes on one step, with their prompt.
 
     Attributes:
-        prompt_ids: What the judge read.
-        votes: Its answers; none where it was not asked, or where the generator failed.
-        error: Why the generator failed: the machinery, which says nothing about the step.
+        prompt_ids: Tokens of the prompt.
+        votes: Sampled judgements; none where the judge was not queried, or where the generator failed.
+        error: Infrastructure error of the generator; empty without one. It is no judgement of the step.
     """
 
     prompt_ids: list[int]
@@ -88,11 +89,11 @@ class StepVotes:
 
 
 class StepJudge:
-    """Judges every step of a trajectory several times over.
+    """Samples several votes on every step of a trajectory.
 
     Args:
-        generator: Writes the judgements; it must be trainable if the judge is to learn.
-        prompts: What it reads, and the form of what it writes.
+        generator: Samples the judgements; it must return token ids and log-probabilities.
+        prompts: Prompts of the steps, and the form of the judgements.
         max_tokens: Most tokens of a judgement.
     """
 
@@ -107,14 +108,14 @@ class StepJudge:
         """Votes on every step of every trajectory, in order.
 
         Args:
-            trajectories: What to judge; their outcome is not shown to the judge.
+            trajectories: Episodes to judge; the judge does not see their outcomes.
             votes: Samples per step.
             seed: Seed of the sampling.
-            temperature: Of the sampling.
+            temperature: Temperature of the sampling.
 
         Raises:
-            ValueError: The generator hides the ids it sampled.
-            ServiceLost: It failed on every one of several steps.
+            ValueError: The generator returns no token ids or log-probabilities.
+            ServiceLost: The generator failed on every one of several steps.
         """
         params = self.params(votes=votes, seed=seed, temperature=temperature)
         prompts = [prompt for trajectory in trajectories for prompt in self.queries(trajectory)]
@@ -123,7 +124,7 @@ class StepJudge:
         return [[next(steps) for _ in trajectory.steps] for trajectory in trajectories]
 
     def queries(self, trajectory: Trajectory) -> list[list[int]]:
-        """Its prompts, one for each step."""
+        """Token ids of the prompts, one list per step."""
         return self.prompts.prompts(trajectory)
 
     def params(self, *, votes: int, seed: int, temperature: float = 1.0) -> SamplingParams:
@@ -132,11 +133,11 @@ class StepJudge:
 
     @staticmethod
     def votes(answers: Sequence[Answer]) -> list[StepVotes]:
-        """The votes on each step, from the answers to its prompt.
+        """Parse the votes on each step from the answers to its prompt.
 
         Raises:
-            ValueError: The generator hides the ids it sampled.
-            ServiceLost: It failed on every one of several steps.
+            ValueError: The generator returns no token ids or log-probabilities.
+            ServiceLost: The generator failed on every one of several steps.
         """
         judged = [_step_votes(prompt, completions) for prompt, completions in answers]
         if len(judged) > 1 and all(step.error for step in judged):

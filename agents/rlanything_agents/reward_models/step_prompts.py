@@ -1,4 +1,4 @@
-"""What a reward model reads and writes of a step: in the short texts of a domain, or in any domain's own words."""
+"""Prompts and answers of a step judge: the short texts of a domain's short view, or a chat about the full messages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts"]
 PROMPT = Path(__file__).parent / "prompts" / "step.j2"
 MAX_OPENING = 20_000
 MAX_WRITTEN = 2_000
-"""Characters of an answer, and of a message, that a judge reads of the step it judges."""
+"""Most characters of the thought, of the action and of the message of the judged step in a prompt."""
 MAX_EARLIER = 300
-"""Characters of an earlier action, and of an earlier message, that it reads."""
+"""Most characters of an earlier action, and of an earlier message, in a prompt."""
 HISTORY = 24
-"""Earlier steps that it reads, where they fit."""
+"""Most earlier steps in a prompt; fewer where they do not fit into the context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +34,26 @@ class Judgement:
 
 
 class StepPrompts(Protocol):
-    """What a reward model reads and writes of steps."""
+    """Prompts of a step judge, and the form of its answers."""
 
     form: Form | None
-    """Of its answers, where they have one."""
+    """Form of the answers; None where any text is allowed."""
 
     def prompts(self, trajectory: Trajectory) -> list[list[int]]:
-        """Token ids for each step; those of a step do not depend on later ones."""
+        """Token ids of one prompt per step; a step's prompt does not depend on later steps."""
         ...
 
     def judgement(self, judgement: Judgement) -> str:
-        """An answer, as a demonstration gives it."""
+        """Write a judgement as an answer, for demonstrations."""
         ...
 
 
 class FullStepPrompts:
-    """Prompts for any domain, from a template of words.
+    """Prompts for any domain, with the environment's full messages; see ``prompts/step.j2``.
 
     Args:
-        template: Of the model.
-        config: Uses ``max_tokens`` and ``context``.
+        template: Chat template of the model.
+        config: Checkpoint settings, of which ``max_tokens`` and ``context`` are used.
     """
 
     form: Form | None = None
@@ -65,7 +65,7 @@ class FullStepPrompts:
         """A chat for each step, with as many of the earlier steps as fit into the context.
 
         Raises:
-            ValueError: Not even the step itself fits.
+            ValueError: A step does not fit even without earlier steps.
         """
         opening, steps = trajectory.full_opening, trajectory.steps
         return [self._prompt(opening, steps[: number + 1]) for number in range(len(steps))]
@@ -93,9 +93,9 @@ class ShortStepPrompts:
     """Prompts of a domain's short view.
 
     Args:
-        template: Of the model.
-        texts: What is read of each step of an episode.
-        form: Of the answers.
+        template: Chat template of the model.
+        texts: Function from an episode to one short text per step.
+        form: Form of the answers.
     """
 
     def __init__(self, template: ChatTemplate, texts: Callable[[Trajectory], Sequence[str]], form: Form) -> None:
@@ -113,7 +113,7 @@ class ShortStepPrompts:
 
 
 def _described(opening: str, steps: Sequence[Step], history: int) -> str:
-    """The last of these steps in words: what others wrote is quoted."""
+    """Render the last of these steps, and ``history`` earlier ones, with all untrusted text quoted."""
     *before, step = steps
     first = len(before) - history
     earlier = [{"action": plain(s.action, MAX_EARLIER), "observation": plain(s.full, MAX_EARLIER)} for s in before]

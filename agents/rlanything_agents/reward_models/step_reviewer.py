@@ -1,4 +1,4 @@
-"""A reward model that judges steps, as the loop sees it: who judges, what comes of it, and how good it was."""
+"""Reviewer of a step judge: it queries the votes, integrates them with the outcomes, and measures the judge."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ __all__ = ["StepReview", "StepReviewer", "measure_judge", "stored_trajectory"]
 TrueLabels: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[int] | None"]
 
 LABELLED = 24
-"""Trajectories per iteration that are compared with the planner; for the curves only, never for training."""
+"""Trajectories per iteration whose votes are compared with the true labels; for the curves only, never for training."""
 
 
 class StepReviewer:
-    """A reward model that votes on every step.
+    """Reviewer of a reward model that votes on every step.
 
     Args:
         config: All settings.
         judge: The reward model.
-        true_labels: From a task's payload and an episode to 1 or -1 for each step; None where nobody knows them.
+        true_labels: Function from a task's payload and an episode to 1 or -1 per step; it returns None where the domain
+            has no ground truth.
     """
 
     success = "success"
@@ -65,18 +66,18 @@ class StepReviewer:
         return self.judge.params(votes=settings.votes, seed=seed, temperature=settings.temperature)
 
     def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
-        """A prompt for each step of each episode; none where nothing depends on the votes, or an oracle knows them."""
-        if not self._asked(episodes):
+        """One prompt per step of each episode; none where nothing depends on the votes, or where an oracle votes."""
+        if not self._is_queried(episodes):
             return []
         return [prompt for t in episodes for prompt in self.judge.queries(t)]
 
     def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[JudgedGroup]:
-        """The groups with their votes. An episode with a step whose judge could not be heard counts for nothing."""
+        """The groups with their votes; an episode with a step on which the generator failed is masked."""
         votes = self._votes(assignments, played, answers)
         groups = zip(assignments, played, votes, strict=True)
-        return [JudgedGroup(assignment, *_heard(group, steps)) for assignment, group, steps in groups]
+        return [JudgedGroup(assignment, *_masked(group, steps)) for assignment, group, steps in groups]
 
     def review(self, groups: Sequence[JudgedGroup], before: Sequence[Mapping[str, Any]]) -> StepReview:
         """Integrate outcomes and votes."""
@@ -89,7 +90,7 @@ class StepReviewer:
         return StepReview(self.config, list(groups), feedback)
 
     def panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> list[dict[str, Any]]:
-        """Trajectories with the true labels of their steps."""
+        """Trajectories with the true labels of their steps; those without an outcome or a step are left out."""
         payloads = {task.id: task.payload for task in tasks}
         return [
             {**t.to_dict(), "labels": labels}
@@ -98,7 +99,7 @@ class StepReviewer:
         ]
 
     def measure(self, panel: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """See `JudgeQuality`; empty where the panel is, as in a domain whose truth nobody knows."""
+        """Fields of `JudgeQuality`; empty for an empty panel, as in a domain without true labels."""
         if not panel:
             return {}
         return measure_judge(
@@ -111,11 +112,11 @@ class StepReviewer:
         ).to_dict()
 
     def measured_on(self, result: Mapping[str, Any]) -> str:
-        """Steps and trajectories."""
+        """Numbers of steps and of trajectories."""
         return f"{result['steps']} steps, {result['trajectories']} trajectories"
 
-    def _asked(self, episodes: Sequence[Trajectory]) -> bool:
-        """Whether the reward model is asked about a group."""
+    def _is_queried(self, episodes: Sequence[Trajectory]) -> bool:
+        """Whether the reward model is queried about a group."""
         return self.config.queries_judge and (
             self.config.judge.scope == "all" or votes_count([t.outcome for t in episodes], self.config.feedback)
         )
@@ -123,16 +124,16 @@ class StepReviewer:
     def _votes(
         self, assignments: Sequence[Assignment], played: Sequence[Sequence[Trajectory]], answers: Sequence[Answer]
     ) -> list[list[list[StepVotes]]]:
-        """Votes per group, trajectory and step; empty ones where nothing depends on them."""
+        """Votes per group, trajectory and step; empty where the reward model was not queried."""
         if self.config.votes_wanted and self.config.judge.source == "oracle":
             return [
-                [_agreed(self._labels(assignment.task, t), self.config.judge.votes) for t in group]
+                [_oracle_votes(self._labels(assignment.task, t), self.config.judge.votes) for t in group]
                 for assignment, group in zip(assignments, played, strict=True)
             ]
-        heard = iter(self.judge.votes(answers))
+        parsed = iter(self.judge.votes(answers))
         return [
-            [[next(heard) if asked else StepVotes([], ()) for _ in t.steps] for t in group]
-            for group, asked in ((group, self._asked(group)) for group in played)
+            [[next(parsed) if queried else StepVotes([], ()) for _ in t.steps] for t in group]
+            for group, queried in ((group, self._is_queried(group)) for group in played)
         ]
 
     def _labels(self, task: Task, trajectory: Trajectory) -> list[int]:
@@ -142,7 +143,7 @@ class StepReviewer:
         return labels
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:
-        """Agreement with the planner on a few trajectories; None where no reward model was asked."""
+        """Agreement with the true labels on at most `LABELLED` trajectories; None where there is nothing to compare."""
         if not self.config.queries_judge:
             return None
         places = [
@@ -166,7 +167,7 @@ class StepReviewer:
 
 @dataclass(frozen=True, slots=True)
 class StepReview:
-    """What outcomes and votes of one iteration come to; see `rlanything_agents.reward_models.reviewer.Review`."""
+    """Feedback of one iteration from outcomes and votes; see `rlanything_agents.reward_models.reviewer.Review`."""
 
     config: RunConfig
     groups: list[JudgedGroup]
@@ -174,11 +175,11 @@ class StepReview:
 
     @property
     def advantages(self) -> list[tuple[Floats, ...]]:
-        """Of each group, trajectory and step."""
+        """Advantages of the policy: per group and trajectory an array of shape (steps,)."""
         return [found.policy for found in self.feedback]
 
     def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
-        """What the judge learns from, and how many groups it comes from."""
+        """Votes with an advantage, at most those on ``judge.steps`` steps, and the number of groups they come from."""
         settings = self.config.judge
         if not settings.learns:
             return [], 0
@@ -197,11 +198,11 @@ class StepReview:
         return asdict(feedback_stats(self.feedback))
 
     def critique(self, group: int) -> str:
-        """What the judge thought of the episodes."""
+        """Summary of the episodes and their votes for the rewriter."""
         return task_critique(self.groups[group].judged_episodes())
 
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
-        """Every episode with the votes on each turn and what came of it."""
+        """One record per episode, with the votes, the reward and the advantage of each turn."""
         return list(self.groups[group].records(iteration, self.feedback[group]))
 
 
@@ -218,14 +219,14 @@ def measure_judge(
 
     Args:
         reward_model: The judge.
-        trajectories: What it judges; each has an outcome and at least one step.
-        labels: True labels of the steps of each.
+        trajectories: Episodes to judge; each has an outcome and at least one step.
+        labels: True labels, 1 or -1, of the steps of each trajectory.
         votes: Samples per step.
-        temperature: Of the sampling.
-        seed: Of the sampling.
+        temperature: Temperature of the sampling.
+        seed: Seed of the sampling.
 
     Raises:
-        ServiceLost: Its generator failed.
+        ServiceLost: The judge's generator failed.
     """
     judged = reward_model.judge(trajectories, votes=votes, seed=seed, temperature=temperature)
     if error := next((step.error for steps in judged for step in steps if step.error), ""):
@@ -238,7 +239,7 @@ def measure_judge(
 
 
 def stored_trajectory(record: Mapping[str, Any]) -> Trajectory:
-    """The readable half of a trajectory; enough to be judged."""
+    """Restore a trajectory from its record, without tokens: enough for a judge, not for training."""
     return Trajectory(
         task_id=record["task_id"],
         tag=record["tag"],
@@ -256,8 +257,8 @@ def stored_trajectory(record: Mapping[str, Any]) -> Trajectory:
     )
 
 
-def _heard(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list[Trajectory], list[list[StepVotes]]]:
-    """The same, with episodes masked on which the machinery of the judge failed."""
+def _masked(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list[Trajectory], list[list[StepVotes]]]:
+    """Mask the episodes on a step of which the judge's generator failed: no outcome, no votes."""
     if not any(step.error for steps in votes for step in steps):
         return group, votes
     masked, kept = [], []
@@ -269,11 +270,11 @@ def _heard(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list[
 
 
 def _last_mu(before: Sequence[Mapping[str, Any]]) -> float | None:
-    """Reliability of the votes in the newest batch that had won and lost episodes."""
+    """Reliability of the votes in the newest iteration that has one, which needs solved and failed episodes."""
     measured = (row["feedback"]["mu"] for row in reversed(before))
     return next((mu for mu in measured if mu is not None), None)
 
 
-def _agreed(labels: Sequence[int], votes: int) -> list[StepVotes]:
-    """Every vote on a step says what the planner says; there is nothing in them to learn."""
+def _oracle_votes(labels: Sequence[int], votes: int) -> list[StepVotes]:
+    """Votes that all equal the true label; they have no tokens, so nothing is trained on them."""
     return [StepVotes([], (Vote("planner", label, [], []),) * votes) for label in labels]

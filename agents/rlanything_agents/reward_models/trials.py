@@ -1,4 +1,6 @@
-"""Programs on the tests a reward model wrote: all of an iteration in one batch, on all workers of the sandbox."""
+"""Runs programs on the unit tests that a reward model wrote: all of an iteration in one batch, on all workers of the
+sandbox.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from rlanything_verifiers.coding import Job, Judgement, Test, judge_many
 __all__ = ["Bench", "run_tests"]
 
 MAX_CPU = 2.0
-"""Most processor seconds of a program on a written test: a test on which everything is slow catches nothing."""
+"""Most processor seconds of a program on a written test: a test that every program fails on time detects nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,10 @@ class Bench:
 
 
 def run_tests(benches: Sequence[Bench]) -> list[Floats]:
-    """Which program passes which test.
+    """Run every program of a bench on every test of it.
 
-    A test that could not be read is failed by every program. What the infrastructure keeps from being known, on the
-    side of the judge or of the generator, is NaN.
+    Every program fails a test that could not be parsed. A result that an infrastructure failure hides, of the sandbox
+    or of the generator, is NaN.
 
     Returns:
         For each bench an array of shape (programs, tests): 1, 0 or NaN.
@@ -46,7 +48,7 @@ def run_tests(benches: Sequence[Bench]) -> list[Floats]:
         limits = bench.problem.judge_limits()
         limits = replace(limits, cpu=min(limits.cpu, MAX_CPU))
         for program in dict.fromkeys(bench.programs) if tests else ():
-            # The tests are independent of one another: one over the limit says nothing of the next.
+            # The tests are independent: one over the limit does not predict the next.
             jobs.append(Job(program, tests, bench.problem.checker, limits, None, entry_point=bench.problem.entry_point))
             places.append((number, program, tests))
     known: list[dict[tuple[str, Test], float]] = [{} for _ in benches]

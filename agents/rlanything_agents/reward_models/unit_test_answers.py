@@ -1,8 +1,8 @@
-"""From what a language model writes to a unit test.
+"""Parser of the unit test in an answer of a language model.
 
-Answers are untrusted text: markdown with labelled blocks, JSON, or plain labelled lines. Reading is lenient about the
-form and strict about the content: one input and one output, both there and of bounded size. The last test of an
-answer counts, since deliberation comes first.
+Answers are untrusted text: markdown with labelled blocks, JSON, or plain labelled lines. The parser is lenient about
+the form and strict about the content: one input and one output, both present and of bounded size. The last test of an
+answer counts, since models deliberate first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_ANSWER = 200_000
 MAX_TEXT = 64_000
 """Longest input or output of a test, in characters: tests that make every program slow are a cheap attack."""
 MAX_OBJECTS = 100
-"""Most beginnings of a JSON object that are looked at."""
+"""Most opening braces that are tried as the beginning of a JSON object."""
 
 _LABEL = re.compile(
     r"[\s>#*_\-]*(?:\d+[.)]\s*)?(?:(?:unit|sample|example|expected|correct|the|test|case|#?\d+)[\s_*]+){0,4}"
@@ -31,14 +31,14 @@ _LABEL = re.compile(
 )
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`]*\Z")
 _REMARK = re.compile(r"[\s>#*_\-]*(?:explanation|note|reason(?:ing)?|justification)\b", re.IGNORECASE)
-_LABEL_WITHIN = 200  # characters of a line that are looked at for a label
+_LABEL_WITHIN = 200  # leading characters of a line that are searched for a label
 _AFTER_THINKING = "</think>"
 _PAIR = ("input", "output")
 _INPUTS, _OUTPUTS = ("stdin", "input", "test_input"), ("stdout", "output", "test_output", "expected_output", "expected")
 
 
 class UnreadableTest(ValueError):
-    """The text holds no test; the message says what is missing."""
+    """The text holds no test; the message names what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Field:
 
 
 def read_unit_test(answer: str) -> Test:
-    r"""The test of an answer.
+    r"""Parse the test in an answer.
 
     >>> read_unit_test("**Test Input:**\n```\n1 2\n```\n**Test Output:**\n```\n3\n```")
     Test(stdin='1 2\n', stdout='3\n')
@@ -69,10 +69,10 @@ def read_unit_test(answer: str) -> Test:
 
 
 def make_test(stdin: str, stdout: str) -> Test:
-    """A test of bounded size; both texts end with a newline.
+    """Make a test of bounded size, both texts of which end with a newline.
 
     Raises:
-        UnreadableTest: A text is empty, too long, or no text that UTF-8 can express.
+        UnreadableTest: A text is empty, too long, or cannot be encoded as UTF-8.
     """
     for name, text in (("input", stdin), ("output", stdout)):
         if not text.strip():
@@ -86,7 +86,7 @@ def make_test(stdin: str, stdout: str) -> Test:
 
 
 def _labelled(text: str) -> tuple[str, str] | None:
-    """The last labelled input that an output follows."""
+    """The last labelled input that is followed by an output, with this output."""
     fields = list(_fields(text.split("\n")))
     pairs = [(a.text, b.text) for a, b in pairwise(fields) if (a.kind, b.kind) == _PAIR]
     return pairs[-1] if pairs else None
@@ -128,7 +128,7 @@ def _label(line: str) -> re.Match[str] | None:
 
 
 def _after_fence(lines: list[str], start: int) -> int:
-    """The line after a fenced block, whose fence may be left open."""
+    """Index of the line after a fenced block; the end of the text where the fence stays open."""
     for n in range(start + 1, len(lines)):
         if _closes(lines[start], lines[n]):
             return n + 1

@@ -1,4 +1,4 @@
-"""The loop's view of a reward model that writes unit tests."""
+"""Reviewer of a reward model that writes unit tests: it runs the group's programs on the written tests."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ from rlanything_task_pools.frozen import canonical_json
 __all__ = ["ProgramGroup", "UnitTestReview", "UnitTestReviewer", "hidden_verdicts", "program_of"]
 
 RESAMPLES = 2000
-"""Resamples of the tasks behind an interval: tests of one task are no independent draws."""
+"""Bootstrap resamples of the tasks behind an interval; tasks, because tests of one task are not independent."""
 MAX_TEXT = 2_000
-"""Characters written down of an input or an output of a written test."""
+"""Most characters stored of the input and of the output of a written test."""
 
 _SUBMITTED = re.compile(r"SUBMIT: [0-9]+ of [0-9]+ hidden tests accepted: ([0-9]+ [^,.]+(?:, [0-9]+ [^,.]+)*)\.")
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramGroup(RolloutGroup):
-    """A group whose programs were run on tests that the reward model wrote.
+    """A rollout group whose programs were run on tests that the reward model wrote.
 
     Attributes:
-        tests: The tests; none where none was asked for.
-        passes: Shape (programs, tests): 1 passed, 0 failed, NaN unknown.
+        tests: The written tests; none where the reward model was not queried.
+        passes: Array of shape (programs, tests): 1 passed, 0 failed, NaN unknown.
     """
 
     tests: list[WrittenTest]
@@ -60,11 +60,11 @@ class ProgramGroup(RolloutGroup):
 
     @property
     def correct(self) -> Floats:
-        """Shape (programs,): 1 where the hidden tests are passed, 0 where not, NaN for infrastructure failures."""
+        """Array of shape (programs,): 1 where all hidden tests pass, 0 where not, NaN for an infrastructure failure."""
         return np.array([np.nan if outcome is None else float(outcome == 1) for outcome in self.outcomes])
 
     def scores(self) -> list[Floats]:
-        """Of each program one row with an entry per test: 1 passed, -1 failed, 0 unknown or no test."""
+        """One array of shape (1, tests) per program: 1 passed, -1 failed, 0 unknown or no test."""
         known = np.array([test.test is not None for test in self.tests], dtype=bool)
         return [np.where(known & ~np.isnan(row), 2 * row - 1, 0.0)[None] for row in self.passes]
 
@@ -74,13 +74,13 @@ class ProgramGroup(RolloutGroup):
 
 
 class UnitTestReviewer:
-    """A reward model that writes unit tests.
+    """Reviewer of a reward model that writes unit tests.
 
     Args:
-        config: Uses ``judge`` (``votes`` is the number of tests per task, ``steps`` the most that train it in one
-            iteration) and ``feedback``, see `unit_test_feedback`.
-        model: Writes the answers.
-        style: Writes the prompts and reads the answers.
+        config: All settings, of which ``judge`` (``votes`` is the number of tests per task, ``steps`` the most that
+            train it in one iteration) and ``feedback`` are used; see `unit_test_feedback`.
+        model: The language model.
+        style: Writes the prompts and parses the answers.
 
     Raises:
         ValueError: The configuration asks for votes of an oracle.
@@ -103,23 +103,23 @@ class UnitTestReviewer:
         self.writer = UnitTestWriter(model.generator, style, model.config.max_tokens)
 
     def params(self, iteration: int) -> SamplingParams:
-        """How tests are asked for."""
+        """Sampling parameters of the tests."""
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
         return self.writer.params(tests=settings.votes, seed=seed, temperature=settings.temperature)
 
     def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Prompt]:
-        """One for the task; none without a correct program where only that gives tests a reward."""
-        return [self.writer.question(read_payload(assignment.task.payload))] if self._useful(episodes) else []
+        """One prompt for the task; none for a group whose tests would have no effect."""
+        return [self.writer.query(read_payload(assignment.task.payload))] if self._is_queried(episodes) else []
 
     def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[ProgramGroup]:
         """Run all programs on the tests written for their task."""
         problems = [read_payload(assignment.task.payload) for assignment in assignments]
-        asked = [self._useful(group) for group in played]
-        useful = [problem for problem, ask in zip(problems, asked, strict=True) if ask]
-        found = iter(self.writer.tests(useful, answers))
-        written = [next(found) if ask else [] for ask in asked]
+        queried = [self._is_queried(group) for group in played]
+        with_tests = [problem for problem, query in zip(problems, queried, strict=True) if query]
+        parsed = iter(self.writer.parse_tests(with_tests, answers))
+        written = [next(parsed) if query else [] for query in queried]
         benches = [
             Bench(problem, tuple(program_of(t, problem.entry_point) for t in group), tuple(tests))
             for problem, group, tests in zip(problems, played, written, strict=True)
@@ -127,15 +127,15 @@ class UnitTestReviewer:
         parts = zip(assignments, played, written, run_tests(benches), strict=True)
         return [ProgramGroup(*part) for part in parts]
 
-    def _useful(self, group: Sequence[Trajectory]) -> bool:
-        """Whether anything depends on tests for a group: without a correct program none of them has a reward."""
+    def _is_queried(self, group: Sequence[Trajectory]) -> bool:
+        """Whether tests are written for a group; without a correct program they have no reward of their own."""
         if not self.config.votes_wanted:
             return False
         wanted = self.config.judge.scope == "all" or self.config.feedback.lam > 0
         return wanted or any(t.outcome == 1 for t in group)
 
     def review(self, groups: Sequence[ProgramGroup], before: Sequence[Mapping[str, Any]]) -> UnitTestReview:
-        """Weigh programs by the hidden tests, and written tests by the programs."""
+        """Reward the programs by the hidden tests, and the written tests by the programs."""
         settings = self.config.judge
         feedback = [
             unit_test_feedback(
@@ -150,12 +150,12 @@ class UnitTestReviewer:
         return UnitTestReview(list(groups), feedback, settings.steps if settings.learns else 0)
 
     def quality(self, groups: Sequence[ProgramGroup], rng: np.random.Generator) -> dict[str, Any] | None:
-        """``ut`` and ``detect`` against the policy's own programs; None where no test was asked for."""
+        """``ut`` and ``detect`` against the policy's own programs; None where no test was written."""
         written = [test for group in groups for test in group.tests]
         return _rates([(group.correct, group.passes) for group in groups], written) if written else None
 
     def panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> list[dict[str, Any]]:
-        """The tasks that have a correct program and wrong ones; the same for every policy."""
+        """Held-out tasks with a correct program and wrong ones; the panel does not depend on the policy."""
         return [
             {"payload": json.loads(canonical_json(task.payload)), "correct": task.proof[0]}
             for task in tasks[: len(trajectories)]
@@ -178,29 +178,29 @@ class UnitTestReviewer:
         return {**result, **_intervals(counts, seed)}
 
     def measured_on(self, result: Mapping[str, Any]) -> str:
-        """Tests and tasks."""
+        """Numbers of tests and of tasks."""
         return f"{result['tests']} tests for {result['tasks']} held-out tasks"
 
 
 @dataclass(frozen=True, slots=True)
 class UnitTestReview:
-    """What the tests of one iteration showed; see `rlanything_agents.reward_models.reviewer.Review`."""
+    """Feedback of one iteration from unit tests; see `rlanything_agents.reward_models.reviewer.Review`."""
 
     groups: list[ProgramGroup]
     feedback: list[UnitTestFeedback]
     limit: int
-    """At most this many tests train the reward model."""
+    """Most tests that train the reward model."""
 
     @property
     def advantages(self) -> list[list[Floats]]:
-        """All steps of an episode share the advantage of its program."""
+        """Advantages of the policy, shape (steps,) each; all steps of an episode share that of its program."""
         return [
             [np.full(len(t.steps), a) for t, a in zip(group.trajectories, found.policy, strict=True)]
             for group, found in zip(self.groups, self.feedback, strict=True)
         ]
 
     def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
-        """The tests with an advantage, thinned at random to the limit."""
+        """Tests with an advantage, subsampled to the limit, and the number of groups that they come from."""
         places = [(g, int(k)) for g, found in enumerate(self.feedback) for k in np.flatnonzero(found.judge)]
         if len(places) > self.limit:
             places = [places[n] for n in sorted(rng.choice(len(places), self.limit, replace=False))]
@@ -208,7 +208,7 @@ class UnitTestReview:
         return rows, len({g for g, _ in places})
 
     def stats(self) -> dict[str, Any]:
-        """Filters, masks and the rewards of the tests; None where there was nothing to count."""
+        """Shares kept by the filters, numbers of masked results, and mean rewards; None where nothing was counted."""
         found = self.feedback
         known = [f.test_rewards[~np.isnan(f.test_rewards)] for f in found]
         rewards = np.concatenate(known) if known else np.zeros(0)
@@ -229,7 +229,7 @@ class UnitTestReview:
         }
 
     def critique(self, group: int) -> str:
-        """How the programs fared, and a wrong one of those that came nearest."""
+        """Success of the programs, and the wrong program that passes most hidden tests, for the rewriter."""
         found, played = self.feedback[group], self.groups[group]
         scores = [t.score for t in played.trajectories if t.outcome is not None]
         if not scores:
@@ -247,9 +247,9 @@ class UnitTestReview:
         return "\n".join(lines)
 
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
-        """Every episode with its program, its verdicts and the written tests.
+        """One record per episode, with its verdicts and the written tests.
 
-        A vote is what the program came to on a test: 1 passed, -1 failed, 0 unknown or unreadable.
+        A vote is the result of the program on a test: 1 passed, -1 failed, 0 unknown or unreadable.
         """
         played, found = self.groups[group], self.feedback[group]
         votes = played.scores()
@@ -279,14 +279,14 @@ class UnitTestReview:
 
 
 def program_of(trajectory: Trajectory, entry_point: str | None = None) -> str:
-    """The program an episode submitted; empty where it submitted none.
+    """Extract the program that an episode submitted; empty where it submitted none.
 
     Args:
         trajectory: The episode.
-        entry_point: The function that was asked for, if it was one.
+        entry_point: The function that the task asks for; None for a task that asks for a program.
     """
     answer = trajectory.steps[-1].observation if trajectory.steps else ""
-    if not answer.startswith(("SUBMIT: ", FAILED)):  # of several turns, the last may have been another action
+    if not answer.startswith(("SUBMIT: ", FAILED)):  # the last of several turns may have been another action
         return ""
     try:
         action = read_action(
@@ -301,7 +301,7 @@ def program_of(trajectory: Trajectory, entry_point: str | None = None) -> str:
 
 
 def hidden_verdicts(trajectory: Trajectory) -> dict[str, int]:
-    """How many hidden tests came to which verdict, as the answer to the submission counts them; empty without one."""
+    """Hidden tests per verdict, parsed from the environment's answer to the submission; empty without one."""
     answer = trajectory.steps[-1].observation if trajectory.steps else ""
     listed = _SUBMITTED.match(answer)
     if listed is None:
@@ -310,7 +310,7 @@ def hidden_verdicts(trajectory: Trajectory) -> dict[str, int]:
 
 
 def _truth(bench: Bench) -> Floats:
-    """The first program of a panel's bench is correct, the others are not."""
+    """Array of shape (programs,): the first program of a panel's bench is correct, the others are not."""
     correct = np.zeros(len(bench.programs))
     correct[0] = 1.0
     return correct
@@ -346,11 +346,11 @@ def _intervals(counts: Sequence[UnitTestQuality], seed: int) -> dict[str, tuple[
 
 
 def _written(test: WrittenTest, reward: float) -> dict[str, Any]:
-    """A test for whoever reads the episodes."""
-    asked, wanted = (test.test.stdin, test.test.stdout) if test.test is not None else ("", "")
+    """A test as plain data, for the record of an episode."""
+    stdin, stdout = (test.test.stdin, test.test.stdout) if test.test is not None else ("", "")
     return {
-        "stdin": asked[:MAX_TEXT],
-        "stdout": wanted[:MAX_TEXT],
+        "stdin": stdin[:MAX_TEXT],
+        "stdout": stdout[:MAX_TEXT],
         "complaint": test.complaint[:MAX_TEXT],
         "reward": None if np.isnan(reward) else round(float(reward), 4),
     }
@@ -358,5 +358,5 @@ def _written(test: WrittenTest, reward: float) -> dict[str, Any]:
 
 def _shown(test: WrittenTest, reward: float) -> str:
     worth = "no reward" if np.isnan(reward) else f"reward {reward:+g}"
-    said = f"{test.test.stdin!r} gives {test.test.stdout!r}" if test.test is not None else test.complaint
-    return f"{said[:400]} ({worth})"
+    text = f"{test.test.stdin!r} gives {test.test.stdout!r}" if test.test is not None else test.complaint
+    return f"{text[:400]} ({worth})"

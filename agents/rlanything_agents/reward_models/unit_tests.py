@@ -1,7 +1,6 @@
 """The reward model of coding: it reads a problem and writes unit tests for it.
 
-What it reads and how its answer is read is a `TestStyle`: `ChatTests` for any language model behind a `TextGenerator`,
-or that of a short view.
+A `TestStyle` writes its prompts and parses its answers: `ChatTests` for language models, or the style of a short view.
 """
 
 from __future__ import annotations
@@ -25,35 +24,35 @@ __all__ = ["ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
 
 PROMPT = Path(__file__).parent / "prompts" / "unit_test.j2"
 MAX_STATEMENT = 20_000
-"""Longest statement that is shown, in characters."""
+"""Most characters of a statement in a prompt."""
 MAX_SAMPLE = 2_000
 SAMPLES = 3
 
 
 class TestStyle(Protocol):
-    """How a reward model is asked for a test."""
+    """Prompt and answer format of a reward model that writes unit tests."""
 
     form: Form | None
-    """Of an answer, where it has one."""
+    """Form of an answer; None where any text is allowed."""
 
     def test_prompt(self, payload: Payload) -> Messages:
-        """What it reads."""
+        """Chat messages that ask for a test of a problem."""
         ...
 
     def read_test(self, answer: Completion) -> Test:
-        """The test it wrote.
+        """Parse the test in an answer.
 
         Raises:
-            UnreadableTest: It wrote something else.
+            UnreadableTest: The answer holds no test.
         """
         ...
 
 
 class ChatTests:
-    """The style of language models: a prompt in words, an answer in words.
+    """The style for language models: prompt and answer in prose.
 
     Args:
-        template: Another prompt: the path of a Jinja file that uses ``statement``, ``samples`` and ``entry_point``.
+        template: Path of a Jinja file with the prompt; it may use ``statement``, ``samples`` and ``entry_point``.
     """
 
     form: Form | None = None
@@ -62,7 +61,7 @@ class ChatTests:
         self.template = Path(template)
 
     def test_prompt(self, payload: Payload) -> Messages:
-        """The problem with its samples, and what a good test is."""
+        """A message with the problem, its samples, and the criteria of a good test."""
         samples = [
             {"stdin": _cut(test.stdin, MAX_SAMPLE), "stdout": _cut(test.stdout, MAX_SAMPLE)}
             for test in payload.public[:SAMPLES]
@@ -72,7 +71,7 @@ class ChatTests:
         return [{"role": "user", "content": text}]
 
     def read_test(self, answer: Completion) -> Test:
-        """See `answers.read_unit_test`."""
+        """See `unit_test_answers.read_unit_test`."""
         return read_unit_test(answer.text)
 
 
@@ -81,12 +80,12 @@ class WrittenTest:
     """One answer of a reward model.
 
     Attributes:
-        text: What it wrote.
+        text: The answer.
         test: The test in it; None where there is none.
-        complaint: Why not.
-        failed: The generator failed, not the model: there is no answer, and no reward.
-        prompt_ids: Tokens of the prompt, or None where the generator hides them.
-        token_ids: Its tokens, or None.
+        complaint: Why there is no test.
+        failed: Whether the generator failed, which is an infrastructure failure: there is no answer, and no reward.
+        prompt_ids: Tokens of the prompt; None where the generator does not return them.
+        token_ids: Tokens of the answer, or None.
         logprobs: Log-probability of each token at temperature 1, or None.
         allowed: See `rlanything_envs.llm.generator.Completion`.
     """
@@ -104,7 +103,7 @@ class WrittenTest:
         """The answer as one row of training data.
 
         Raises:
-            ValueError: The generator hides what it sampled.
+            ValueError: The generator returned no token ids or log-probabilities.
         """
         if self.prompt_ids is None or not self.token_ids or self.logprobs is None:
             raise ValueError(
@@ -117,8 +116,8 @@ class UnitTestWriter:
     """Writes tests for problems.
 
     Args:
-        generator: Writes the answers; it must be trainable if the reward model is to learn.
-        style: Writes the prompts and reads the answers.
+        generator: Samples the answers; it must return token ids and log-probabilities if the reward model is trained.
+        style: Writes the prompts and parses the answers.
         max_tokens: Most tokens of an answer.
     """
 
@@ -130,30 +129,30 @@ class UnitTestWriter:
     def write(
         self, problems: Sequence[Payload], *, tests: int, seed: int, temperature: float = 1.0
     ) -> list[list[WrittenTest]]:
-        """Tests for each problem, in order.
+        """Write tests for each problem, in order.
 
         Args:
-            problems: What to write tests for; hidden tests are not shown.
+            problems: The problems; the model does not see their hidden tests.
             tests: Answers per problem.
             seed: Seed of the sampling.
-            temperature: Of the sampling.
+            temperature: Temperature of the sampling.
         """
         if not problems:
             return []
-        questions = [self.question(problem) for problem in problems]
+        queries = [self.query(problem) for problem in problems]
         params = self.params(tests=tests, seed=seed, temperature=temperature)
-        return self.tests(problems, list(zip(questions, self.generator.generate(questions, params), strict=True)))
+        return self.parse_tests(problems, list(zip(queries, self.generator.generate(queries, params), strict=True)))
 
-    def question(self, problem: Payload) -> Prompt:
-        """What it reads of a problem."""
+    def query(self, problem: Payload) -> Prompt:
+        """Prompt for the tests of a problem."""
         return self.style.test_prompt(problem)
 
     def params(self, *, tests: int, seed: int, temperature: float = 1.0) -> SamplingParams:
-        """How it is asked; see `write`."""
+        """Sampling parameters; see `write`."""
         return SamplingParams(self.max_tokens, temperature=temperature, n=tests, seed=seed, form=self.style.form)
 
-    def tests(self, problems: Sequence[Payload], answers: Sequence[Answer]) -> list[list[WrittenTest]]:
-        """The tests for each problem, from the answers to its question."""
+    def parse_tests(self, problems: Sequence[Payload], answers: Sequence[Answer]) -> list[list[WrittenTest]]:
+        """Parse the tests for each problem from the answers to its query."""
         return [
             [self._read(problem, answer) for answer in group]
             for problem, (_, group) in zip(problems, answers, strict=True)

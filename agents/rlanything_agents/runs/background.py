@@ -54,7 +54,7 @@ class BackgroundRewriter:
         return result
 
     @contextmanager
-    def doing(self, steps: Sequence[Callable[[], object]]) -> Iterator[Callable[[], None]]:
+    def running(self, steps: Sequence[Callable[[], object]]) -> Iterator[Callable[[], None]]:
         """Do the steps, one after the other, while the block runs.
 
         Yields:

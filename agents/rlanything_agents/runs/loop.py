@@ -1,8 +1,8 @@
-"""The closed loop of RLAnything: collect, judge, integrate feedback, update both models, adapt the tasks.
+"""The closed loop of RLAnything: assign, rollout, judge, feedback, update, adapt, measure.
 
-The loop owns the order of events and nothing else: acting, judging, feedback, learning and the curriculum are
-parts it is given. Its whole state is the learners and the pool, and every random choice of iteration ``k`` is
-drawn from a stream named by ``k``; so a loop restored from a checkpoint goes on as if it had never stopped.
+`Loop` fixes the order of these steps and calls the parts that do them. Its state is the models and the task pool, and
+every random choice of iteration ``k`` comes from a stream named by ``k``, so a loop restored from a checkpoint takes
+the same course as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.training.collection import quick_collection
 from rlanything_agents.training.samples import policy_samples
 from rlanything_agents.training.update import UpdateStats
-from rlanything_envs.curriculum import Curriculum, Rewriter
+from rlanything_envs.curriculum import Assignment, Curriculum, Rewriter
 from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_task_pools import TaskPool
 
@@ -43,21 +43,15 @@ __all__ = ["Iteration", "Loop"]
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What one iteration did: a row of metrics, and every turn with its judgements."""
+    """Result of one iteration.
+
+    Attributes:
+        metrics: One row of ``metrics.jsonl``.
+        episodes: One record per episode, with the judgements of its turns, ready for JSON.
+    """
 
     metrics: dict[str, Any]
     episodes: list[dict[str, Any]]
-
-
-@dataclass(slots=True)
-class _Stopwatch:
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def lap(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = round(time.perf_counter() - start, 3)
 
 
 class Loop:
@@ -65,12 +59,12 @@ class Loop:
 
     Args:
         config: All settings.
-        learners: Policy and judge; updated in place.
-        reviewer: What the reward model is asked, and what comes of its answers.
+        learners: Policy and reward model; updated in place.
+        reviewer: Queries the reward model, and turns its answers into advantages and training data.
         pool: The tasks; changed in place.
-        envs: Environments to play in.
-        rewriter: Where new tasks come from.
-        workers: Who plays; this process, in ``envs``, if None.
+        envs: Environments for the rollouts.
+        rewriter: Proposes harder and easier tasks.
+        workers: Run the rollouts and answer the queries; this process, with ``envs``, if None.
     """
 
     def __init__(
@@ -86,11 +80,11 @@ class Loop:
         settings = config.curriculum
         self.config = config
         self.learners = learners
-        self.pool = pool
-        watched = config.rollout.screenshots
-        self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:watched]), *envs[watched:]]
-        self.workers = workers or LocalWorkers(config, learners, self.envs)
         self.reviewer = reviewer
+        self.pool = pool
+        recorded = config.rollout.screenshots
+        self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:recorded]), *envs[recorded:]]
+        self.workers = workers or LocalWorkers(config, learners, self.envs)
         self._background = BackgroundRewriter(rewriter) if service_of(rewriter) is not None else None
         self.curriculum = Curriculum(
             pool,
@@ -106,91 +100,113 @@ class Loop:
         self.monitor = CurriculumMonitor(pool, band=settings.band)
 
     def iterate(self, before: Sequence[Mapping[str, Any]]) -> Iteration:
-        """One turn of the loop.
+        """Run one iteration.
 
         Args:
-            before: Metrics of all iterations before; with the models and the pool, the whole past that counts.
+            before: Metrics of all earlier iterations. With the models and the pool they are the whole state of a run.
         """
         with quick_collection():
             return self._iterate(before)
 
     def _iterate(self, before: Sequence[Mapping[str, Any]]) -> Iteration:
-        config, watch, iteration = self.config, _Stopwatch(), len(before) + 1
-        rng = rng_of(config.seed, "iteration", iteration)
-        used = config.used(before)
-        played = groups = self._play(iteration, rng, watch)
-        corrupted: dict[str, Any] = {}
-        if config.corrupt.on:  # from here on only the measurements know the truth
-            groups, corrupted["corrupted"] = corrupt_groups(played, config.corrupt, config.seed, iteration)
-        with watch.lap("feedback"):
+        iteration = len(before) + 1
+        used = self.config.used(before)
+        rng = rng_of(self.config.seed, "iteration", iteration)
+        stopwatch = _Stopwatch()
+
+        with stopwatch.lap("assign"):
+            assignments = self.curriculum.assign(self.config.rollout.tasks, rng)
+        judged = self._rollout_and_judge(assignments, iteration, stopwatch)
+        groups, corrupted = self._corrupt(judged, iteration)
+        with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
         with self._adapting(groups, review, iteration) as adapt:
-            with watch.lap("policy_update"):
+            with stopwatch.lap("policy_update"):
                 policy = self._update_policy(groups, review, iteration, used)
-            with watch.lap("judge_update"):
-                samples, kept = review.samples(rng)
-                judge = self.learners.judge.update(samples, config.judge_trainer.rate(iteration, used), kept)
-            with watch.lap("adapt"):  # or what of it was not done beside the updates
+            with stopwatch.lap("judge_update"):
+                judge = self._update_judge(review, rng, iteration, used)
+            with stopwatch.lap("adapt"):  # only the rest, where a rewriter works in the background of the updates
                 adapt()
-        with watch.lap("measure"):
-            quality = self.reviewer.quality(played, rng)
-            row = self.monitor.row().to_dict()
-            episodes = [episode for number in range(len(groups)) for episode in review.records(number, iteration)]
+        with stopwatch.lap("measure"):
+            quality = self.reviewer.quality(judged, rng)  # the true outcomes, corrupted or not
+            curriculum = self.monitor.row().to_dict()
+            episodes = [record for number in range(len(groups)) for record in review.records(number, iteration)]
+
+        trajectories = [trajectory for group in judged for trajectory in group.trajectories]
         metrics = {
             "iteration": iteration,
-            "env_steps": sum(len(t.steps) for group in groups for t in group.trajectories),
-            "success": success_by_role(played),
-            "actions": action_shares(step.command for group in played for t in group.trajectories for step in t.steps),
+            "env_steps": sum(len(trajectory.steps) for trajectory in trajectories),
+            "success": success_by_role(judged),
+            "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
             **corrupted,
             "feedback": review.stats(),
             "judge_quality": quality,
-            "policy": _stats(policy),
-            "judge": _stats(judge),
+            "policy": _update_metrics(policy),
+            "judge": _update_metrics(judge),
             "tasks": self.pool.counts(),
-            "curriculum": row,
-            "seconds": watch.seconds,
+            "curriculum": curriculum,
+            "seconds": stopwatch.seconds,
         }
         return Iteration(metrics, episodes)
 
-    def _play(self, iteration: int, rng: np.random.Generator, watch: _Stopwatch) -> list[RolloutGroup]:
-        settings, n = self.config.rollout, self.config.rollout.rollouts
-        with watch.lap("assign"):
-            assignments = self.curriculum.assign(settings.tasks, rng)
-        played: list[list[Trajectory]] = []
-        with self.workers.queries(self.reviewer.params(iteration)) as asking:
+    def _rollout_and_judge(
+        self, assignments: Sequence[Assignment], iteration: int, stopwatch: _Stopwatch
+    ) -> list[RolloutGroup]:
+        """Roll out one group of episodes per assignment, and query the reward model about every group that is complete.
 
-            def ask(number: int, group: list[Trajectory]) -> None:
-                played.append(group)
-                asking.add(self.reviewer.queries(assignments[number], group))
+        Some workers answer the first queries while other groups are still being rolled out.
+        """
+        settings, size = self.config.rollout, self.config.rollout.rollouts
+        repeated = [assignment for assignment in assignments for _ in range(size)]
+        groups: list[list[Trajectory]] = []
+        with self.workers.queries(self.reviewer.params(iteration)) as queries:
 
-            with watch.lap("rollout"):
+            def query(number: int, group: list[Trajectory]) -> None:
+                groups.append(group)
+                queries.add(self.reviewer.queries(assignments[number], group))
+
+            with stopwatch.lap("rollout"):
                 self.workers.play(
-                    [assignment.task for assignment in assignments for _ in range(n)],
+                    [assignment.task for assignment in repeated],
                     Play(settings.max_steps, seed_of(self.config.seed, "rollout", iteration), settings.temperature),
-                    tags=[f"slot {assignment.slot}, {assignment.role}" for assignment in assignments for _ in range(n)],
-                    ended=GroupCollector(n, ask).add,
+                    tags=[f"slot {assignment.slot}, {assignment.role}" for assignment in repeated],
+                    ended=GroupCollector(size, query).add,
                 )
-            with watch.lap("judge"):  # what of it was not done while others still played
-                return self.reviewer.collate(assignments, played, asking.answers())
+            with stopwatch.lap("judge"):  # time spent judging after the last rollout finished
+                return self.reviewer.collate(assignments, groups, queries.answers())
+
+    def _corrupt(self, judged: list[RolloutGroup], iteration: int) -> tuple[Sequence[RolloutGroup], dict[str, Any]]:
+        """Groups as the models learn from them, and how much of them was corrupted; unchanged unless the run asks."""
+        if not self.config.corrupt.on:
+            return judged, {}
+        groups, counts = corrupt_groups(judged, self.config.corrupt, self.config.seed, iteration)
+        return groups, {"corrupted": counts}
 
     def _update_policy(
         self, groups: Sequence[RolloutGroup], review: Review, iteration: int, used: float
     ) -> UpdateStats:
-        own = iteration - self.config.judge.warmup  # the policy stands still until the judge is warm
-        samples = policy_samples(groups, review.advantages) if own > 0 else []
-        kept = sum(any(a.any() for a in rows) for rows in review.advantages)
-        return self.learners.policy.update(samples, self.config.policy_trainer.rate(max(1, own), used), kept)
+        updates = iteration - self.config.judge.warmup  # the policy is not updated before the judge is warmed up
+        samples = policy_samples(groups, review.advantages) if updates > 0 else []
+        learnt_from = sum(any(steps.any() for steps in group) for group in review.advantages)
+        rate = self.config.policy_trainer.rate(max(1, updates), used)
+        return self.learners.policy.update(samples, rate, learnt_from)
+
+    def _update_judge(self, review: Review, rng: np.random.Generator, iteration: int, used: float) -> UpdateStats:
+        samples, learnt_from = review.samples(rng)
+        rate = self.config.judge_trainer.rate(iteration, used)
+        return self.learners.judge.update(samples, rate, learnt_from)
 
     def _adapting(
         self, groups: Sequence[RolloutGroup], review: Review, iteration: int
     ) -> AbstractContextManager[Callable[[], None]]:
-        """What adapts the tasks; where a service rewrites them, that goes on beside the block and is only waited for.
+        """Context whose value adapts the tasks to the groups, one group after the other.
 
-        Updates and tasks read nothing of each other, and the groups are reported one after the other in both cases.
+        A rewriter that waits for a service begins when the context is entered and works in the background; its value
+        then waits until it is done. Updates and tasks read nothing of each other, so both orders have one result.
         """
         steps = [partial(self._adapt, group, review, number, iteration) for number, group in enumerate(groups)]
         if self._background is not None:
-            return self._background.doing(steps)
+            return self._background.running(steps)
 
         def adapt() -> None:
             for step in steps:
@@ -199,16 +215,30 @@ class Loop:
         return nullcontext(adapt)
 
     def _adapt(self, group: RolloutGroup, review: Review, number: int, iteration: int) -> None:
+        """Report the outcomes of a group to the curriculum, which may have its task rewritten."""
         outcomes = group.pool_outcomes(f"policy@{iteration - 1}")
         if self.config.curriculum.adapt:
-            # The summary is only written for a group that asks for a rewrite.
+            # Lazy: a critique is written only for a group whose task is rewritten.
             self.curriculum.report(group.assignment, outcomes, critique=partial(review.critique, number))
         else:
             self.curriculum.record(group.assignment, outcomes)
 
 
-def _stats(update: UpdateStats) -> dict[str, Any]:
-    """As plain data; empty where there was nothing to learn from, so that no curve shows a zero for it."""
+@dataclass(slots=True)
+class _Stopwatch:
+    """Seconds of each step of an iteration, by its name."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def lap(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - start, 3)
+
+
+def _update_metrics(update: UpdateStats) -> dict[str, Any]:
+    """Statistics of an update as plain data; empty without an optimizer step, so that no curve shows a zero for it."""
     stats = dataclasses.asdict(update)
-    del stats["seconds"]  # the stopwatch has it
+    del stats["seconds"]  # measured by the stopwatch
     return stats if update.optimizer_steps else {}

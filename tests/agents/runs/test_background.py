@@ -141,7 +141,7 @@ def test_what_comes_after_a_failure_is_let_go_of() -> None:
             ended.set()
 
     def fail_meanwhile() -> None:
-        with beside.doing([first, lambda: done.append("second")]):
+        with beside.running([first, lambda: done.append("second")]):
             assert slow.asked.wait(60)
             raise MemoryError
 
@@ -157,7 +157,7 @@ def test_what_goes_wrong_beside_is_raised_where_it_is_waited_for() -> None:
         raise ValueError("no such task")
 
     after: list[str] = []
-    with BackgroundRewriter(Slow()).doing([fail, lambda: after.append("x")]) as wait:
+    with BackgroundRewriter(Slow()).running([fail, lambda: after.append("x")]) as wait:
         after.append("trained")
         with pytest.raises(ValueError, match="no such task"):
             wait()

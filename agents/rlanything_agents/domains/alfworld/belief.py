@@ -1,4 +1,4 @@
-"""What a player can know from the messages alone: where it is, what it holds, what it has seen where."""
+"""State of a household as far as the messages reveal it: place, object in hand, objects seen in each receptacle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlanything_envs.alfworld.words import TYPES
 __all__ = ["APPLIANCES", "LAMP", "Belief"]
 
 APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
-"""Where each preparation is done."""
+"""Appliance of each preparation."""
 
 LAMP = "desklamp"
 """The one lamp that ALFWorld's examine-in-light tasks use."""
@@ -27,17 +27,17 @@ _SHUT = re.compile(r"You close the ([a-z]+ \d+)\.")
 
 
 class Belief:
-    """The memory of one episode, fed with each of the game's own messages.
+    """Belief about the state of one episode, updated with each message of the game.
 
     Attributes:
-        task: The task, taken apart.
-        sentence: The task, in words.
-        receptacles: Names in the order of the opening message.
-        contents: Receptacle -> names seen in it and not taken since. Missing: never looked into.
+        task: The parsed task.
+        sentence: The sentence of the task.
+        receptacles: Names of the receptacles, in the order of the opening message.
+        contents: Receptacle -> objects seen in it and not taken since; a receptacle not looked into is missing.
         closed: Receptacles last seen closed.
         place: The receptacle last walked to, or None.
-        holding: The thing in hand, or None.
-        prepared: Things cleaned, heated or cooled so far.
+        holding: The object in hand, or None.
+        prepared: Objects cleaned, heated or cooled so far.
     """
 
     def __init__(self, opening: str) -> None:
@@ -49,7 +49,7 @@ class Belief:
         self.prepared: set[str] = set()
 
     def update(self, observation: str) -> None:
-        """Take in the message that followed a command."""
+        """Update the belief with the message that followed a command."""
         if found := _ARRIVED.search(observation):
             self.place = found[1]
         if found := _LISTING.search(observation):
@@ -67,7 +67,7 @@ class Belief:
             self.prepared.add(found[1])
 
     def found(self, kind: str) -> list[tuple[str, str]]:
-        """(receptacle, name) of everything of a type seen and still there, in the order of the receptacles."""
+        """(receptacle, object) pairs of the objects of a type that were seen and not taken, in order of receptacles."""
         return [
             (place, name)
             for place in self.receptacles

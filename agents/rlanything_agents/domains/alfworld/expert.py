@@ -1,4 +1,4 @@
-"""A player that explores: it knows the rules of the household but not where things are."""
+"""Expert that explores: it knows the rules of the household, but not where the objects are."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _AIMLESS = ("help", "inventory", "look")
 
 
 class ExploringExpert:
-    """Searches the receptacles in random order and now and then does something at random.
+    """Searches the receptacles in random order, with a share of random moves.
 
-    It solves some nine in ten generated games in 40 steps, so that its demonstrations show searching, mistakes
-    and recovery rather than knowledge an agent could not have.
+    It solves about nine in ten generated games within 40 steps. Its demonstrations show search, mistakes and recovery
+    instead of knowledge that an agent cannot have.
 
     Args:
-        seed: Seed of its search order and of its mistakes.
-        mistakes: Share of random moves.
+        seed: Seed of the search order and of the mistakes.
+        mistakes: Share of random moves, 0 to 1.
     """
 
     def __init__(self, seed: int, mistakes: float = 0.1) -> None:
@@ -38,7 +38,7 @@ class ExploringExpert:
 
         Args:
             observation: The message, in any view.
-            info: Has the game's own ``message``, where the view shortens it, and ``admissible_commands``.
+            info: Holds ``admissible_commands`` and, where the view shortens messages, the game's own ``message``.
         """
         observation = str(info.get("message") or observation)
         if self._belief is None:
@@ -47,16 +47,16 @@ class ExploringExpert:
         else:
             self._belief.update(observation)
         commands = set(info["admissible_commands"])
-        phase, focus, wish = self._plan(self._belief, commands)
+        phase, focus, wanted = self._plan(self._belief, commands)
         mistaken = bool(self._rng.random() < self._mistakes)
-        if mistaken or wish not in commands:
+        if mistaken or wanted not in commands:
             choices = [command for command in sorted(commands) if command not in _AIMLESS] or sorted(commands)
-            wish = choices[int(self._rng.integers(len(choices)))]
-            return Move(f"{phase} {focus}", wish, exemplary=False)
-        return Move(f"{phase} {focus}", wish)
+            wanted = choices[int(self._rng.integers(len(choices)))]
+            return Move(f"{phase} {focus}", wanted, exemplary=False)
+        return Move(f"{phase} {focus}", wanted)
 
     def _plan(self, belief: Belief, commands: set[str]) -> tuple[str, str, str]:
-        """Phase, focus and command of the wish; a wish that cannot be had now is turned into a step towards it."""
+        """Phase, focus and next command; a command that is not admissible yet is replaced by a step towards it."""
         task, held = belief.task, belief.holding
         if held and kind_of_name(held) != task.object:
             return "idle", kind_of_name(held), self._put_down(held, commands)
@@ -70,12 +70,12 @@ class ExploringExpert:
             return "light", LAMP, self._at(place, f"use {lamp}", belief, commands)
         appliance = APPLIANCES.get(task.kind)
         if appliance and held not in belief.prepared:
-            wishes = [(name, f"{task.kind} {held} with {name}") for name in self._named(belief, appliance)]
-            return "prep", appliance, self._nearest(wishes, belief, commands)
-        homes = self._named(belief, task.receptacle)
-        begun = [place for place, _ in belief.found(task.object) if place in homes]
-        wishes = [(home, f"move {held} to {home}") for home in (begun if task.kind == "two" and begun else homes)]
-        return "put", task.receptacle, self._nearest(wishes, belief, commands)
+            wanted = [(name, f"{task.kind} {held} with {name}") for name in self._named(belief, appliance)]
+            return "prep", appliance, self._nearest(wanted, belief, commands)
+        targets = self._named(belief, task.receptacle)
+        begun = [place for place, _ in belief.found(task.object) if place in targets]
+        wanted = [(place, f"move {held} to {place}") for place in (begun if task.kind == "two" and begun else targets)]
+        return "put", task.receptacle, self._nearest(wanted, belief, commands)
 
     def _fetch(self, belief: Belief, commands: set[str]) -> tuple[str, str, str]:
         task = belief.task
@@ -92,20 +92,21 @@ class ExploringExpert:
                 return self._at(place, f"examine {place}", belief, commands, looking=True)
         return ""
 
-    def _nearest(self, wishes: list[tuple[str, str]], belief: Belief, commands: set[str]) -> str:
-        if not wishes:
+    def _nearest(self, wanted: list[tuple[str, str]], belief: Belief, commands: set[str]) -> str:
+        """First admissible one of some (place, command) pairs, or a step towards the first."""
+        if not wanted:
             return ""
-        place, wish = next((pair for pair in wishes if pair[1] in commands), wishes[0])
-        return self._at(place, wish, belief, commands)
+        place, command = next((pair for pair in wanted if pair[1] in commands), wanted[0])
+        return self._at(place, command, belief, commands)
 
     @staticmethod
-    def _at(place: str, wish: str, belief: Belief, commands: set[str], looking: bool = False) -> str:
-        """The wish if it can be had; else open the place if it is here and closed; else walk there."""
+    def _at(place: str, command: str, belief: Belief, commands: set[str], looking: bool = False) -> str:
+        """The command if it is admissible; else open the place if it is here and closed; else walk there."""
         walk, opening = f"go to {place}", f"open {place}"
         if opening in commands and (place in belief.closed or belief.place == place):
-            return opening if looking or wish not in commands else wish
-        if wish in commands and not (looking and belief.place != place and walk in commands):
-            return wish
+            return opening if looking or command not in commands else command
+        if command in commands and not (looking and belief.place != place and walk in commands):
+            return command
         return walk if walk in commands else opening
 
     @staticmethod

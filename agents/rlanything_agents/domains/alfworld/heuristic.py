@@ -1,7 +1,7 @@
-"""Heuristic labels of each step of an episode, from its text alone: what a judge is warmed up with.
+"""Heuristic labels of steps, from the messages alone: training data for the warm start of a judge.
 
-They see neither the state of the world nor a plan, so they are wrong now and then: they take any new place for a
-good one, and do not know which detours are needed. The ground truth, `labels`, is kept for evaluation.
+They use neither the state of the world nor a plan, so some are wrong: every new place counts as a good one, and needed
+detours count as useless. The ground truth, `labels`, is kept for evaluation.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ __all__ = ["heuristic_labels"]
 
 
 def heuristic_labels(trajectory: Trajectory) -> list[Judgement]:
-    """One judgement per step."""
+    """Judgements of the steps of an episode, one per step."""
     belief = Belief(trajectory.full_opening)
-    given: set[str] = set()
+    earlier: set[str] = set()
     result = []
     for step in trajectory.steps:
-        result.append(_label(belief, step, given))
-        given.add(step.action)
+        result.append(_label(belief, step, earlier))
+        earlier.add(step.action)
         belief.update(step.full)
     return result
 
 
-def _label(belief: Belief, step: Step, given: set[str]) -> Judgement:
+def _label(belief: Belief, step: Step, earlier: set[str]) -> Judgement:
     task = belief.task
     verb, _, rest = step.action.partition(" ")
     if step.full.startswith("Nothing happens"):
@@ -38,11 +38,11 @@ def _label(belief: Belief, step: Step, given: set[str]) -> Judgement:
         return _judged(verb == task.kind and named == task.object and belief.holding not in belief.prepared, "progress")
     if verb == "move":
         ready = task.kind not in APPLIANCES or belief.holding in belief.prepared
-        home = kind_of_name(rest.partition(" to ")[2]) == task.receptacle
-        return _judged((named == task.object and home and ready) or named != task.object, "progress")
+        at_target = kind_of_name(rest.partition(" to ")[2]) == task.receptacle
+        return _judged((named == task.object and at_target and ready) or named != task.object, "progress")
     if verb == "use":
         return _judged(task.kind == "look" and belief.holding is not None, "progress")
-    if step.action in given:
+    if step.action in earlier:
         return Judgement("repeated", -1)
     place = rest.removeprefix("to ") if verb == "go" else rest
     if verb in ("go", "open") and _wanted(belief, kind_of_name(place), place):
@@ -51,7 +51,7 @@ def _label(belief: Belief, step: Step, given: set[str]) -> Judgement:
 
 
 def _wanted(belief: Belief, kind: str, place: str) -> bool:
-    """Whether a visit may serve: an unseen place while searching, the appliance or the home once in hand."""
+    """Whether a visit may help: an unseen place during the search, then the appliance or the target receptacle."""
     task, held = belief.task, belief.holding
     goal_in_hand = held is not None and kind_of_name(held) == task.object
     if not goal_in_hand:

@@ -1,11 +1,10 @@
-"""What a judge reads of one step: the task, what is known by then, the last steps, and the step itself.
+"""Judge texts of the short view: the task, the last steps, notes on the state, and the step itself.
 
-A model of half a million parameters does not learn from a few thousand examples to compare a word here with a
-word in the task, which a language model does without effort: its votes then hardly depend on what is taken or
-put where. So the comparison is done for it. Words of the task are marked wherever they stand, and what the
-transcript said before the last steps is kept as notes: what is in hand, whether it is prepared, whether what
-is sought has been seen. The heuristic labels that the judge imitates, and the truth that it is measured against,
-are not in the prompt.
+A model of half a million parameters does not learn from a few thousand examples to compare words of a step with words
+of the task, so its votes would hardly depend on the object and the receptacle. The text makes the comparison instead:
+words of the task are marked wherever they occur, and notes summarise the steps before the last ones (the object in
+hand, whether it is prepared, whether the wanted object has been seen). Neither the heuristic labels nor the true labels
+are in the text.
 """
 
 from __future__ import annotations
@@ -21,36 +20,36 @@ from rlanything_envs.alfworld.words import ACT, HELD, HOME, NEW, OBS, READY, REP
 __all__ = ["judge_texts"]
 
 _HISTORY = 4
-"""Steps a judge reads before the one it judges."""
+"""Most earlier steps in a text."""
 
 _SHORT = 6
-"""Words of an earlier message a judge reads."""
+"""Most words of an earlier message in a text."""
 
 
 def judge_texts(trajectory: Trajectory) -> list[str]:
-    """The words a judge reads for each step, in order; a step's words do not depend on later ones."""
+    """One text per step, in order; a step's text does not depend on later steps."""
     belief = Belief(trajectory.full_opening)
     sentence = words_of(belief.sentence)
     marks = {belief.task.receptacle: HOME, belief.task.object: WANTED}
     past: list[list[str]] = []
-    given: Counter[str] = Counter()
+    earlier: Counter[str] = Counter()
     texts = []
     for step in trajectory.steps:
         words = sentence + [word for turn in past[-_HISTORY:] for word in turn] + _notes(belief, marks)
         action = _marked(words_of(step.action), marks)
         shown = compact(step.full)
-        words += [REPEAT, str(min(given[step.action], 9)), ACT, *step.thought.split(), *action]
+        words += [REPEAT, str(min(earlier[step.action], 9)), ACT, *step.thought.split(), *action]
         if _unseen(step.action, belief):
             words.append(NEW)
         texts.append(" ".join([*words, OBS, *_marked(shown, marks)]))
         past.append([ACT, *action, OBS, *_marked(shown[:_SHORT], marks)])
-        given[step.action] += 1
+        earlier[step.action] += 1
         belief.update(step.full)
     return texts
 
 
 def _marked(words: Sequence[str], marks: dict[str, str]) -> list[str]:
-    """The words, each that the task names followed by its mark."""
+    """The words, with the mark of the task after each word that the task names."""
     return [shown for word in words for shown in ((word, marks[word]) if word in marks else (word,))]
 
 

@@ -1,4 +1,4 @@
-"""Ground truth on single steps, from the state of the world: for measuring a judge, never for training one."""
+"""True step labels from the state of the world: they measure a judge and never train one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["step_labels"]
 
 
 def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int]:
-    """1 for each step that brings the agent nearer to its goal, else -1.
+    """Label each step 1 if it brings the agent nearer to its goal, else -1.
 
-    A step does so if it shortens the plan that remains from the current state, or if it is the first look
-    into a receptacle that could hold what is sought while too little of that has been seen (or was in hand from
-    the start). Where no plan remains, only the looks are left; a step that makes a goal reachable again counts.
+    A step does so if it shortens the remaining plan, or if it is the first look into a receptacle that can hold a
+    wanted type of which too few objects have been seen. Where no plan remains, the looks still count, and so does a
+    step that makes the goal reachable again.
 
     Args:
-        payload: The task's world: ``scene`` and ``goal``.
-        commands: What the agent did, from the start.
+        payload: The task's payload, of which ``scene`` and ``goal`` are used.
+        commands: The agent's commands, from the start of the episode.
     """
     game = Game(Scene.from_dict(payload["scene"]), Goal.from_dict(payload["goal"]))
     world = World(game)
@@ -46,12 +46,13 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
 
 
 def _forget_found(unseen: dict[str, int], belief: Belief) -> None:
-    """Take out the types of which enough was seen; ``unseen`` says how many that is."""
+    """Remove the types of which enough objects have been seen or are in hand; ``unseen`` maps a type to that number."""
     for kind, wanted in list(unseen.items()):
         if len(belief.found(kind)) + (kind_of_name(belief.holding or "") == kind) >= wanted:
             del unseen[kind]
 
 
 def _length(world: World) -> float:
+    """Steps of the remaining plan; infinite where there is none."""
     steps = plan(world)
     return float("inf") if steps is None else len(steps)

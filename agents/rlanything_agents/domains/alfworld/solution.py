@@ -1,4 +1,4 @@
-"""Household tasks: the planner's shortest way from wherever the player is."""
+"""Solution of household tasks: the planner's shortest plan from the current state."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["solution"]
 
 
 def solution(task: Task) -> Solution:
-    """Plan anew from the state that the answers so far have led to.
+    """Solution that plans again from the state that the earlier answers reached.
 
     Raises:
         GameFormatError: The scene or the goal is malformed.
     """
     game = Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"]), sentence=task.goal)
 
-    def following(given: Sequence[str]) -> str | None:
+    def next_answer(earlier: Sequence[str]) -> str | None:
         world = World(game)
         world.reset()
-        for answer in given:
+        for answer in earlier:
             command = to_command(read_answer(answer))
             if command is not None:
                 world.step(command)
         return next(iter(plan(world) or ()), None)
 
-    return following
+    return next_answer

@@ -1,4 +1,4 @@
-"""What training knows of ALFWorld."""
+"""Supervision of ALFWorld."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SUPERVISION", "AlfWorldSupervision"]
 
 
 class AlfWorldSupervision(StepSupervision):
-    """An exploring expert, heuristic labels, the planner's truth, and short prompts for a judge."""
+    """An exploring expert, heuristic labels, true labels from the planner, and short judge texts."""
 
     form = Then((OneOf(REASONS), OneOf(tuple(f" {score}" for score in SCORES))))
 
@@ -42,4 +42,4 @@ class AlfWorldSupervision(StepSupervision):
 
 
 SUPERVISION = AlfWorldSupervision()
-"""Shared: it has no state of its own."""
+"""The one instance; it has no state."""

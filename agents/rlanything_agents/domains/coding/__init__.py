@@ -1,1 +1,6 @@
-"""Coding for agents: what its models imitate in the short view, and its reward model of unit tests."""
+"""Supervision of coding: programs and unit tests for the warm start of small models, and a reward model that writes
+unit tests.
+
+`lessons` makes the demonstrations, `short_tests` is the unit-test style of the short view, `solution` submits a known
+program and `guess` a random one.
+"""

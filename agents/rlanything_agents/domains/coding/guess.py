@@ -1,4 +1,4 @@
-"""Programming problems: chance tests and submits short programs that do not read the problem."""
+"""Random play in programming problems: short programs that do not depend on the problem, tested or submitted."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BLIND = (
     "print(min(numbers, default=0))",
     "print(*sorted(numbers))",
 )
-"""What can be right without reading the problem."""
+"""Last lines of programs that may be right by chance."""
 
 
 def guess(turn: Turn, rng: np.random.Generator) -> str:
-    """Test or submit one of a few short programs."""
+    """A random answer: ``TEST`` or ``SUBMIT`` with one of a few short programs."""
     verb, program = _VERBS[int(rng.integers(len(_VERBS)))], _BLIND[int(rng.integers(len(_BLIND)))]
     return f"{verb}\n```python\n{_READ}{program}\n```"

@@ -1,8 +1,8 @@
-"""The warm start of the coding models: programs and tests to imitate, some of them wrong.
+"""Demonstrations for the warm start of the coding models: programs and unit tests, some of them wrong.
 
-The problems are those of the generator's families as they are drawn. Their programs are imitated as they stand, right
-ones and, for a share of the rows, wrong ones, so that a policy starts with mistakes to unlearn. The tests have small
-inputs of this module and the output of the right program, or, for a share of them, that of a wrong one.
+The problems are drawn from the generator's families. The policy imitates their reference programs and, for a share of
+the rows, wrong programs, so that it starts with mistakes to unlearn. The tests have small random inputs with the output
+of the reference program or, for a share of them, of a wrong program.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from rlanything_verifiers.coding import Limits, shared_sandbox
 __all__ = ["CodingLessons"]
 
 MISTAKES = 0.6
-"""Share of the imitated programs that are wrong, unless the configuration says otherwise."""
+"""Share of the imitated programs that are wrong, where ``warm_start.mistakes`` is not set."""
 INPUTS = 4
 """Tests for each problem."""
 LIMITS = Limits(cpu=2.0)
 
 
 class CodingLessons:
-    """What the coding models are warmed up with, in the short view."""
+    """Demonstrations of programs and unit tests, in the short view."""
 
     def policy(self, school: School) -> list[Row]:
-        """One row per problem: its statement, and a program for it."""
+        """At most one row per problem: its statement, and a program for it that the short view can write."""
         settings, rng = school.config.warm_start, rng_of(school.config.seed, "demonstrations", "mistakes")
         share = MISTAKES if settings.mistakes is None else settings.mistakes
         renderer, rows = school.actor.renderer, []
@@ -52,7 +52,7 @@ class CodingLessons:
         return rows
 
     def judge(self, school: School) -> list[Row]:
-        """`INPUTS` rows per problem: its statement, an input and what it gives."""
+        """At most `INPUTS` rows per problem: its statement, and an input with its output."""
         settings, rng = school.config.warm_start, rng_of(school.config.seed, "judge", "labels")
         count = -(-settings.judge_steps // INPUTS)
         problems = list(self._problems(school, "judge", count))
@@ -82,7 +82,7 @@ class CodingLessons:
 
 
 def wrong_program(problem: Problem, rng: np.random.Generator) -> str:
-    """One of the problem's wrong programs, or its right one with a line replaced, left out or with another number."""
+    """One of the problem's mutants, or its reference with a line replaced, left out or with another number."""
     words = read_program(problem.reference)
     if words is None or rng.random() < 0.5:
         return problem.mutants[rng.integers(len(problem.mutants))]
@@ -101,7 +101,7 @@ def wrong_program(problem: Problem, rng: np.random.Generator) -> str:
 
 
 def payload_of(problem: Problem) -> Payload:
-    """A payload that holds the statement; its one test is a place-holder."""
+    """Payload with the statement of a problem; its one test is a placeholder."""
     return Payload(statement=statement_of(problem), public=(), hidden=(Example(stdin="", stdout=""),))
 
 
@@ -112,7 +112,7 @@ def _numbers(rng: np.random.Generator) -> list[int]:
 
 
 def _run_all(work: Sequence[tuple[str, list[list[int]]]]) -> Iterator[list[str | None]]:
-    """What each program prints on each of its inputs; None where it fails."""
+    """Standard output of each program on each of its inputs, in order; None where the program fails."""
     box = shared_sandbox()
 
     def run(job: tuple[str, list[list[int]]]) -> list[str | None]:

@@ -1,4 +1,4 @@
-"""Unit tests in the words of the short view: a list of integers, and what a program prints for it.
+"""Unit tests in the words of the short view: a list of integers, and the output for it.
 
 ``4 , - 1 , 6 <gives> 1 6``: a number is written digit by digit, and the length of the list is not written.
 """
@@ -19,36 +19,36 @@ __all__ = ["ShortTests", "written_test"]
 
 _KNOWN = frozenset(WORDS)
 MAX_WORDS = 400
-"""Words of an answer that is read; a small model's are shorter."""
+"""Most words of an answer that are read; those of small models are shorter."""
 
 
 class ShortTests:
-    """The style of tests in the short view; see `rlanything_agents.reward_models.unit_tests.TestStyle`."""
+    """Unit-test style of the short view; see `rlanything_agents.reward_models.unit_tests.TestStyle`."""
 
     form: Form | None = None
 
     def test_prompt(self, payload: Payload) -> Messages:
-        """The task of the statement."""
+        """One message with the words of the statement."""
         return [{"role": "user", "content": " ".join(words_of(payload.statement))}]
 
     def read_test(self, answer: Completion) -> Test:
-        """The test in an answer.
+        """Parse the test in an answer.
 
         Raises:
-            UnreadableTest: There is none.
+            UnreadableTest: The answer holds no test.
         """
         words = answer.text.split(None, MAX_WORDS)
         if words.count(GIVES) != 1:
             raise UnreadableTest(f"one {GIVES} stands between input and output")
         at = words.index(GIVES)
-        given, printed = _numbers(words[:at]), _numbers(words[at + 1 :])
-        if any(text == OTHER for text in given):
+        inputs, outputs = _numbers(words[:at]), _numbers(words[at + 1 :])
+        if any(text == OTHER for text in inputs):
             raise UnreadableTest("the input is a list of integers")
-        return make_test(f"{len(given)}\n{' '.join(given)}\n", f"{' '.join(printed)}\n")
+        return make_test(f"{len(inputs)}\n{' '.join(inputs)}\n", f"{' '.join(outputs)}\n")
 
 
 def written_test(numbers: Sequence[int], stdout: str) -> str | None:
-    """A test as an answer has it; None where the output is empty or holds what there is no word for."""
+    """Write a test as an answer; None where the output is empty or has characters outside the vocabulary."""
     words: list[str] = []
     for number, text in enumerate(map(str, numbers)):
         words += [*([NEXT] if number else []), *text]
@@ -59,7 +59,11 @@ def written_test(numbers: Sequence[int], stdout: str) -> str | None:
 
 
 def _numbers(words: Sequence[str]) -> list[str]:
-    """The integers, or `OTHER`, that words spell."""
+    """Parse words into integers, as texts; `OTHER` stands for anything else.
+
+    Raises:
+        UnreadableTest: A word is not part of a number, or a number is missing.
+    """
     found: list[str] = [""]
     for word in words:
         if word == NEXT:

@@ -1,4 +1,4 @@
-"""Programming problems: the program that the task was proved with, submitted."""
+"""Solution of programming problems: submit the program that proved the task."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["solution"]
 
 
 def solution(task: Task) -> Solution:
-    """A known correct program is right at any time; there is none for problems that came without."""
+    """Solution that submits the known correct program at any turn; None for a problem without one."""
     answer = f"SUBMIT\n```python\n{task.proof[0].rstrip()}\n```" if task.proof else None
-    return lambda given: answer
+    return lambda earlier: answer

@@ -1,4 +1,4 @@
-"""What training knows of coding."""
+"""Supervision of coding."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["SUPERVISION", "CodingSupervision"]
 
 
 class CodingSupervision:
-    """A reward model that writes unit tests, and programs and tests to imitate in the short view."""
+    """A reward model that writes unit tests, and demonstrations of programs and tests in the short view."""
 
     @property
     def lessons(self) -> CodingLessons:
-        """Programs and tests, right and wrong ones."""
+        """Demonstrations of programs and unit tests, a share of them wrong."""
         return CodingLessons()
 
     def reviewer(self, config: RunConfig, model: JudgeModel) -> UnitTestReviewer:
-        """The reward model writes unit tests, short ones in the short view."""
+        """Reviewer of a reward model that writes unit tests; in the words of the short view, where the run has it."""
         return UnitTestReviewer(config, model, ShortTests() if config.view == "short" else ChatTests())
 
 
 SUPERVISION = CodingSupervision()
-"""Shared: it has no state of its own."""
+"""The one instance; it has no state."""

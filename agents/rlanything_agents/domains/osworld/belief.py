@@ -1,4 +1,4 @@
-"""What a player can know from the messages alone: the task, what the window shows, what has been typed."""
+"""State of a desktop as far as the short view reveals it: the task, the content of the window, the typed commands."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from rlanything_envs.osworld.short.words import BREAK, COUNTS
 __all__ = ["KEPT", "Belief"]
 
 KEPT = "*"
-"""Stands for what a file held before anything was written to it."""
+"""Stands for the content of a file before the first write to it."""
 
 Path = tuple[str, ...]
 
 
 class Belief:
-    """The memory of one episode.
+    """Belief about the state of one episode.
 
     Attributes:
-        words: The task in words.
-        app: What the window in front is; a dialog leaves it as it was.
-        rows: Number -> words of what is numbered: files, lines of a text, rows of a sheet.
+        words: Words of the task.
+        app: Program of the front window (``files``, ``editor``, ``sheet``, ``terminal``); a dialog does not change it.
+        rows: Number -> words of the numbered items: files, lines of a text, rows of a sheet.
         dialog: Words of the open dialog; None where there is none.
         unsaved: Whether something was typed since the last save.
-        chosen: The last place that was gone to, until something else is done: ``("2",)``, ``("b", "3")``,
-            ``("bottom",)``.
-        files: Folder and name -> lines written from the terminal; an empty name for a folder that was made.
-        moved: (file, folder) of what was moved.
-        ran: Commands that were run, without their last piece.
+        chosen: Place of the last click or move, until another action: ``("2",)``, ``("b", "3")``, ``("bottom",)``.
+        files: Path -> lines written from the terminal; the path of a made folder ends in ``"/"``.
+        moved: (file, folder) pairs of the files moved from the terminal.
+        ran: Commands run in the terminal, without the final ``enter``.
         met: Words that were on the screen or were typed.
-        begun: Whether something stands on the prompt that was not sent.
+        begun: Whether the prompt holds typed text that was not sent.
     """
 
     def __init__(self, opening: str) -> None:
@@ -48,7 +47,7 @@ class Belief:
         self._see(lines[2].split() if len(lines) > 2 else [])
 
     def update(self, action: str, observation: str) -> None:
-        """Take in a command and the message that followed."""
+        """Update the belief with a command and the message that followed."""
         verb, *rest = action.split() or [""]
         self.chosen = tuple(rest) if verb in ("click", "line", "cell") or rest == ["bottom"] else None
         if verb == "type":
@@ -62,11 +61,11 @@ class Belief:
         self._see(observation.split())
 
     def row(self, *content: str) -> int | None:
-        """The first row with just this content."""
+        """Number of the first row with exactly this content; None without one."""
         return next((number for number, words in sorted(self.rows.items()) if words == content), None)
 
     def row_of(self, first: str) -> int | None:
-        """The first row that begins with a word."""
+        """Number of the first row that begins with a word; None without one."""
         return next((number for number, words in sorted(self.rows.items()) if words[:1] == (first,)), None)
 
     def _see(self, words: Sequence[str]) -> None:

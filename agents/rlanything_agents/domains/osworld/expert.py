@@ -1,4 +1,4 @@
-"""A player that knows the programs, sees what the agent sees, and now and then errs and recovers."""
+"""Expert that knows the programs and observes what the agent observes, with deliberate mistakes and recoveries."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["DesktopExpert", "thought_of"]
 
 
 def thought_of(about: str, command: str) -> str:
-    """The thought before a command: the slot that it is about, and the number of the place that it goes to."""
+    """The thought before a command: the slot that the command serves, and the number of the place that it goes to."""
     verb, *rest = command.split()
     return f"{about} {rest[-1] if verb in ('click', 'line', 'cell') else NOBODY}"
 
 
 class DesktopExpert:
-    """Does what remains to be done, one deed a turn.
+    """Follows the plan of the remaining commands, one command per turn.
 
     Args:
-        seed: Seed of its mistakes.
-        mistakes: Share of turns in which it does something useless first, which it then has to mend.
+        seed: Seed of the mistakes.
+        mistakes: Share of turns with a useless command instead, from which the expert then recovers.
     """
 
     def __init__(self, seed: int, mistakes: float = 0.1) -> None:
@@ -40,7 +40,7 @@ class DesktopExpert:
 
         Args:
             observation: The message in the short view.
-            info: Has the environment's own first ``message``.
+            info: Holds the environment's own ``message``, which is read in the first turn.
         """
         if self._belief is None:
             self._belief = Belief(str(info["message"]))
@@ -49,14 +49,14 @@ class DesktopExpert:
         about, command = plan(self._belief)[0]
         exemplary = True
         if command not in ("done", "fail") and self._rng.random() < self._mistakes:
-            astray = self._astray(self._belief)
-            exemplary = astray == command
-            about, command = (about, command) if exemplary else (NOBODY, astray)
+            mistake = self._mistake(self._belief)
+            exemplary = mistake == command
+            about, command = (about, command) if exemplary else (NOBODY, mistake)
         self._last = command
         return Move(thought_of(about, command), command, exemplary)
 
-    def _astray(self, belief: Belief) -> str:
-        """A move that does no lasting harm: a place that is not the one, a key that does nothing."""
+    def _mistake(self, belief: Belief) -> str:
+        """A random command without lasting harm: a click on some place, or a key without effect."""
         numbers = sorted(belief.rows)
         if belief.dialog is not None or belief.app == "terminal" or not numbers:
             return "press escape" if belief.app != "terminal" else "press return"

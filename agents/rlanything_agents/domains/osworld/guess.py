@@ -1,4 +1,4 @@
-"""Desktops: chance clicks, presses keys and types words that are on the screen."""
+"""Random play on desktops: clicks, keys, and words of the screen."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["guess"]
 _KEYS = ("enter", "tab", "escape", "delete", "down", "up", "left", "right", "home", "end", "f2")
 _CHORDS = ("a", "c", "v", "s", "z", "x")
 _LAST_X, _LAST_Y = 1280, 720
-"""Clicks stay within the smallest screen that is in use."""
+"""Exclusive limits of the clicks, in pixels: the smallest screen in use."""
 
 
 def guess(turn: Turn, rng: np.random.Generator) -> str:
-    """A click, a key, a chord, a word of the screen typed, or ``DONE``."""
+    """A random answer: a click, a key, a chord, a typed word of the screen, or ``DONE``."""
     match int(rng.integers(9)):
         case 0 | 1 | 2:
             return f"pyautogui.click({int(rng.integers(_LAST_X))}, {int(rng.integers(_LAST_Y))})"

@@ -1,7 +1,7 @@
-"""Heuristic labels of each step of an episode, from its text alone: what a judge is warmed up with.
+"""Heuristic labels of steps, from the messages alone: training data for the warm start of a judge.
 
-They look at what kind of thing was done, and what it was meant to be about, but not at where the click went or at what
-was typed: so they are wrong about steps that are right in kind only.
+They compare the verb of a command and the slot of its thought with the plan, but neither the place of a click nor the
+typed text, so they are wrong about steps with the right verb in the wrong place.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["heuristic_labels"]
 
 
 def heuristic_labels(trajectory: Trajectory) -> list[Judgement]:
-    """One judgement per step."""
+    """Judgements of the steps of an episode, one per step."""
     belief = Belief(trajectory.full_opening)
     result = []
     last = ""
@@ -27,8 +27,8 @@ def heuristic_labels(trajectory: Trajectory) -> list[Judgement]:
 
 
 def _label(belief: Belief, step: Step, last: str) -> Judgement:
-    about, deed = plan(belief)[0]
-    verb, wanted = step.action.partition(" ")[0], deed.partition(" ")[0]
+    about, command = plan(belief)[0]
+    verb, wanted = step.action.partition(" ")[0], command.partition(" ")[0]
     if step.observation.startswith("refused"):
         return Judgement("refused", -1)
     if step.action == last:

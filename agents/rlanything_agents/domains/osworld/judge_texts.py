@@ -1,7 +1,7 @@
-"""What a judge reads of one step: the task, what is known by then, the last steps, and the step itself.
+"""Judge texts of the short view: the task, the state of the screen, the last steps, and the step itself.
 
-A small model hardly learns to compare what is there with what the task names, so a part of this is done for it: the
-slots that are still absent are listed. The heuristic labels that it imitates, and the truth, are not in the prompt.
+A small model hardly learns to compare the screen with the task, so the text does a part of it: it lists the slots of
+the task that have not been seen or typed yet. Neither the heuristic labels nor the true labels are in the text.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from rlanything_envs.osworld.short.words import ABSENT, ACT, COUNTS, REPEAT, SCR
 __all__ = ["judge_texts"]
 
 _HISTORY = 4
-"""Steps a judge reads before the one it judges."""
+"""Most earlier steps in a text."""
 _SHORT = 8
-"""Words of an earlier message a judge reads."""
+"""Most words of an earlier message in a text."""
 
 
 def judge_texts(trajectory: Trajectory) -> list[str]:
-    """The words a judge reads for each step, in order; a step's words do not depend on later ones."""
+    """One text per step, in order; a step's text does not depend on later steps."""
     belief = Belief(trajectory.full_opening)
     past: list[list[str]] = []
-    given: Counter[str] = Counter()
+    earlier: Counter[str] = Counter()
     texts = []
     for step in trajectory.steps:
         shown = step.observation.split()
@@ -33,10 +33,10 @@ def judge_texts(trajectory: Trajectory) -> list[str]:
             words += [str(number), *row] if str(number) in COUNTS else []
         words += [ABSENT, *(slot for slot in dict.fromkeys(belief.words) if slot in SLOTS and slot not in belief.met)]
         words += [word for turn in past[-_HISTORY:] for word in turn]
-        words += [REPEAT] * min(given[step.action], 2)
+        words += [REPEAT] * min(earlier[step.action], 2)
         done = [*step.thought.split(), *step.action.split()]
         texts.append(" ".join([*words, ACT, *done, SEE, *shown]))
         past.append([ACT, *step.action.split(), SEE, *shown[:_SHORT]])
-        given[step.action] += 1
+        earlier[step.action] += 1
         belief.update(step.action, step.observation)
     return texts

@@ -1,7 +1,7 @@
-"""Ground truth on single steps, from the evaluator: for measuring a judge, never for training one.
+"""True step labels from the evaluator: they measure a judge and never train one.
 
-The steps are done again on the simulated desktop. From a state on the way a faultless player plays on, and the task's
-evaluator says whether it won: what counts is how many steps it needed.
+The episode is replayed on the simulated desktop. From each of its states an expert without mistakes continues, and the
+task's evaluator decides whether it solves the task; the label depends on the number of steps that it needs.
 """
 
 from __future__ import annotations
@@ -19,47 +19,48 @@ from rlanything_task_pools import Task
 __all__ = ["step_labels"]
 
 PATIENCE = 16
-"""Steps after which a player that has not won by then never will."""
+"""Most steps of the expert from a state; a task that is not solved by then counts as unsolvable from there."""
 _NEVER = float("inf")
 
 
 def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int]:
-    """1 for each step that brings the agent nearer to a full score, else -1.
+    """Label each step 1 if it brings the agent nearer to a full score, else -1.
 
-    A step does so if a faultless player needs fewer steps after it than before. A state from which that player never
-    wins is infinitely far, so that the step that led there is wrong, and so are those after it that do not lead back.
+    A step does so if an expert without mistakes needs fewer steps after it than before. A state from which the expert
+    does not solve the task is infinitely far away: the step into it is wrong, and so are later steps that do not lead
+    out of it.
 
     Args:
-        payload: The task.
-        commands: What the agent did, from the start.
+        payload: The task's payload.
+        commands: The agent's commands, from the start of the episode.
     """
     task = Task(domain="osworld", goal=payload["instruction"], payload=payload)
-    own = _own_moves(task, commands)
+    planned = _as_planned(task, commands)
     left, labels = _left(task, ()), []
     for number in range(len(commands)):
-        # What a faultless player would have done itself needs no looking into.
-        after = left - 1 if own[number] else _left(task, commands[: number + 1])
+        # A command of the expert itself takes it one step further; no replay is needed.
+        after = left - 1 if planned[number] else _left(task, commands[: number + 1])
         labels.append(1 if after < left else -1)
         left = after
     return labels
 
 
-def _own_moves(task: Task, commands: Sequence[str]) -> list[bool]:
-    """Of each command whether it is what a faultless player would have done."""
+def _as_planned(task: Task, commands: Sequence[str]) -> list[bool]:
+    """Whether each command is the one that an expert without mistakes gives in its place."""
     env = _env()
     _, info = env.reset(options={"task": task})
-    belief, own = Belief(info["message"]), []
+    belief, planned = Belief(info["message"]), []
     for command in commands:
-        own.append(plan(belief)[0][1] == command)
+        planned.append(plan(belief)[0][1] == command)
         observation, _, terminated, truncated, _ = env.step(command)
         belief.update(command, observation)
         if terminated or truncated:
             break
-    return [*own, *[False] * (len(commands) - len(own))]
+    return [*planned, *[False] * (len(commands) - len(planned))]
 
 
 def _left(task: Task, commands: Sequence[str]) -> float:
-    """How many steps a faultless player needs after some commands."""
+    """Steps that an expert without mistakes needs after some commands; infinite where it does not solve the task."""
     env = _env()
     _, info = env.reset(options={"task": task})
     belief, done = Belief(info["message"]), len(commands)
@@ -74,5 +75,5 @@ def _left(task: Task, commands: Sequence[str]) -> float:
 
 @cache
 def _env() -> ShortOSWorld:
-    """A simulated desktop whose turns do not run out; one a process, since every use of it begins anew."""
+    """A simulated desktop with 1000 turns; one per process, since every use of it begins with a reset."""
     return ShortOSWorld(OSWorldEnv(1000, **VIEW.arguments))

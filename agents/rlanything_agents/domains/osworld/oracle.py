@@ -1,4 +1,4 @@
-"""A scripted player for generated tasks: it knows the keys that reach the goal, and looks at nothing."""
+"""Scripted agent for generated tasks: it types the keys that reach the goal, and ignores the observations."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["NoKeys", "Oracle", "Played", "play_oracle"]
 
 
 class NoKeys(ValueError):
-    """No keys are known that reach the goal."""
+    """No keys are known that reach the task's goal."""
 
 
 class Oracle:
-    """Plays the lines of one evaluator, by keyboard and mouse alone, then says DONE.
+    """Executes the known lines for one evaluator, by keyboard and mouse alone, then ends with ``DONE``.
 
     Args:
         task: A generated task.
-        evaluator: The name of one of its evaluators; that which decides by default.
+        evaluator: Name of one of the task's evaluators; the deciding one if None.
 
     Raises:
-        NoKeys: None are known for it.
+        NoKeys: No keys are known for the task.
         OSWorldTaskError: The task has no such evaluator.
     """
 
@@ -37,25 +37,25 @@ class Oracle:
         self._next = 0
 
     def __len__(self) -> int:
-        """How many actions it takes, DONE included."""
+        """Number of actions, ``DONE`` included."""
         return len(self._lines) + 1
 
     def act(self, observation: Any = None) -> str:
-        """The next action, whatever is on the screen."""
+        """The next action; the observation is ignored."""
         self._next += 1
         return self._lines[self._next - 1] if self._next <= len(self._lines) else "DONE"
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How an episode went.
+    """Result of one episode.
 
     Attributes:
         task_id: Id of the task.
-        outcome: 1, -1, or None when the infrastructure failed.
-        score: The evaluator's, 0 to 1.
-        actions: What was done.
-        error: What failed, where ``outcome`` is None.
+        outcome: 1 (solved), -1 (failed), or None for an infrastructure failure.
+        score: Score of the evaluator, 0 to 1.
+        actions: The actions, in order.
+        error: Infrastructure failure, where ``outcome`` is None.
     """
 
     task_id: str
@@ -66,15 +66,15 @@ class Played:
 
 
 def play_oracle(env: gym.Env[Any, Any], task: Task, evaluator: str | None = None) -> Played:
-    """One episode of the oracle.
+    """Roll out one episode of the oracle.
 
     Args:
-        env: A desktop environment that takes PyAutoGUI code, with turns enough.
+        env: A desktop environment that takes PyAutoGUI code, with enough turns.
         task: A generated task.
-        evaluator: Whose keys to play; with another one than the task's own the episode should be lost.
+        evaluator: Name of the evaluator whose keys are typed; with any but the deciding one the episode should fail.
 
     Raises:
-        NoKeys: None are known.
+        NoKeys: No keys are known for the task.
     """
     oracle = Oracle(task, evaluator)
     observation, _ = env.reset(options={"task": task})

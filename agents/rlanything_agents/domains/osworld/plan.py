@@ -1,6 +1,6 @@
-"""What remains to be done, by someone who knows the programs and reads tasks by their patterns.
+"""Plan of the commands that remain, from patterns of the generated tasks and knowledge of the programs.
 
-A plan starts from what is known to be done, not from a script: whoever went astray finds back where there is a way.
+A plan starts from the belief about the current state, not from a script, so it recovers from mistakes where it can.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from rlanything_envs.osworld.short.words import NOBODY, SLOTS
 __all__ = ["Deed", "plan"]
 
 Deed = tuple[str, str]
-"""The slot that a command is about, and the command."""
+"""The slot that a command serves, and the command."""
 
 _DONE: Deed = (NOBODY, "done")
 
 
 def plan(belief: Belief) -> list[Deed]:
-    """The deeds that remain, the last one being ``done``; alone ``fail`` where there is no way that is known."""
+    """The remaining commands with their slots, ending in ``done``; only ``fail`` where no plan is known."""
     words = belief.words
     if "rename" in words:
         deeds = _rename(belief)
@@ -142,7 +142,7 @@ def _write(belief: Belief) -> list[Deed] | None:
 
 
 def _written(path: tuple[str, ...], lines: Sequence[str], belief: Belief) -> Iterator[Deed]:
-    """Commands that bring a file to its lines, from the first if it holds anything else by now."""
+    """Commands that write the lines of a file: those that are missing, or all where the file holds other lines."""
     have = belief.files.get(path, [KEPT] if KEPT in lines else [])
     begin = len(have) if have == list(lines[: len(have)]) else 0
     for number in range(begin, len(lines)):
@@ -152,7 +152,7 @@ def _written(path: tuple[str, ...], lines: Sequence[str], belief: Belief) -> Ite
 
 
 def _prompt(belief: Belief, deeds: list[Deed]) -> list[Deed]:
-    """The deeds after what stands on the prompt is sent."""
+    """The commands, after a return that sends text left on the prompt."""
     return [(NOBODY, "press return"), *deeds] if belief.begun and deeds else deeds
 
 
@@ -161,13 +161,13 @@ def _saving(belief: Belief, deeds: Sequence[Deed]) -> list[Deed]:
 
 
 def _pairs(words: Sequence[str], verb: str) -> list[tuple[str, str]]:
-    """``slot to slot`` wherever it stands after a verb."""
+    """All pairs ``slot to slot`` after a verb."""
     begin = words.index(verb) if verb in words else len(words)
     return [(old, new) for old, new in _after(words[begin:], ("", "to", ""))]
 
 
 def _after(words: Sequence[str], pattern: Sequence[str]) -> list[tuple[str, ...]]:
-    """The slots of each place where words follow a pattern, in which an empty word stands for a slot."""
+    """The slots of each match of a pattern, in which an empty word matches a slot."""
     found = []
     for begin in range(len(words) - len(pattern) + 1):
         part = words[begin : begin + len(pattern)]
@@ -177,7 +177,7 @@ def _after(words: Sequence[str], pattern: Sequence[str]) -> list[tuple[str, ...]
 
 
 def _between(words: Sequence[str], begin: str, end: str) -> list[str]:
-    """The slots between two words."""
+    """The slots between two words, or from or to the end where a word is missing."""
     first = words.index(begin) if begin in words else 0
     last = words.index(end, first) if end in words[first:] else len(words)
     return [word for word in words[first:last] if word in SLOTS]

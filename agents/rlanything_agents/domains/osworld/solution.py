@@ -1,4 +1,4 @@
-"""Desktop tasks: the keys that reach the goal from the untouched desktop, then the word that ends the episode."""
+"""Solution of desktop tasks: the keys that reach the goal from the initial desktop, then ``DONE``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["solution"]
 
 
 def solution(task: Task) -> Solution:
-    """Fixed keys; none are known for tasks that were not generated."""
+    """Solution in a fixed order of keys; without an answer for a task that was not generated."""
     try:
         lines = keys(task)
     except OSWorldTaskError:

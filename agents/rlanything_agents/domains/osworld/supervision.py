@@ -1,4 +1,4 @@
-"""What training knows of desktops."""
+"""Supervision of desktops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SUPERVISION", "OSWorldSupervision"]
 
 
 class OSWorldSupervision(StepSupervision):
-    """An expert on the programs, heuristic labels, the evaluator's truth, and short prompts for a judge."""
+    """An expert on the programs, heuristic labels, true labels from the evaluator, and short judge texts."""
 
     form = Then((OneOf(REASONS), OneOf(tuple(f" {score}" for score in SCORES))))
 
@@ -42,4 +42,4 @@ class OSWorldSupervision(StepSupervision):
 
 
 SUPERVISION = OSWorldSupervision()
-"""Shared: it has no state of its own."""
+"""The one instance; it has no state."""
