@@ -25,7 +25,7 @@ _LATE = {
     "Conversation": "rlanything_envs.conversation",
     "Turn": "rlanything_envs.conversation",
 }
-"""Names whose modules bring the task pools along; whoever only plays does not wait for them."""
+"""Names that are imported at their first use: their modules import the task pools, which an agent rarely needs."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""An episode as a conversation: what an agent that writes text is told, and answers, in any domain.
+"""`Conversation`: the messages and answers of an episode, the same for every domain.
 
-Trainers and agents of other makers meet the environments through this one class: the first message carries all that
-is needed to act, an answer may hold prose around its action, and a failure of the machinery is always an exception.
+Every adapter to another trainer goes through this class. The first message holds everything that the agent needs to
+act, an answer may hold prose around its action, and an infrastructure failure is always an exception.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["Conversation", "Turn"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the environment says.
+    """A message of the environment.
 
     Attributes:
         text: The message.
         reward: 0 until the end of the episode, then the verifier's score.
         terminated: Whether the task itself ended the episode.
         truncated: Whether a limit cut it off.
-        info: The environment's information, settled: ``outcome`` is 1 or -1 once the episode is over.
+        info: Gymnasium's ``info``; ``outcome`` is 1 or -1 once the episode is over, also where the time limit ended it.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Turn:
 
     @property
     def commands(self) -> list[str] | None:
-        """What can be done now, where the environment lists it."""
+        """Commands that are possible now; None where the environment does not list them."""
         return self.info.get("admissible_commands")
 
 
@@ -58,9 +58,9 @@ class Conversation:
     """Episodes of one environment, as messages and answers.
 
     Args:
-        env: A text environment, which `close` closes too; or the id of a registered one, which is made so that it
-            speaks in text.
-        arguments: Of `gymnasium.make`, for an id.
+        env: A text environment, which `close` closes too; or the id of a registered one, which is made with text
+            observations.
+        arguments: Arguments of `gymnasium.make`, where `env` is an id.
 
     ```python
     from rlanything_envs import Conversation
@@ -79,20 +79,20 @@ class Conversation:
 
     @property
     def manual(self) -> str:
-        """How to act, where the first observation does not say it."""
+        """Instructions for the agent; empty where the first observation holds them."""
         return str(getattr(self.env.unwrapped, "manual", ""))
 
     def start(self, task: Task | Mapping[str, Any] | str | None = None, *, seed: int | None = None) -> Turn:
         """Begin an episode; the first message has the manual in front.
 
         Args:
-            task: What to play: a `Task`, its JSON as a mapping or as text, or an id that the environment knows; None
-                to draw one.
-            seed: Of the draw.
+            task: A `Task`, its JSON as a mapping or as text, or the id of a task that the environment knows; None draws
+                one.
+            seed: Seed of the draw.
 
         Raises:
             InfrastructureError: The machinery failed.
-            UnknownTask, TaskFormatError: The task is none.
+            UnknownTask, TaskFormatError: The task does not exist or is malformed.
         """
         if isinstance(task, str) and task.lstrip().startswith("{"):
             task = Task.from_json(task)
@@ -103,11 +103,11 @@ class Conversation:
         return Turn(f"{self.manual}\n\n{turn.text}", turn.reward, turn.terminated, turn.truncated, turn.info)
 
     def answer(self, text: str) -> Turn:
-        """Send what an agent wrote.
+        """Send the agent's answer and return the next message.
 
         Raises:
             InfrastructureError: The machinery failed. The episode is over and counts for nothing; it is no reward.
-            InvalidAction: This is not a text.
+            InvalidAction: The answer is not a string.
             EpisodeOver: No episode is running.
         """
         read = getattr(self.env.unwrapped, "read_answer", None)

@@ -1,4 +1,4 @@
-"""What can go wrong, by name."""
+"""Exceptions of the environments."""
 
 import gymnasium as gym
 
@@ -8,7 +8,7 @@ __all__ = ["CurriculumError", "EpisodeOver", "InfrastructureError", "InvalidActi
 
 
 class InvalidAction(TypeError):
-    """The action is not a text."""
+    """The action is not a string."""
 
 
 class EpisodeOver(gym.error.ResetNeeded):
@@ -20,4 +20,4 @@ class InfrastructureError(RuntimeError):
 
 
 class CurriculumError(ValueError):
-    """A curriculum, or a part of one, was asked for with settings it cannot have."""
+    """A setting of a curriculum, or of one of its parts, is out of range or contradicts another."""

@@ -8,7 +8,7 @@ import gymnasium as gym
 
 @dataclass(frozen=True)
 class Registration:
-    """One row: what `gymnasium.register` needs; entry points are strings, so that specs are JSON."""
+    """One row: the arguments of `gymnasium.register`; entry points are strings, so that specs are JSON."""
 
     id: str
     entry_point: str
@@ -19,7 +19,7 @@ class Registration:
     text: dict[str, Any] = field(default_factory=dict)
     """Arguments with which the environment's observations are texts."""
     short: str | None = None
-    """Its short view, a `rlanything_envs.views.View`, as ``package.module:NAME``."""
+    """Place of its short view, a `rlanything_envs.views.View`, as ``package.module:NAME``; None if it has none."""
 
 
 REGISTRATIONS: tuple[Registration, ...] = (
@@ -33,8 +33,8 @@ REGISTRATIONS: tuple[Registration, ...] = (
     Registration(
         id="RLAnything/Coding-v0",
         entry_point="rlanything_envs.coding.env:CodingEnv",
-        vector_entry_point=None,  # Gymnasium's own serve
-        max_episode_steps=None,  # its turns are an argument of the environment
+        vector_entry_point=None,  # Gymnasium's own vector environments serve
+        max_episode_steps=None,  # the number of turns is an argument of the environment
         short="rlanything_envs.coding.short:VIEW",
     ),
     Registration(
@@ -65,5 +65,5 @@ def register_all() -> None:
 
 
 def text_arguments(env_id: str) -> dict[str, Any]:
-    """Arguments with which an environment of the table, or of another maker, speaks in text."""
+    """Arguments that give an environment text observations; empty for one that is not in the table."""
     return next((dict(row.text) for row in REGISTRATIONS if row.id == env_id.rpartition(":")[2]), {})

@@ -1,4 +1,4 @@
-"""Where an environment's tasks come from, whatever the domain: drawn by chance, or found by id."""
+"""Task sources of any domain: they draw a task at random or find one by its id."""
 
 import os
 import re
@@ -11,14 +11,14 @@ import numpy as np
 from rlanything_envs.errors import UnknownTask
 from rlanything_task_pools import Domain, Task, TaskPool
 
-_REMEMBERED = 1024  # generated tasks that can be asked for again by id
+_REMEMBERED = 1024  # generated tasks that can be found again by id
 
 
 class TaskSource(Protocol):
     """A set of tasks to draw from."""
 
     def draw(self, rng: np.random.Generator) -> Task:
-        """A task by chance; all chance is from `rng`."""
+        """A random task; `rng` is the only source of randomness."""
         ...
 
     def find(self, task_id: str) -> Task:
@@ -81,7 +81,7 @@ class GeneratedTasks:
     """Tasks of a domain's generator, a fresh seed for each; the last 1,024 are remembered.
 
     Args:
-        domain: whose tasks.
+        domain: name of the domain.
         split: the generator's split.
         knobs: further arguments of the generator.
     """
@@ -115,18 +115,18 @@ class GeneratedTasks:
 
 
 Tasks = TaskSource | TaskPool | str | os.PathLike[str] | Iterable[Task | Mapping[str, Any]]
-"""What an environment takes for its tasks: a source, a pool or the path of one, or the tasks themselves."""
+"""The ``tasks`` argument of an environment: a source, a pool or the path of one, or the tasks themselves."""
 
 
 def source_of(tasks: Tasks) -> TaskSource:
-    """The source of what an environment was given for its tasks."""
+    """The task source for the ``tasks`` argument of an environment."""
     if isinstance(tasks, TaskPool | str | os.PathLike):
         return PoolTasks(tasks)
     return GivenTasks(tasks) if isinstance(tasks, Iterable) else tasks
 
 
 def is_task_id(wanted: object, domain: str) -> bool:
-    """Whether something has the form of the ids of a domain's tasks."""
+    """Whether a value has the form of a task id of a domain."""
     return isinstance(wanted, str) and re.fullmatch(rf"{domain}-[0-9a-f]{{16}}", wanted) is not None
 
 
@@ -135,12 +135,12 @@ def find_task(wanted: object, domain: str, source: TaskSource, others: str = "")
 
     Args:
         wanted: a `Task`, its JSON mapping, or the id of a task of the source.
-        domain: whose ids are known.
-        source: what an id is looked up in.
-        others: what else the environment would have taken, for the message of the error.
+        domain: the domain of the environment; ids of other domains are refused.
+        source: where an id is looked up.
+        others: further forms that the environment accepts, for the error message.
 
     Raises:
-        UnknownTask: it is nothing of the kind, or the source has no such task.
+        UnknownTask: `wanted` has none of these forms, or the source has no such task.
         TaskFormatError: the mapping is not that of a task.
     """
     if isinstance(wanted, Task):

@@ -13,7 +13,7 @@ class Unicode(gym.spaces.Space[str]):
     """Every string of at most `max_length` code points, the empty one included.
 
     `gymnasium.spaces.Text` needs its whole character set spelled out, so it is either too narrow for real
-    text or takes megabytes; and under `AsyncVectorEnv`'s shared memory it returns garbage without a word
+    text or takes megabytes; and under `AsyncVectorEnv`'s shared memory it silently returns garbage
     (Gymnasium 1.4). This space has no character set, batches in the standard vector environments, and is
     refused by shared memory with a clear error: pass ``vector_kwargs={"shared_memory": False}`` there.
 

@@ -1,4 +1,4 @@
-"""What a model thinks before it answers: ``<think> ... </think>``."""
+"""Reasoning of a model before its answer: ``<think> ... </think>``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["split_thought"]
 
 
 def split_thought(text: str) -> tuple[str, str]:
-    """What a model thought, and what it answered after it; the answer is empty where a thought does not end.
+    """Reasoning and answer of a model's text; the answer is empty where the reasoning is not closed.
 
     >>> split_thought("<think>cold?</think>Action: open fridge 1")
     ('cold?', 'Action: open fridge 1')

@@ -1,9 +1,9 @@
-"""The verdict of an episode, and who speaks it.
+"""The verdict of an episode, and the code that writes it into ``info``.
 
 An environment knows when its task is solved; the time limit is Gymnasium's `TimeLimit`, which sits outside
 and cannot write into ``info``. So an environment of `gymnasium.make` leaves ``info["outcome"]`` at None on a
-truncated step, and `truncated` says that the time is up. Whoever sits outside the limit (`SettleOutcome`,
-`AdaptiveDifficulty`, the vector environments) settles it to -1.
+truncated step, and `truncated` is True. A wrapper outside the limit (`SettleOutcome`, `AdaptiveDifficulty`, the vector
+environments) sets it to -1.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,15 @@ from typing import Any, Literal, SupportsFloat, get_args
 import gymnasium as gym
 
 Command = Literal["ok", "impossible", "unreadable"]
-"""What became of an action, the value of ``info["command"]``: it was taken; it was read but can do nothing in this
-state or task; or nothing could be read as an action. None before the first action of an episode."""
+"""Result of reading and taking an action, the value of ``info["command"]``: taken ("ok"); read, but without effect in
+this state or task ("impossible"); or not an action ("unreadable"). None before the first action of an episode."""
 
 
 class Verdict(IntEnum):
-    """The verifier's word on a finished episode: the value of ``info["outcome"]``.
+    """The verifier's verdict on a finished episode: the value of ``info["outcome"]``.
 
-    The members equal 1 and -1. They are no plain integers because Gymnasium's vector environments choose an
-    array's type by the first value they meet: one finished episode beside a running one (None) would crash
-    them.
+    The members equal 1 and -1. They are not plain integers because Gymnasium's vector environments choose the type of
+    an array by its first value: a finished episode followed by a running one (None) would crash them.
     """
 
     SUCCESS = 1
@@ -30,7 +29,7 @@ class Verdict(IntEnum):
 
 
 def command_of(info: Mapping[str, Any]) -> str:
-    """What became of the last action; empty where an environment does not say it."""
+    """``info["command"]`` as a string; empty where the environment does not report it."""
     command = info.get("command")
     return command if isinstance(command, str) and command in get_args(Command) else ""
 
@@ -56,7 +55,7 @@ class SettleOutcome(
         gym.Wrapper.__init__(self, env)
 
     def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Pass through, then settle."""
+        """Step the environment, then settle the outcome."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         settle(info, truncated=truncated)
         return observation, reward, terminated, truncated, info

@@ -1,7 +1,7 @@
-"""How an agent reads and writes a domain: in full, or in the few words of a short view.
+"""Views: the texts that an agent reads and writes in a domain, in full or in the few words of a short view.
 
-The full view of an environment is what it says and reads itself, for models that know the world. A short view is a
-wrapper that makes observations brief and reads brief answers, for small models and small budgets.
+The full view keeps the environment's own texts, for pretrained models. A short view is a wrapper that shortens
+observations and reads short answers, for small models and small budgets.
 
 ```python
 from rlanything_envs.views import get_view, make_env
@@ -32,7 +32,7 @@ from rlanything_envs.thoughts import split_thought
 __all__ = ["ShortWrapper", "UnknownView", "View", "get_view", "make_env"]
 
 MAX_OBSERVATION_LENGTH = 32_768
-"""In code points; a short observation has at most some hundred words."""
+"""Longest short observation in code points; in practice it has at most some hundred words."""
 
 
 class UnknownView(LookupError):
@@ -41,20 +41,19 @@ class UnknownView(LookupError):
 
 @dataclass(frozen=True)
 class View:
-    """How an agent reads and writes one environment.
+    """Texts of one environment as an agent reads and writes them.
 
     Attributes:
         name: ``full`` or ``short``.
-        read: Takes an answer apart into a thought and the action for ``env.step``; no text makes it fail. What it
-            cannot read becomes the action as it is, so that the environment says what is wrong with it.
-        write: The answer that has a thought and an action, as a demonstration gives it;
+        read: Splits an answer into a thought and the action for ``env.step``; never raises. An answer that it cannot
+            read becomes the action unchanged, so that the environment's own message explains the fault.
+        write: Joins a thought and an action to an answer, as demonstrations contain it;
             ``read(write(thought, action)) == (thought, action)``.
-        manual: How to act, the beginning of the first user message; empty where the observations say it all.
-        words: All words of its observations and answers and of what is said about them, where these are a closed
-            vocabulary; empty where they are not. A word may hold a blank (``go to``). A colon that ends a thought is
-            no word.
+        manual: Instructions at the beginning of the first user message; empty where the observations suffice.
+        words: The closed vocabulary of its observations, answers and judgements; empty where the vocabulary is open. A
+            word may hold a blank (``go to``). The colon that ends a thought is not a word.
         arguments: Arguments of the environment that the view needs.
-        wrapper: What the environment is wrapped in.
+        wrapper: Class that wraps the environment; None where the view needs no wrapper.
     """
 
     name: str
@@ -70,15 +69,15 @@ def get_view(env_id: str, name: str) -> View:
     """A view of a registered environment.
 
     Every environment whose observations are texts has a full view, made from its class: ``manual`` and ``read_answer``,
-    where it has them. A short view stands in the table of `rlanything_envs.registration`; the class of another maker
-    names its own as ``short_view = "package.module:NAME"``.
+    where it has them. A short view is listed in the table of `rlanything_envs.registration`; an environment of another
+    package names its own as ``short_view = "package.module:NAME"``.
 
     Args:
         env_id: As `gymnasium.make` takes it.
         name: ``full`` or ``short``.
 
     Raises:
-        UnknownView: There is none of that name.
+        UnknownView: The environment has no view of that name.
         gymnasium.error.Error: There is no such environment.
     """
     module, _, plain = env_id.rpartition(":")
@@ -103,10 +102,10 @@ def make_env(env_id: str, view: str = "full", **arguments: Any) -> gym.Env[Any, 
     Args:
         env_id: As `gymnasium.make` takes it.
         view: ``full`` or ``short``.
-        arguments: Of `gymnasium.make`; they win over those of the view.
+        arguments: Arguments of `gymnasium.make`; they take precedence over those of the view.
 
     Raises:
-        UnknownView: There is none of that name.
+        UnknownView: The environment has no view of that name.
         gymnasium.error.Error: There is no such environment.
     """
     chosen = get_view(env_id, view)
@@ -115,10 +114,10 @@ def make_env(env_id: str, view: str = "full", **arguments: Any) -> gym.Env[Any, 
 
 
 class ShortWrapper(gym.Wrapper[str, str, Any, Any], gym.utils.RecordConstructorArgs):
-    """What short views have in common.
+    """Base class of the wrappers of short views.
 
     ``info`` gets ``choices``, the form of the next answer (`rlanything_envs.llm.choices`), while the episode runs; and
-    ``message``, what the environment itself says in this turn.
+    ``message``, the environment's own message of this turn, unshortened.
 
     Args:
         env: The environment.
@@ -146,7 +145,7 @@ class ShortWrapper(gym.Wrapper[str, str, Any, Any], gym.utils.RecordConstructorA
         return text, float(reward), terminated, truncated, info
 
     def action_of(self, answer: str) -> Any:
-        """What the environment is given for an answer."""
+        """The environment's action for an answer."""
         raise NotImplementedError
 
     def opening(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:
@@ -174,10 +173,10 @@ def _full(env_id: str, made_by: Any) -> View:
 
 
 def _read(reader: Callable[[str], str], text: str) -> tuple[str, str]:
-    """What stands before the action is thought, whether or not it is marked as such."""
+    """Thought and action of an answer; all text before the action is the thought, marked as one or not."""
     thought, answer = split_thought(text)
     action = reader(answer)
-    # The last place of the action, looked for from behind: `rfind` can take quadratic time, `find` does not.
+    # Last occurrence of the action, searched in the reversed text: `rfind` can take quadratic time, `find` does not.
     behind = answer[::-1].find(action[::-1]) if action else 0
     prose = answer[: len(answer) - behind - len(action)] if behind >= 0 else answer
     return "\n".join(part for part in (thought, _without_mark(prose)) if part), action
@@ -185,7 +184,7 @@ def _read(reader: Callable[[str], str], text: str) -> tuple[str, str]:
 
 _SPACE = " \t\r\n\f\v*_`\"'"
 _AROUND = f"{_SPACE}>#-"
-"""What stands around the mark of an action."""
+"""Characters that may surround the mark of an action."""
 
 
 def _without_mark(prose: str) -> str:

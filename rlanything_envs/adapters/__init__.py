@@ -1,4 +1,4 @@
-"""The environments as other trainers want them: one module a trainer, each on top of `Conversation`.
+"""Adapters of the environments to other trainers: one module for each, all on top of `Conversation`.
 
 | module | for |
 |---|---|
@@ -9,6 +9,7 @@
 | `rlanything_envs.adapters.gem` | GEM |
 | `rlanything_envs.adapters.sb3` | Stable-Baselines3 |
 
-No module imports the package it is made for before it is needed. A failure of the machinery arrives as the other
-package's own kind of error, or is masked where that package can mask; it is never a reward.
+The other package is imported only by its adapter. An infrastructure failure becomes the other package's own error, or
+is masked where that package can mask; it is never a reward. Training code of this project is not here, but in
+`rlanything_agents`.
 """

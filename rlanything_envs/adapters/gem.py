@@ -32,13 +32,13 @@ __all__ = ["GemEnv", "register"]
 class GemEnv(gem.Env):  # type: ignore[misc]
     """A text environment for GEM.
 
-    An episode whose machinery fails raises `InfrastructureError`, which also ends a step of GEM's vectors: GEM knows no
-    episode without a reward. GEM's global random generators are left alone; all chance is from the seeds.
+    An episode whose machinery fails raises `InfrastructureError`, which also ends a step of GEM's vectors: GEM has no
+    episodes without a reward. GEM's global random generators are not used; all randomness is from the seeds.
 
     Args:
-        gym_id: Of the environment, as `gymnasium.make` takes it.
-        seed: Of the seeds of resets that name none; GEM's vectors give each environment another one.
-        arguments: Of `gymnasium.make`.
+        gym_id: Id of the environment, as `gymnasium.make` takes it.
+        seed: Seed of the resets without a seed of their own; GEM's vectors give each environment another one.
+        arguments: Arguments of `gymnasium.make`.
     """
 
     def __init__(self, gym_id: str, *, seed: int | None = None, **arguments: Any) -> None:
@@ -47,41 +47,41 @@ class GemEnv(gem.Env):  # type: ignore[misc]
         self._rng = np.random.default_rng(seed)
         self._conversation = Conversation(gym_id, **arguments)
         self._seed: int | None = None
-        self._said: list[str] = []
+        self._answers: list[str] = []
         self._turn: Turn | None = None
 
     def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
         """Begin an episode.
 
         Args:
-            seed: Says which; None for the next one of this environment's own seed.
+            seed: Seed of the episode; None for the next one derived from this environment's own seed.
 
         Raises:
             InfrastructureError: The machinery failed.
         """
         self._seed = int(self._rng.integers(2**31)) if seed is None else seed
-        self._turn, self._said = None, []
+        self._turn, self._answers = None, []
         self._turn = self._conversation.start(seed=self._seed)
         return self._turn.text, self._turn.info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Answer the environment.
+        """Send an answer to the environment.
 
         Returns:
-            Its message, the reward (0 until the end), whether the task ended the episode, whether a limit cut it off,
+            The message, the reward (0 until the end), whether the task ended the episode, whether a limit cut it off,
             and the environment's information.
 
         Raises:
             InfrastructureError: The machinery failed.
             EpisodeOver: No episode is running.
-            InvalidAction: The action is no text.
+            InvalidAction: The action is not a string.
         """
         self._turn = turn = self._conversation.answer(action)
-        self._said.append(action)
+        self._answers.append(action)
         return turn.text, turn.reward, turn.terminated, turn.truncated, turn.info
 
     def sample_random_action(self) -> str:
-        """One of the commands that are possible now.
+        """A random command among those that are possible now.
 
         Raises:
             NotImplementedError: The environment does not list them, or no episode is running.
@@ -94,11 +94,11 @@ class GemEnv(gem.Env):  # type: ignore[misc]
         return commands[int(self._rng.integers(len(commands)))]
 
     def spawn(self, same_state: bool = False, **kwargs: Any) -> GemEnv:
-        """Another environment with these arguments.
+        """Another environment with the same arguments.
 
         Args:
-            same_state: Bring it where this one is, by playing the same episode again.
-            kwargs: Arguments that shall differ.
+            same_state: Bring it into the state of this one, by replaying the episode.
+            kwargs: Arguments that differ.
 
         Raises:
             InfrastructureError: The machinery failed while it was played.
@@ -106,12 +106,12 @@ class GemEnv(gem.Env):  # type: ignore[misc]
         other = type(self)(self._gym_id, **{**self._arguments, **kwargs})
         if same_state and self._seed is not None:
             other.reset(self._seed)
-            for action in self._said:
+            for action in self._answers:
                 other.step(action)
         return other
 
     def close(self) -> None:
-        """Close the environment. GEM does not ask for it: a desktop runs until it is closed or the program ends."""
+        """Close the environment. GEM does not call this: a desktop runs until it is closed or the program ends."""
         self._conversation.close()
 
 
@@ -119,9 +119,9 @@ def register(name: str, gym_id: str, **arguments: Any) -> None:
     """Make an environment known to `gem.make` and `gem.make_vec`; again under the same name replaces it.
 
     Args:
-        name: In GEM.
-        gym_id: Of the environment, as `gymnasium.make` takes it.
-        arguments: Of `gymnasium.make`.
+        name: Its id in GEM.
+        gym_id: Id of the environment, as `gymnasium.make` takes it.
+        arguments: Arguments of `gymnasium.make`.
     """
     ENV_REGISTRY.pop(name, None)
     gem.register(name, f"{GemEnv.__module__}:{GemEnv.__qualname__}", gym_id=gym_id, **arguments)

@@ -1,4 +1,4 @@
-"""Text as vectors of fixed length, for agents that know numbers only."""
+"""Text as vectors of fixed length, for agents with numeric observations."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class HashedText(gym.Wrapper[Any, int, str, int]):
 
     - ``opening``: the first message of the episode, which has the task; shape (features,);
     - ``latest``: the latest message; shape (features,);
-    - ``past``: all that was said between them, commands included; shape (features,);
-    - ``commands``: what each action would say, one after the other, zeros where nothing; shape
+    - ``past``: the sum of all messages and commands between them; shape (features,);
+    - ``commands``: the commands of all actions, concatenated, zeros for actions without one; shape
       (slots * command_features,).
 
     Args:
-        env: With numbered actions.
+        env: An environment with numbered actions.
         features: Length of the vector of a message.
         command_features: Length of the vector of a command; 0 for no such array.
     """
@@ -60,14 +60,14 @@ class HashedText(gym.Wrapper[Any, int, str, int]):
         return self._seen(self._opening), info
 
     def step(self, action: int) -> tuple[Vectors, Any, bool, bool, dict[str, Any]]:
-        """Say the command of a number."""
+        """Take the action of a number."""
         self._past = self._past + self._latest + _counts(self._numbered.said(action), self._features)
         text, reward, terminated, truncated, info = self.env.step(action)
         self._latest = _counts(text, self._features)
         return self._seen(self._latest), reward, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Those of `AdmissibleActions`."""
+        """Masks of `AdmissibleActions`."""
         return self._numbered.action_masks()
 
     def _seen(self, latest: NDArray[np.float64]) -> Vectors:
@@ -87,7 +87,7 @@ def _counts(text: str, features: int) -> NDArray[np.float64]:
     return np.bincount([value % features for value in hashes] or [0], signs or [0.0], features).astype(np.float64)
 
 
-_known_counts = lru_cache(maxsize=16_384)(_counts)  # of commands, which come again and again
+_known_counts = lru_cache(maxsize=16_384)(_counts)  # for commands, which recur
 
 
 def _scaled(counts: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """Tasks as rows of a dataset, for trainers that read prompts from one: ``datasets.Dataset.from_list(rows)``.
 
 A row has the user's ``prompt``, to which the trainer or the adapter adds the opening message, and the ``task`` as JSON
-text, which is complete in itself: whoever plays the row needs neither the generator nor the pool.
+text, which is self-contained: the worker that plays the row needs neither the generator nor the pool.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def task_rows(tasks: Iterable[Task], prompt: str = "") -> list[dict[str, Any]]:
     """A row for each task.
 
     Args:
-        tasks: What to play.
-        prompt: What the user says before the environment's opening message.
+        tasks: The tasks.
+        prompt: User's text before the environment's opening message.
     """
     return [{"prompt": [{"role": "user", "content": prompt}], "task": task.to_json()} for task in tasks]
 
@@ -31,8 +31,8 @@ def generated_rows(
     """Rows of generated tasks.
 
     Args:
-        domain: Whose tasks.
-        count: How many.
+        domain: Name of the domain.
+        count: Number of tasks.
         split: The generator's split.
         seed: The generator's first seed; the others follow it.
         prompt: See `task_rows`.

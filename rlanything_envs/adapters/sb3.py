@@ -1,7 +1,7 @@
-"""Stable-Baselines3: text environments for agents that know numbers only.
+"""Stable-Baselines3: text environments for agents with numeric actions and observations.
 
-`AdmissibleActions` makes commands a choice among numbers, with a mask of those that are possible; `HashedText` makes
-what is said vectors of fixed length. Together they serve ``PPO`` and, with the mask, ``MaskablePPO`` of sb3-contrib:
+`AdmissibleActions` numbers the commands and masks those that are impossible; `HashedText` turns messages into vectors
+of fixed length. Together they serve ``PPO`` and, with the mask, ``MaskablePPO`` of sb3-contrib:
 
 ```python
 import gymnasium as gym
@@ -29,25 +29,25 @@ from rlanything_envs.conversation import Conversation, Turn
 __all__ = ["AdmissibleActions", "Commands", "HashedText"]
 
 Commands = Sequence[str] | Callable[[Turn], Sequence[str]]
-"""What can be said: always the same texts, or those that fit the latest message."""
+"""Commands to choose from: a fixed list, or a function of the latest message."""
 
 
 class AdmissibleActions(gym.Wrapper[str, Any, str, str]):
-    """Actions are numbers of commands: of those that the environment lists, or of given ones.
+    """Actions are indices of commands, of the environment's list or of a given one.
 
     A command that is not possible now is sent like any other, and a number without a command as an empty text: the
-    environment takes either for a wasted turn. ``info["action_mask"]`` and `action_masks` say which are possible, and
-    at the end of an episode ``info["is_success"]`` says whether it was won.
+    environment counts either as a wasted turn. ``info["action_mask"]`` and `action_masks` mark the possible ones, and
+    at the end of an episode ``info["is_success"]`` is True if the task was solved.
 
     Args:
         env: A text environment, such as `gymnasium.make` gives it.
-        commands: What to choose from. By default what the environment lists, in its order: a command gets another
-            number whenever the list changes. In a list of your own each command has one number for good, and those that
-            the environment does not list are masked. An environment that lists nothing needs one.
-        slots: How many actions there are; by default as many as the given list has, else 128.
+        commands: Commands to choose from. By default the environment's list, in its order: the number of a command
+            changes with the list. In a list of your own each command has a fixed number, and those that the environment
+            does not list are masked. An environment without a list needs one.
+        slots: Number of actions; by default the length of the given list, else 128.
 
     Attributes:
-        commands: The commands by number, now.
+        commands: The current commands by number.
     """
 
     def __init__(self, env: gym.Env[Any, Any], commands: Commands | None = None, slots: int | None = None) -> None:
@@ -64,30 +64,30 @@ class AdmissibleActions(gym.Wrapper[str, Any, str, str]):
 
         Raises:
             InfrastructureError: The machinery failed.
-            ValueError: There is nothing to choose from, or more than there are slots.
+            ValueError: There are no commands, or more than slots.
         """
         turn = self._conversation.start((options or {}).get("task"), seed=seed)
-        return turn.text.removeprefix(self._conversation.manual).lstrip(), self._told(turn)
+        return turn.text.removeprefix(self._conversation.manual).lstrip(), self._info(turn)
 
     def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Say the command of a number.
+        """Send the command of a number.
 
         Raises:
             InfrastructureError: The machinery failed; the episode counts for nothing.
-            ValueError: As of `reset`.
+            ValueError: As for `reset`.
         """
         turn = self._conversation.answer(self.said(action))
-        return turn.text, turn.reward, turn.terminated, turn.truncated, self._told(turn)
+        return turn.text, turn.reward, turn.terminated, turn.truncated, self._info(turn)
 
     def said(self, action: int) -> str:
-        """The command of a number, now; an empty text for a number without one."""
+        """The current command of a number; an empty text for a number without one."""
         return self.commands[int(action)] if int(action) < len(self.commands) else ""
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Which actions are possible now: bool, of shape (slots,). The name is the one that sb3-contrib asks for."""
+        """Mask of the possible actions: bool, of shape (slots,). sb3-contrib calls this name."""
         return self._mask.copy()
 
-    def _told(self, turn: Turn) -> dict[str, Any]:
+    def _info(self, turn: Turn) -> dict[str, Any]:
         given, listed = self._given, turn.commands
         self.commands = list((listed or []) if given is None else given(turn) if callable(given) else given)
         if len(self.commands) > self.slots:

@@ -33,23 +33,23 @@ Messages = list[dict[str, str]]
 
 
 class EpisodeFailed(skyrl_gym.error.Error, InfrastructureError):  # type: ignore[misc]
-    """The machinery failed: the episode has no reward. SkyRL knows no such episodes: its generation ends."""
+    """The machinery failed: the episode has no reward. SkyRL has no such episodes: its generation ends."""
 
 
 class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
     """One episode of a text environment, as SkyRL plays it: made, `init`, some `step`, `close`.
 
     Args:
-        env_config: This environment's section of SkyRL's configuration; its ``env_id`` and ``arguments`` go before
-            those below.
-        extras: The row of the data set: ``task`` (JSON, or an id that the environment knows) or ``seed`` says what is
-            played; ``max_turns``, which SkyRL adds, ends the episode if nothing did before.
-        env_id: Of the environment, as `gymnasium.make` takes it.
-        arguments: Of `gymnasium.make`.
+        env_config: This environment's section of SkyRL's configuration; its ``env_id`` and ``arguments`` take
+            precedence over those below.
+        extras: The row of the data set: ``task`` (JSON, or an id that the environment knows) or ``seed`` selects the
+            task; ``max_turns``, which SkyRL adds, ends the episode at the latest.
+        env_id: Id of the environment, as `gymnasium.make` takes it.
+        arguments: Arguments of `gymnasium.make`.
 
     Raises:
-        ValueError: The row has neither task nor seed. SkyRL plays a row several times and compares the outcomes, so
-            the row has to say what is played.
+        ValueError: The row has neither task nor seed. SkyRL plays a row several times and compares the outcomes, so the
+            row must select one task.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         return [*messages, {"role": "user", "content": text}], turn.info
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
-        """Answer the environment.
+        """Send an answer to the environment.
 
         Returns:
-            Its message, none once the episode is over; the reward, 0 until then; whether the episode is over; and as
+            The message, none once the episode is over; the reward, 0 until then; whether the episode is over; and as
             ``metadata`` the environment's information, with the message as ``text``.
 
         Raises:
@@ -112,7 +112,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         )
 
     def get_metrics(self) -> dict[str, Any]:
-        """Whether the task is solved and whether the episode came to its end (1.0 or 0.0), and the answers given."""
+        """Whether the task is solved and whether the episode ended (1.0 or 0.0), and the number of answers."""
         won, done = (self._turn.won, self._turn.done) if self._turn else (False, False)
         return {"success": float(won), "finished": float(done), "turns": self.turns}
 
@@ -124,7 +124,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         try:
             self._turn = play()
         except InfrastructureError as error:
-            self.close()  # SkyRL does not, where an exception passes
+            self.close()  # SkyRL does not close after an exception
             raise EpisodeFailed(str(error)) from error
         return self._turn
 
@@ -134,8 +134,8 @@ def register(name: str, env_id: str, **arguments: Any) -> None:
 
     Args:
         name: The ``env_class`` of the rows.
-        env_id: Of the environment, as `gymnasium.make` takes it.
-        arguments: Of `gymnasium.make`.
+        env_id: Id of the environment, as `gymnasium.make` takes it.
+        arguments: Arguments of `gymnasium.make`.
     """
     if name in skyrl_gym.registry:
         skyrl_gym.envs.deregister(name)
@@ -144,5 +144,5 @@ def register(name: str, env_id: str, **arguments: Any) -> None:
 
 
 def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, Any]]:
-    """Rows of a data set for SkyRL, a task each; ``name`` is as registered, and ``prompt`` stands before episodes."""
+    """Rows of a data set for SkyRL, one a task; ``name`` is the registered one, ``prompt`` precedes each episode."""
     return [{**row, "env_class": name, "data_source": name} for row in task_rows(tasks, prompt)]

@@ -1,7 +1,7 @@
 """TRL: text environments for `GRPOTrainer(environment_factory=...)`.
 
 The trainer resets an environment with each row of the dataset, appends the opening message to the prompt, offers the
-model the environment's one tool, `act`, and asks for the reward when the model stops calling it.
+model the environment's one tool, `act`, and reads the reward when the model stops calling it.
 
 ```python
 from datasets import Dataset
@@ -32,25 +32,25 @@ from rlanything_envs.errors import InfrastructureError, InvalidAction
 __all__ = ["OVER", "EnvironmentFactory", "TextEnvironment", "text_environment"]
 
 OVER = "The episode is over. Answer without a call."
-"""Ends the last message: TRL goes on until the model calls no tool, and cannot be told that an episode ended."""
+"""End of the last message: TRL goes on until the model calls no tool, and has no signal for a finished episode."""
 _FAILED = "The environment failed; this episode does not count. Answer without a call."
 
 _log = logging.getLogger(__name__)
 
 
 class TextEnvironment:
-    """One environment as TRL wants it: its public methods beside `reset` and `get_reward` are tools of the model.
+    """One environment for TRL: its public methods other than `reset` and `get_reward` are tools of the model.
 
     A failure of the machinery is no reward: `get_reward` is then None, which TRL leaves out of its group's mean and
-    gives no advantage. A reward function of your own has to return None too where `failure` is set.
+    gives no advantage. A reward function of your own must also return None where `failure` is set.
 
     Args:
-        conversation: What is played.
-        patience: So many episodes in a row may fail; one more raises `InfrastructureError` and ends the training.
+        conversation: The environment.
+        patience: Consecutive episodes that may fail; one more raises `InfrastructureError` and ends the training.
 
     Attributes:
         turn: The latest message, with its ``info``; None before the first `reset` and after a failure.
-        failure: What broke in this episode, else None.
+        failure: Error of the infrastructure in this episode, else None.
     """
 
     def __init__(self, conversation: Conversation, patience: int = 3) -> None:
@@ -61,14 +61,14 @@ class TextEnvironment:
         self._failures = 0
 
     def reset(self, task: str | None = None, seed: int | None = None, **columns: Any) -> str:
-        """Begin an episode on a row of the dataset, whose other columns are passed over; return the opening message.
+        """Begin an episode on a row of the dataset, whose other columns are ignored; return the opening message.
 
         Args:
             task: A task as JSON text, or the id of one that the environment knows; None to draw one.
-            seed: Of the draw.
+            seed: Seed of the draw.
 
         Raises:
-            UnknownTask, TaskFormatError: The row's task is none.
+            UnknownTask, TaskFormatError: The row's task does not exist or is malformed.
         """
         try:
             return self._take(self._conversation.start(task, seed=seed))
@@ -120,7 +120,7 @@ class TextEnvironment:
 
 
 class EnvironmentFactory(ExitStack):
-    """What `text_environment` returns: makes environments for TRL and, at the end of a ``with`` block, closes them."""
+    """Result of `text_environment`: makes environments for TRL and closes them at the end of a ``with`` block."""
 
     def __init__(self, make: Callable[[], Conversation], patience: int) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class EnvironmentFactory(ExitStack):
         self._patience = patience
 
     def __call__(self) -> TextEnvironment:
-        """One more environment."""
+        """Make an environment."""
         return TextEnvironment(self.enter_context(self._make()), self._patience)
 
 
@@ -140,7 +140,7 @@ def text_environment(
     Args:
         env: Id of a registered environment, or a function that makes one.
         patience: See `TextEnvironment`.
-        arguments: Of `gymnasium.make`, for an id.
+        arguments: Arguments of `gymnasium.make`, where `env` is an id.
     """
     if isinstance(env, str):
         return EnvironmentFactory(lambda: Conversation(env, **arguments), patience)

@@ -34,7 +34,7 @@ __all__ = ["ChatHarness", "TextEnv", "TextEnvConfig", "TextTask", "TextTaskData"
 
 
 class TextTaskData(vf.TaskData):  # type: ignore[misc]
-    """What is played: a task as JSON, or else the one that the environment draws by a seed."""
+    """A task as JSON, or the seed by which the environment draws one."""
 
     task: str | None = None
     seed: int | None = None
@@ -45,16 +45,16 @@ class TextTask(vf.Task[TextTaskData]):  # type: ignore[misc]
 
 
 class TextTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
-    """Which environment, and which of its tasks; under ``--env.taskset``."""
+    """The environment and its tasks; under ``--env.taskset``."""
 
     env_id: str = "RLAnything/AlfWorld-v0"
-    """Of the environment, as `gymnasium.make` takes it."""
+    """Id of the environment, as `gymnasium.make` takes it."""
     arguments: dict[str, Any] = {}  # noqa: RUF012 (pydantic copies it)
-    """Of `gymnasium.make`."""
+    """Arguments of `gymnasium.make`."""
     pool: Path | None = None
-    """A pool of tasks, whose active ones are played."""
+    """Path of a task pool, whose active tasks are played."""
     count: int = Field(64, ge=1)
-    """How many tasks, where no pool is given."""
+    """Number of tasks, without a pool."""
     first_seed: int = Field(0, ge=0)
     """The seed of the first of them; the others follow."""
 
@@ -63,7 +63,7 @@ class TextTaskset(vf.Taskset[TextTask, TextTasksetConfig]):  # type: ignore[misc
     """The active tasks of a pool, or tasks by seeds."""
 
     def load(self) -> Iterator[TextTask]:
-        """One after the other.
+        """Yield the tasks.
 
         Raises:
             PoolMissing, PoolVersionError: The path is not that of a pool.
@@ -80,21 +80,21 @@ class TextTaskset(vf.Taskset[TextTask, TextTasksetConfig]):  # type: ignore[misc
 
 
 class TextEnvConfig(vf.EnvConfig):  # type: ignore[misc]
-    """The one seat: who plays. Its answers are text, so it needs no sandbox."""
+    """The agent of the environment. Its answers are text, so it needs no sandbox."""
 
     player: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
 
 
 class TextEnv(vf.Env[TextEnvConfig]):  # type: ignore[misc]
-    """The environment speaks as the user, the player answers, until the episode is over.
+    """An episode as a chat: the environment writes the user's messages, the agent answers.
 
-    The verifier's score is the reward ``score`` of the player's trace; ``success`` is a metric. An episode that a limit
-    of the player cuts off is lost. One whose machinery fails has no reward: the failure is an ``EnvError`` of the
-    episode, which is not ``ok``, and verifiers' retries apply to it.
+    The verifier's score is the reward ``score`` of the agent's trace; ``success`` is a metric. An episode that a limit
+    of the agent cuts off counts as failed. An infrastructure failure gives no reward: the failure is an ``EnvError`` of
+    the episode, which is not ``ok``, and verifiers' retries apply to it.
     """
 
     async def run(self, task: TextTask, agents: Any) -> None:
-        """Play one episode; what blocks runs in a thread."""
+        """Play one episode; blocking calls run in a thread."""
         config, data = self.taskset.config, task.data
         conversation = await asyncio.to_thread(Conversation, config.env_id, **config.arguments)
         try:
@@ -115,7 +115,7 @@ class TextEnv(vf.Env[TextEnvConfig]):  # type: ignore[misc]
 
 
 class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
-    """The model's answer and nothing else: no tools, and no program that would have to be started for each turn."""
+    """A harness of single model calls: no tools, and no program to start for each turn."""
 
     APPENDS_SYSTEM_PROMPT = True
     SUPPORTS_RESUME = True
@@ -132,11 +132,11 @@ class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
         mcp_urls: dict[str, str],
         data: Any,
     ) -> Any:
-        """Ask the model once, through the endpoint that keeps the record."""
+        """Query the model once, through the endpoint that records the trace."""
         system, prompt = self.resolve_prompt(data)
-        said = [vf.UserMessage(content=prompt)] if isinstance(prompt, str) else prompt or []
+        opening = [vf.UserMessage(content=prompt)] if isinstance(prompt, str) else prompt or []
         messages: list[Any] = [{"role": "system", "content": system}] if system else []
-        messages += [message_to_wire(message) for message in said]
+        messages += [message_to_wire(message) for message in opening]
         # The endpoint is this machine's own, without TLS; reading all certificates would take 30 ms a turn.
         http = DefaultAsyncHttpxClient(verify=endpoint.startswith("https:"), timeout=None)
         async with AsyncOpenAI(base_url=endpoint, api_key=secret, http_client=http) as client:

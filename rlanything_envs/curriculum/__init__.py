@@ -1,4 +1,10 @@
-"""The curriculum: tasks that adapt to the agent that plays them."""
+"""The curriculum: success rates of a task pool decide which tasks are rewritten harder or easier.
+
+`Curriculum` draws groups of episodes and acts on their outcomes, `AdaptiveDifficulty` is the same as a Gymnasium
+wrapper, and rewriters, acceptance rules, schedulers, critiques and monitors are its exchangeable parts. The tasks
+themselves, their storage and the proof that a rewrite is solvable are in `rlanything_task_pools`; training is in
+`rlanything_agents`.
+"""
 
 from rlanything_envs.curriculum.acceptance import (
     Acceptance,

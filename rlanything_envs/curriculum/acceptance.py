@@ -1,12 +1,12 @@
-"""Acceptance: whether a tried rewrite may take its parent's place, and what more must be known to say.
+"""Acceptance rules: whether a candidate replaces its parent, is rejected, or needs more episodes.
 
 A rule sees only counts, so it can be tested by enumeration and simulated without an environment
 (`rlanything_envs.curriculum.power` does).
 
-The group of episodes that calls for a rewrite lies outside the band partly by bad luck, so it says too much:
-measured against it, a task that was not changed at all looks harder in 25 to 50 of 100 trials, and more
-episodes of the candidate do not help. `PaperAcceptance` and `ReferenceAcceptance` decide so, as published;
-`DefaultAcceptance` measures the parent again.
+The group that triggers a rewrite lies outside the band partly by chance, so its success rate is biased: compared with
+it, an unchanged task looks harder in 25 to 50 of 100 trials, and more episodes of the candidate do not help.
+`PaperAcceptance` and `ReferenceAcceptance` make this comparison, as published; `DefaultAcceptance` measures the parent
+again.
 """
 
 from collections.abc import Iterable
@@ -19,12 +19,12 @@ from rlanything_task_pools import Outcome
 from rlanything_task_pools.task import Direction
 
 TrialRole = Literal["active", "candidate"]
-"""Who plays: the parent ("active"), or its rewrite."""
+"""Task that is played: the parent ("active") or its rewrite ("candidate")."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many of `n` episodes were won; episodes that the infrastructure broke are in neither number."""
+    """Number of solved episodes among `n` valid ones; infrastructure errors are in neither number."""
 
     successes: int
     n: int
@@ -37,17 +37,17 @@ class Tally:
 
     @property
     def accuracy(self) -> float:
-        """Share of won episodes; 0 for an empty tally."""
+        """Share of solved episodes; 0 for an empty tally."""
         return self.successes / self.n if self.n else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is known of a candidate and its parent."""
+    """Episode counts of a candidate and its parent."""
 
     direction: Direction
     parent: Tally
-    """The parent's group that called for the rewrite."""
+    """The parent's group that triggered the rewrite."""
     candidate: Tally
     """The candidate's episodes since it was proposed."""
     band: tuple[float, float]
@@ -61,11 +61,11 @@ class Decision:
 
     verdict: Literal["accept", "reject", "more"]
     reason: str
-    """A short slug to count by."""
+    """Short identifier of the reason, as the pool's events store it."""
     role: TrialRole | None = None
-    """Of whom more episodes are wanted; None unless the verdict is "more"."""
+    """Task to play next; None unless the verdict is "more"."""
     probability: float | None = None
-    """That the candidate is what it should be, for a rule that computes it."""
+    """Probability that the candidate meets the rule's criterion; None for a rule that does not compute it."""
 
     @property
     def accepted(self) -> bool:
@@ -82,7 +82,7 @@ class Acceptance(Protocol):
         ...
 
     def decide(self, trial: Trial) -> Decision:
-        """The rule's word on a trial, asked before its first group and after each; a pure function."""
+        """Decide a trial; called before its first group and after each one. A pure function."""
         ...
 
 
@@ -98,7 +98,7 @@ class PaperAcceptance:
 
 
 class ReferenceAcceptance:
-    """As the released code decides: the edge of the band itself is inside it, and something must succeed."""
+    """As in the released code: the edges of the band count as inside, and at least one episode must be solved."""
 
     name = "reference"
 
@@ -110,7 +110,7 @@ class ReferenceAcceptance:
 
 
 def _published(trial: Trial, *, too_hard: bool, too_easy: bool) -> Decision:
-    """Side first, then the edge of the band that the parent does not lie beyond."""
+    """The published rule: first the side of the parent, then the far edge of the band."""
     if not trial.candidate.n:
         return Decision("more", "untried", "candidate")
     moved = trial.candidate.accuracy - trial.parent.accuracy
@@ -126,18 +126,18 @@ def _published(trial: Trial, *, too_hard: bool, too_easy: bool) -> Decision:
 class DefaultAcceptance:
     """Accepts when the candidate is probably harder (easier) than its parent and inside the band.
 
-    The parent is measured afresh: the group that called for the rewrite is not looked at again. Success rates have
-    independent Beta posteriors. The candidate plays a group; unless that rules it out, the parent plays one;
-    then whoever's uncertainty another group would reduce more plays on, until
+    The parent is measured again: the group that triggered the rewrite is not used. Success rates have
+    independent Beta posteriors. A group of the candidate is played; unless that rules it out, a group of the parent;
+    then groups of the task whose posterior variance another group reduces more, until
 
     - P(right side of the parent and inside the band) reaches `confidence`: accepted;
-    - that probability is down at `futility`: rejected;
-    - both together have played `budget` episodes: rejected as unclear.
+    - that probability is at most `futility`: rejected;
+    - both together have `budget` episodes: rejected as unclear.
 
     The constants are tuned by simulation (``rlanything curriculum power``) for groups of 8 and the band (0.2, 0.8).
     There it accepts 2.5 % of unchanged tasks (the published rule 44 %), 92 % of those moved from .9 or .1 to .5,
     and 0.3 % of those moved from .9 to .05, by 19 episodes a trial on average; groups of 4 or 16 do about as well.
-    A small move, say from .9 to .7, is accepted in 45 of 100 trials only: `budget` buys no more.
+    A small move, say from .9 to .7, is accepted in only 45 of 100 trials within this `budget`.
 
     Args:
         confidence: probability that accepts.
@@ -176,7 +176,7 @@ class DefaultAcceptance:
             return Decision("accept", trial.direction, probability=right)
         if right <= self.futility:
             harder, hard = trial.direction == "harder", candidate.accuracy < (low + high) / 2
-            # Out of the band on the far side, if that is the likelier fault; on the near side it did not move.
+            # "Beyond" where leaving the band on the far side is the likelier fault; on the near side it did not move.
             beyond = harder == hard and posterior.inside(new, low, high) < side(new, old)
             reason = f"not-{trial.direction}" if not beyond else "too-hard" if harder else "too-easy"
             return Decision("reject", reason, probability=right)
@@ -189,13 +189,13 @@ class DefaultAcceptance:
         return Decision("more", "unclear", role, probability=right)
 
     def _gain(self, tally: Tally, group: int) -> float:
-        """By how much `group` more episodes are expected to reduce the variance of the posterior.
+        """Expected reduction of the posterior variance by `group` more episodes.
 
         The expected variance of Beta(a, b) after g more draws is its variance times (a + b) / (a + b + g).
         """
-        won, lost = tally.successes + self.prior, tally.n - tally.successes + self.prior
-        total = won + lost
-        return won * lost / (total * total * (total + 1)) * group / (total + group)
+        solved, failed = tally.successes + self.prior, tally.n - tally.successes + self.prior
+        total = solved + failed
+        return solved * failed / (total * total * (total + 1)) * group / (total + group)
 
 
 _RULES: dict[str, type[PaperAcceptance] | type[ReferenceAcceptance] | type[DefaultAcceptance]] = {

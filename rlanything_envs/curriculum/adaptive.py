@@ -25,12 +25,12 @@ _IN_MEMORY = ":memory:"
 
 
 class StepJudge(Protocol):
-    """A reward model as far as critiques need one."""
+    """The part of a reward model that critiques use."""
 
     def judge(self, goal: str, steps: Sequence[JudgedStep]) -> Sequence[Sequence[int]]:
         """The votes on each step of a failed episode: 1 right, -1 wrong, 0 unreadable.
 
-        Called where rewriting happens: in the background, by several threads.
+        Called by the threads that rewrite in the background, so it must be thread-safe.
         """
         ...
 
@@ -39,26 +39,25 @@ class AdaptiveDifficulty(
     gym.Wrapper[Any, Any, Any, Any],
     gym.utils.RecordConstructorArgs,
 ):
-    """Plays the tasks of a pool and adapts them to the agent that plays.
+    """Plays the tasks of a pool and adapts their difficulty to the agent.
 
-    Each `reset` continues a group of `rollouts` finished episodes of one task, or begins the next group. When
-    a group is complete its success rate is looked at: outside the band the rewriter makes a harder or an
-    easier candidate, and a candidate that was tried takes its slot or is dropped. That happens between episodes;
-    `step` only passes through. Rewriting happens beside the episodes, on threads of this process: neither `step` nor
-    `reset` waits for it, and a rewriter that fails leaves an event in the pool and a line in the log of this
-    module, never a broken episode. An unfinished episode counts for nothing.
-    ``reset(options={"task": ...})`` plays that task outside the curriculum.
+    Each `reset` continues a group of `rollouts` finished episodes of one task, or begins the next group. When a group
+    is complete, its success rate decides: outside the band the rewriter makes a harder or an easier candidate, and a
+    candidate whose trial is complete takes the slot or is rejected. That happens between episodes; `step` only passes
+    through. Rewriting runs in the background, on threads of this process: neither `step` nor `reset` waits for it,
+    and a rewriter that fails leaves an event in the pool and a line in the log of this module, never a broken episode.
+    An unfinished episode counts for nothing. ``reset(options={"task": ...})`` plays that task outside the curriculum.
 
-    A rewriter that reads critiques is told why episodes failed: with `reward_model` the wrapper has the steps of
-    failed episodes judged and summarised, where and when a rewrite is asked for; without it, whoever trains
-    pushes what is to be told by `add_critique`.
+    A rewriter may read a critique, a summary of why episodes failed. With `reward_model`, the steps of failed episodes
+    are judged and summarised when a rewrite is requested; without it, the trainer passes its own text by
+    `add_critique`.
 
     Rewriter, acceptance, scheduler, reward model and summariser may also be given as ``"package.module:function"``,
-    which is called without arguments where the environment is made: so specifications stay JSON, and each
-    process of a vector environment has clients of its own.
+    which is called without arguments when the environment is made: specs stay JSON, and each process of a vector
+    environment has clients of its own.
 
-    ``info["curriculum"]`` holds the `slot` and the `role` ("active", "candidate" or "root"); ``info["outcome"]`` is
-    settled to -1 when the time runs out.
+    ``info["curriculum"]`` holds the `slot` and the `role` ("active", "candidate" or "root"); ``info["outcome"]`` is set
+    to -1 when the time limit ends an episode.
 
     Args:
         env: an environment whose ``options["task"]`` takes a task, with its time limit.
@@ -70,14 +69,14 @@ class AdaptiveDifficulty(
         rewriting: "background", or "inline" for runs that can be repeated exactly: then `reset` waits for the
             rewriter.
         reward_model: judges the steps of failed episodes for the rewriter.
-        summariser: makes sentences of its votes; scripted if None.
-        band: success rates outside this open interval call for a rewrite.
+        summariser: turns its votes into sentences; scripted if None.
+        band: success rates outside this open interval trigger a rewrite.
         rollouts: episodes in a group.
         pool_size: number of generated tasks when there is no pool.
         seed: seeds the generated tasks and the rewriter's choices.
-        actor: who plays, kept with each outcome.
-        roots: share of the groups that plays roots, see `Curriculum`.
-        step_back: whether a mastered task first makes way for the one it was made from, see `Curriculum`.
+        actor: name of the agent, stored with each outcome.
+        roots: share of the groups that play the root task of their slot, see `Curriculum`.
+        step_back: whether a mastered task is first replaced by the one it was made easier from, see `Curriculum`.
         operators: the domain's rewrite operators to enable, see `Curriculum`.
 
     Raises:
@@ -150,10 +149,10 @@ class AdaptiveDifficulty(
         self._group: list[Outcome] = []
         self._reward_model: StepJudge | None = _made(reward_model)
         self._summariser: Summariser | None = _made(summariser)
-        self._attempts: list[JudgedEpisode] = []  # the episodes of the group, if they are to be judged
+        self._attempts: list[JudgedEpisode] = []  # the group's episodes, recorded only where a reward model judges them
         self._opening = ""
-        self._played: list[JudgedStep] = []
-        self._told: list[str] = []
+        self._recorded_steps: list[JudgedStep] = []
+        self._added: list[str] = []
         self._in_group = False  # whether the present episode belongs to the group
         self._steps = 0
 
@@ -182,18 +181,18 @@ class AdaptiveDifficulty(
             raise
         info["curriculum"] = {"slot": self._assignment.slot, "role": self._assignment.role}
         if self._reward_model is not None:
-            self._opening, self._played = _text(observation), []
+            self._opening, self._recorded_steps = _text(observation), []
         return observation, info
 
     def add_critique(self, text: str) -> None:
-        """Tell the rewriter something of the present group, in case that a rewrite is asked for.
+        """Add a text to the critique of the current group, which the rewriter reads if the group triggers a rewrite.
 
-        To be called until the `reset` after the group's last episode.
+        Must be called before the `reset` that follows the group's last episode.
         """
-        self._told.append(text)
+        self._added.append(text)
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Pass through; the end of an episode is noted for the next `reset`."""
+        """Step the environment; the outcome of a finished episode is recorded for the next `reset`."""
         try:
             observation, reward, terminated, truncated, info = self.env.step(action)
         except InfrastructureError:
@@ -201,7 +200,7 @@ class AdaptiveDifficulty(
             raise
         self._steps += 1
         if self._reward_model is not None and self._in_group:
-            self._played.append(JudgedStep(str(action), _text(observation)))
+            self._recorded_steps.append(JudgedStep(str(action), _text(observation)))
         settle(info, truncated=truncated)
         if self._in_group and self._assignment is not None:
             info["curriculum"] = {"slot": self._assignment.slot, "role": self._assignment.role}
@@ -212,7 +211,7 @@ class AdaptiveDifficulty(
         return observation, reward, terminated, truncated, info
 
     def close(self) -> None:
-        """Put an unfinished group on record, give rewrites under way a second, and close the environment."""
+        """Record an unfinished group, wait up to a second for running rewrites, and close the environment."""
         self._drop_group()
         self.curriculum.close()
         if self._owns_pool and str(self.pool.path) != _IN_MEMORY:
@@ -220,36 +219,36 @@ class AdaptiveDifficulty(
         self.env.close()
 
     def _end(self, success: bool | None, score: float) -> None:
-        """Note the outcome of the present episode, once."""
+        """Record the outcome of the current episode, once."""
         if self._in_group and self._assignment is not None:
             role = self._assignment.role
             self._group.append(Outcome(success=success, score=score, steps=self._steps, actor=self.actor, role=role))
             if self._reward_model is not None:
                 goal = self._assignment.task.goal
-                self._attempts.append(JudgedEpisode(goal, tuple(self._played), success, self._opening))
+                self._attempts.append(JudgedEpisode(goal, tuple(self._recorded_steps), success, self._opening))
         self._in_group = False
 
     def _drop_group(self) -> None:
-        """Leave the present group: a complete one is acted on, of another the outcomes are only recorded."""
+        """End the current group: report it if it is complete, else only record its outcomes."""
         if self._assignment is not None and self._group:
             if len(self._group) >= self.curriculum.rollouts:
                 self.curriculum.report(self._assignment, self._group, critique=self._critique())
             else:
                 self.curriculum.record(self._assignment, self._group)
         self._assignment, self._group, self._in_group = None, [], False
-        self._attempts, self._told = [], []
+        self._attempts, self._added = [], []
 
     def _critique(self) -> Critique:
-        told = "\n".join(self._told)
+        added = "\n".join(self._added)
         if self._reward_model is None:
-            return told
-        return partial(_judged_critique, tuple(self._attempts), self._reward_model, self._summariser, told)
+            return added
+        return partial(_judged_critique, tuple(self._attempts), self._reward_model, self._summariser, added)
 
 
 def _judged_critique(
-    attempts: Sequence[JudgedEpisode], judge: StepJudge, summariser: Summariser | None, told: str
+    attempts: Sequence[JudgedEpisode], judge: StepJudge, summariser: Summariser | None, added: str
 ) -> str:
-    """What a reward model and a summariser make of a group; won episodes need no judgement."""
+    """Critique of a group by a reward model and a summariser; only failed episodes are judged."""
     judged = []
     for attempt in attempts:
         if attempt.success is False and attempt.steps:
@@ -257,7 +256,7 @@ def _judged_critique(
             steps = [replace(step, votes=tuple(cast)) for step, cast in zip(attempt.steps, votes, strict=True)]
             attempt = replace(attempt, steps=tuple(steps))
         judged.append(attempt)
-    return "\n".join(text for text in (task_critique(judged, summariser), told) if text)
+    return "\n".join(text for text in (task_critique(judged, summariser), added) if text)
 
 
 def _text(observation: object) -> str:
@@ -268,7 +267,7 @@ def _text(observation: object) -> str:
 
 
 def _made(part: Any) -> Any:
-    """What a ``"module:function"`` makes; anything else as it is."""
+    """Result of calling a ``"module:function"``; any other value is returned unchanged."""
     if not isinstance(part, str) or ":" not in part:
         return part
     module, _, name = part.partition(":")

@@ -1,4 +1,4 @@
-"""Work beside the rollouts: a few threads of this process that nobody waits for."""
+"""A pool of daemon threads that rewrite tasks in the background of the rollouts."""
 
 import os
 import queue
@@ -10,14 +10,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 THREADS = 8
-"""Calls at a time in one process. They mostly wait for a text generator, which has limits of its own."""
+"""Concurrent calls in one process. They mostly wait for a text generator, which limits its own concurrency."""
 
 
 class Background:
-    """Runs calls on daemon threads, so that a call that hangs cannot keep the process from ending.
+    """Runs calls on daemon threads, so that a hanging call cannot keep the process alive.
 
-    (The threads of `concurrent.futures` are waited for when the interpreter exits.) All curricula of a process share
-    them; a forked child begins without any.
+    (The interpreter waits for threads of `concurrent.futures` at exit.) All curricula of a process share these threads;
+    a forked child starts without any.
     """
 
     def __init__(self, threads: int = THREADS) -> None:
@@ -31,7 +31,7 @@ class Background:
         self._started = False
 
     def start(self) -> None:
-        """Start the threads, unless they run; ahead of time, since starting one takes milliseconds at times."""
+        """Start the threads unless they run; called ahead of time, since starting one can take milliseconds."""
         with self._lock:
             for number in range(0 if self._started else self._number):
                 name = f"rlanything-background-{number}"
@@ -39,14 +39,14 @@ class Background:
             self._started = True
 
     def submit(self, call: Callable[[], T]) -> "Future[T]":
-        """Run `call` soon; its future can be cancelled until it has begun."""
+        """Queue a call; its future can be cancelled until the call starts."""
         future: Future[T] = Future()
 
         def run() -> None:
             if future.set_running_or_notify_cancel():
                 try:
                     result = call()
-                except BaseException as error:  # to whoever asks for the result
+                except BaseException as error:  # raised by `Future.result`
                     future.set_exception(error)
                 else:
                     future.set_result(result)

@@ -1,8 +1,8 @@
-"""Critiques: what went wrong in the attempts at a task, in a few sentences for whoever rewrites it.
+"""Critiques: a few sentences on why attempts at a task failed, for the rewriter.
 
-A trainer pushes episodes as plain records, each step with the votes of its reward model; a summariser makes at most
-two sentences of a failed one, and `task_critique` joins those of a group. Summaries are written by a language model
-(`LLMSummariser`) or, without one, from patterns in the record (`ScriptedSummariser`).
+A trainer passes episodes as plain records, each step with the votes of its reward model; a summariser writes at most
+two sentences about each failed episode, and `task_critique` joins those of a group. Summaries are written by a language
+model (`LLMSummariser`) or, without one, from patterns in the record (`ScriptedSummariser`).
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ __all__ = ["JudgedEpisode", "JudgedStep", "LLMSummariser", "ScriptedSummariser",
 logger = logging.getLogger(__name__)
 
 MAX_SUMMARY = 400
-"""Longest summary of one episode, in characters."""
+"""Maximal length of the summary of one episode, in characters."""
 MAX_CRITIQUE = 2000
-"""Longest critique of a task, in characters."""
+"""Maximal length of the critique of a task, in characters."""
 MAX_STEPS = 60
-"""Steps of an episode that a model is shown; of longer ones the middle is left out."""
+"""Most steps of an episode in a prompt; the middle of a longer one is left out."""
 MAX_MESSAGE = 300
-"""Characters of a message that a model is shown."""
+"""Most characters of a message in a prompt."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s+(?=[\"'(\[]?[A-Z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedStep:
-    """A step, and what the reward model said of it."""
+    """A step with the votes of the reward model."""
 
     action: str
     observation: str
-    """The answer to the action."""
+    """The environment's answer to the action."""
     votes: tuple[int, ...] = ()
-    """The reward model's scores: 1 right, -1 wrong, 0 unreadable. Empty where nobody judged."""
+    """The reward model's scores: 1 right, -1 wrong, 0 unreadable. Empty for a step that was not judged."""
 
     @property
     def wrong(self) -> bool:
-        """Whether every vote says so."""
+        """Whether the step has votes and all of them are -1."""
         return bool(self.votes) and all(vote < 0 for vote in self.votes)
 
 
@@ -59,21 +59,21 @@ class JudgedEpisode:
     goal: str
     steps: tuple[JudgedStep, ...]
     success: bool | None
-    """None when the infrastructure failed: such an episode says nothing of the task."""
+    """None when the infrastructure failed: such an episode is no evidence about the task."""
     opening: str = ""
     """The first message of the environment."""
 
 
 class Summariser(Protocol):
-    """Says in at most two sentences why episodes failed."""
+    """Writes at most two sentences on why an episode failed."""
 
     def summarise(self, episodes: Sequence[JudgedEpisode]) -> list[str]:
-        """One summary for each episode, in their order. Never raises for what a model or an environment wrote."""
+        """One summary for each episode, in their order. Never raises for any text of a model or an environment."""
         ...
 
 
 class ScriptedSummariser:
-    """Summaries from patterns: which steps were judged wrong, loops, and what was never reached.
+    """Summaries from patterns: steps judged wrong, loops, and things of the goal that were never reached.
 
     >>> steps = [JudgedStep(f"open drawer {n}", "The drawer is empty.", (-1, -1)) for n in (1, 2, 1)]
     >>> ScriptedSummariser().summarise([JudgedEpisode("find a pen.", tuple(steps), success=False)])[0]
@@ -88,8 +88,8 @@ class ScriptedSummariser:
         if not episode.steps:
             return "The attempt ended before its first step."
         sentences = [self._judged(episode.steps), self._done(episode)]
-        told = [plain(sentence, MAX_SUMMARY // 2) for sentence in sentences if sentence]
-        return " ".join(told) or f"None of the {len(episode.steps)} steps stands out; the goal was not reached."
+        summary = [plain(sentence, MAX_SUMMARY // 2) for sentence in sentences if sentence]
+        return " ".join(summary) or f"None of the {len(episode.steps)} steps stands out; the goal was not reached."
 
     def _judged(self, steps: Sequence[JudgedStep]) -> str:
         wrong = [number for number, step in enumerate(steps, 1) if step.wrong]
@@ -104,36 +104,38 @@ class ScriptedSummariser:
         )
 
     def _done(self, episode: JudgedEpisode) -> str:
-        """What the agent did over and over, and what it never came to."""
+        """Sentences on loops and on things of the goal that the agent never reached."""
         actions = [step.action for step in episode.steps]
-        told = []
+        clauses = []
         if cycle := cycle_of(actions):
             commands, times = cycle
-            told.append(
+            clauses.append(
                 f"repeated {_listed([repr(plain(command, 40)) for command in commands])} {times} times in a row"
             )
         else:
             action, times = most_frequent(actions)
             if times > 2:
-                told.append(f"gave the command {plain(action, 40)!r} {times} times")
-        left = never_reached(episode.goal, episode.opening, [(step.action, step.observation) for step in episode.steps])
-        if left.unseen:
-            told.append(f"never saw {_listed(left.unseen)}")
-        if left.unused:
-            told.append(f"never acted on {_listed(left.unused)}")
-        if left.unvisited and not left.unused:
-            told.append(f"never went to {len(left.unvisited)} of {left.places} places ({_listed(left.unvisited, 3)})")
-        return f"The agent {_listed(told)}." if told else ""
+                clauses.append(f"gave the command {plain(action, 40)!r} {times} times")
+        missed = never_reached(
+            episode.goal, episode.opening, [(step.action, step.observation) for step in episode.steps]
+        )
+        if missed.unseen:
+            clauses.append(f"never saw {_listed(missed.unseen)}")
+        if missed.unused:
+            clauses.append(f"never acted on {_listed(missed.unused)}")
+        if missed.unvisited and not missed.unused:
+            places = _listed(missed.unvisited, 3)
+            clauses.append(f"never went to {len(missed.unvisited)} of {missed.places} places ({places})")
+        return f"The agent {_listed(clauses)}." if clauses else ""
 
 
 class LLMSummariser:
-    """Summaries by a language model; where it fails, the scripted ones step in, so that no critique is lost.
+    """Summaries by a language model; where it fails, the scripted summary is used, so that no critique is lost.
 
     Args:
-        generator: Writes the summaries, those of a call in one batch.
-        params: How to sample; one completion for each episode, with a fixed seed, so that a log of answers can
-            be replayed.
-        template: Another prompt: the path of a Jinja file that uses ``goal`` and ``steps``.
+        generator: Language model that writes the summaries, one batch per call.
+        params: Sampling parameters; one completion for each episode, with a fixed seed, so that a log can be replayed.
+        template: Prompt template: the path of a Jinja file that uses ``goal`` and ``steps``; None for the built-in one.
     """
 
     def __init__(
@@ -160,17 +162,17 @@ class LLMSummariser:
             answers = stopped.completions
         except RunMustStop:
             raise
-        except Exception as error:  # whatever breaks in a service: a critique is not worth a run
+        except Exception as error:  # any failure of a service: a critique must not end a run
             logger.warning("summaries: the generator failed with %s: %s", type(error).__name__, error)
             answers = []
         found = [samples[0] if samples else None for samples in answers[: len(episodes)]]
         found += [None] * (len(episodes) - len(found))
-        told = [_two_sentences(one.text) if one is not None and one.finish_reason != "error" else "" for one in found]
-        if missing := [n for n, text in enumerate(told) if not text]:
+        texts = [_two_sentences(one.text) if one is not None and one.finish_reason != "error" else "" for one in found]
+        if missing := [n for n, text in enumerate(texts) if not text]:
             logger.warning("summaries: %d of %d are scripted for want of an answer", len(missing), len(episodes))
             for n, text in zip(missing, ScriptedSummariser().summarise([episodes[n] for n in missing]), strict=True):
-                told[n] = text
-        return told
+                texts[n] = text
+        return texts
 
     def _prompt(self, episode: JudgedEpisode) -> list[dict[str, str]]:
         steps: list[dict[str, Any] | None] = [
@@ -192,36 +194,36 @@ class LLMSummariser:
 def task_critique(
     episodes: Sequence[JudgedEpisode], summariser: Summariser | None = None, limit: int = MAX_CRITIQUE
 ) -> str:
-    """What a group of attempts at one task came to: the count, then the summaries of those that failed.
+    """Critique of a group of attempts at one task: the success count, then summaries of the failed ones.
 
-    Attempts that the infrastructure broke are left out; equal summaries are told once.
+    Attempts with infrastructure errors are left out; equal summaries appear once.
 
     Args:
         episodes: The attempts.
-        summariser: Of the failed ones; scripted if None.
-        limit: Longest critique, in characters.
+        summariser: Summarises the failed attempts; scripted if None.
+        limit: Maximal length, in characters.
 
     Returns:
-        Lines of text; empty if no attempt says anything.
+        Lines of text; empty without a valid attempt.
     """
     valid = [episode for episode in episodes if episode.success is not None]
-    lost = [episode for episode in valid if not episode.success]
+    failed = [episode for episode in valid if not episode.success]
     if not valid:
         return ""
-    lines = [f"{len(valid) - len(lost)} of {len(valid)} attempts succeeded."]
-    won = sorted(len(episode.steps) for episode in valid if episode.success)
-    if won:
-        lines[0] += f" Those that did took {won[0]} to {won[-1]} steps."
-    if lost:
-        told = Counter(plain(text, MAX_SUMMARY) for text in (summariser or ScriptedSummariser()).summarise(lost))
-        lines += [f"{times} failed attempts: {text}" if times > 1 else text for text, times in told.items()]
+    lines = [f"{len(valid) - len(failed)} of {len(valid)} attempts succeeded."]
+    lengths = sorted(len(episode.steps) for episode in valid if episode.success)
+    if lengths:
+        lines[0] += f" Those that did took {lengths[0]} to {lengths[-1]} steps."
+    if failed:
+        counts = Counter(plain(text, MAX_SUMMARY) for text in (summariser or ScriptedSummariser()).summarise(failed))
+        lines += [f"{times} failed attempts: {text}" if times > 1 else text for text, times in counts.items()]
     while len("\n".join(lines)) > limit and len(lines) > 1:
         lines.pop()
     return "\n".join(lines)[:limit]
 
 
 def _two_sentences(text: str) -> str:
-    """The first two sentences of what a model wrote, without its thoughts."""
+    """The first two sentences of a model's text, without its reasoning."""
     text = plain(text.rpartition("</think>")[2], 4 * MAX_SUMMARY)
     return plain(" ".join(_SENTENCE_END.split(text)[:2]), MAX_SUMMARY)
 

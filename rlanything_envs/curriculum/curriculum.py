@@ -1,16 +1,16 @@
-"""The curriculum: which tasks are played next, and how a pool changes by what came of them.
+"""The curriculum: draws groups of episodes from a task pool and rewrites tasks by their outcomes.
 
-The life of a candidate: an active task's group of episodes leaves the band of success rates -> a rewriter
-proposes -> the domain proves the proposal solvable -> it waits in the slot -> it is played as a group of its
-own, and its parent again if the acceptance rule asks for it -> the rule lets it take the slot, or drops it.
-Each step leaves an event with its reason in the pool.
+The life of a candidate: the success rate of an active task's group leaves the band -> the rewriter proposes -> the
+domain proves the proposal solvable -> the candidate waits in the slot -> groups of the candidate are played, and of its
+parent if the acceptance rule needs them -> the rule accepts it into the slot or rejects it. Each step is an event with
+its reason in the pool.
 
-Two things keep a curriculum of easier tasks from forgetting what it is for: a share of the groups plays the
-slots' roots (`roots`), and a task that became too easy makes way, before anything new is thought of, for the one
-that it was made from (`step_back`).
+Two settings keep a curriculum of easier tasks tied to its roots: a share of the groups plays the slots' root tasks
+(`roots`), and a task that became too easy is first replaced by the one it was made easier from, before the rewriter is
+called (`step_back`).
 
-Everything but the choice of slots is a function of the pool's content and `seed`, so a run resumed from its
-pool goes on as if it had not been interrupted.
+Everything but the choice of slots is a function of the pool's content and `seed`, so a run that is resumed from its
+pool continues as if it had not been interrupted.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ from rlanything_task_pools import CandidateError, Event, Outcome, Task, TaskPool
 from rlanything_task_pools.task import Direction
 
 AssignmentRole = Literal[TrialRole, "root"]
-"""What a group is for: the slot's active task, its candidate, or the root beside another active task."""
+"""Role of a group's task: the slot's active task, its candidate, or its root where another task is active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Assignment:
 
 
 class Curriculum:
-    """Draws groups from a pool and adapts the pool to their outcomes; knows nothing of Gymnasium.
+    """Draws groups from a pool and adapts the pool to their outcomes; independent of Gymnasium.
 
     ```python
     curriculum = Curriculum(TaskPool.open("pool.sqlite"))
@@ -61,25 +61,24 @@ class Curriculum:
     Args:
         pool: the tasks; other processes may work on the same pool. After `TaskPool.restore`, make a new
             curriculum.
-        rewriter: where candidates come from, by name ("scripted") or as an object.
+        rewriter: source of candidates, by name ("scripted") or as an object.
         acceptance: the rule for tried candidates, by name ("paper", "reference", "default") or as an object.
-        scheduler: which slots are played, by name ("published", "uniform", "learnability") or as an object.
-        band: ``(low, high)``; a success rate outside the open interval calls for a rewrite. (0.2, 0.8) is the
+        scheduler: chooses the slots that are played, by name ("published", "uniform", "learnability") or as an object.
+        band: ``(low, high)``; a success rate outside the open interval triggers a rewrite. (0.2, 0.8) is the
             paper's default.
-        rollouts: episodes in a group. Fewer than half of them valid is no measurement.
-        rewriting: "inline" rewrites within `report`. "background" rewrites on threads of this process while
-            episodes go on: what is finished takes effect in the next `assign`, or, at a point of the caller's
-            choice and in a fixed order, in ``drain(wait=True)``. Rewriters must then bear several threads.
+        rollouts: episodes in a group. A group with fewer than half of them valid is not measured.
+        rewriting: "inline" rewrites within `report`. "background" rewrites on threads of this process while episodes
+            run: finished rewrites take effect in the next `assign`, or, at a point of the caller's choice and in a
+            fixed order, in ``drain(wait=True)``. Rewriters must then be thread-safe.
         seed: seeds the rewriter's choices, together with the slot and the length of its history.
-        roots: share of the groups that plays the root of its slot where another task would be played, as a group
-            of the role "root" unless the root is the active task. Its outcomes ask for no rewrite; when they lie
-            inside the band (or above, and the active task is an easier one) the slot returns to its root at
-            once: the group was its trial. 0 as published.
-        step_back: when an active task above the band came of making another easier, that other one is the next
-            candidate, tried as the acceptance rule has it since it was too hard when it was left; only when
-            that was turned down is the rewriter asked for something harder. False as published.
-        operators: the domain's rewrite operators to enable for a rewriter that is given by name; those of the
-            domain's own choice if None.
+        roots: share of the groups that play the root of their slot instead of the task that would be played, as a group
+            of the role "root" unless the root is the active task. Such a group triggers no rewrite; when its success
+            rate lies inside the band (or above it, and the active task is easier than the root), the slot returns to
+            its root at once. 0 as published.
+        step_back: when an active task above the band is an easier rewrite of another, that other task is the next
+            candidate, with a trial by the acceptance rule; the rewriter is called for a harder task only after that
+            candidate was rejected. False as published.
+        operators: the domain's rewrite operators to enable for a rewriter given by name; the domain's defaults if None.
 
     Raises:
         CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, `roots` is not in
@@ -115,7 +114,7 @@ class Curriculum:
             if not isinstance(rewriter, str):
                 raise CurriculumError("Curriculum: operators go with a rewriter's name; give them to the rewriter")
             operators = tuple(operators)
-            get_domain(pool.root(pool.slots[0]).domain).with_operators(operators)  # an unknown one is told now
+            get_domain(pool.root(pool.slots[0]).domain).with_operators(operators)  # fail now on an unknown one
         self.pool = pool
         self.rewriter = get_rewriter(rewriter, operators=operators)
         self.acceptance = get_acceptance(acceptance)
@@ -129,19 +128,19 @@ class Curriculum:
         self._slots = pool.slots
         self._ledger = Ledger(pool, rollouts)
         self._requests: dict[int, RewriteRequest] = {}  # by slot, oldest first
-        self._begun: dict[int, Future[Rewriting]] = {}  # those that are worked on
+        self._begun: dict[int, Future[Rewriting]] = {}  # running rewrites, by slot
         self._process = os.getpid()
         if rewriting == "background":
             BACKGROUND.start()
 
-    # -- what to play ----------------------------------------------------------------------------------------
+    # -- assignments -----------------------------------------------------------------------------------------
 
     def assign(self, n: int, rng: np.random.Generator) -> list[Assignment]:
-        """The next `n` groups, on slots of the scheduler's choice.
+        """The next `n` groups, on slots that the scheduler chooses.
 
-        A slot with a waiting candidate gives the group that the acceptance rule wants next, the candidate's or
-        the parent's; every other, and every further group of the same slot, is of the active task. With
-        `roots`, each of them may give way to the slot's root; a trial then waits for another group.
+        A slot with a waiting candidate gets the group that the acceptance rule needs next, of the candidate or of its
+        parent; every other slot, and every further group of the same slot, plays the active task. With `roots`, any of
+        these may be replaced by the slot's root; a trial then waits for another group.
         """
         self.drain()
         self._ledger.read()
@@ -169,23 +168,23 @@ class Curriculum:
 
     def _trial_group(self, slot: int) -> Assignment:
         candidate, opened = self.pool.candidate(slot), self._ledger.slot(slot).trial
-        if candidate is None or opened is None:  # decided meanwhile by another process
+        if candidate is None or opened is None:  # another process decided it in between
             return self._active_group(slot)
         group = self._active_group(slot)
         decision = self._decide(self._trial(opened, candidate, group.task))
         return group if decision.role == "active" else Assignment(slot, candidate, "candidate")
 
-    # -- what came of it -------------------------------------------------------------------------------------
+    # -- outcomes --------------------------------------------------------------------------------------------
 
     def report(self, assignment: Assignment, outcomes: Sequence[Outcome], *, critique: Critique = "") -> list[Event]:
         """Record a group's outcomes and act on them; the events are in the pool as well.
 
         Args:
-            assignment: the group as `assign` gave it. When the slot has moved on meanwhile (another group or
-                process decided first), the outcomes are recorded and nothing else happens.
-            outcomes: of its episodes; those with ``success=None`` (infrastructure) are recorded, never
+            assignment: the group as `assign` gave it. When the slot has changed since (another group or process decided
+                first), the outcomes are recorded and nothing else happens.
+            outcomes: one for each episode; those with ``success=None`` (infrastructure errors) are recorded but never
                 measured.
-            critique: summary of the episodes for the rewriter, or a function that makes it if it is needed.
+            critique: summary of the episodes for the rewriter, or a function that is called only if it is needed.
 
         Returns:
             The events this group caused, oldest first; a rewrite in the background, which begins with the next
@@ -208,7 +207,7 @@ class Curriculum:
         return []
 
     def record(self, assignment: Assignment, outcomes: Sequence[Outcome]) -> None:
-        """Put outcomes on record without acting on them: for a group that was cut short."""
+        """Record outcomes without acting on them, for a group that was cut short."""
         self.pool.record(assignment.slot, assignment.task.id, outcomes)
 
     def _judge(self, assignment: Assignment, candidate: Task, measured: bool) -> list[Event]:
@@ -237,7 +236,7 @@ class Curriculum:
             return []  # another process was faster
 
     def _decide(self, trial: Trial) -> Decision:
-        if 2 * trial.candidate.n < self.rollouts:  # nothing yet, or a group that was cut short
+        if 2 * trial.candidate.n < self.rollouts:  # no group yet, or one that was cut short
             return Decision("more", "untried", "candidate")
         return self.acceptance.decide(trial)
 
@@ -250,10 +249,10 @@ class Curriculum:
             fresh=opened.tally(parent.id, "active"),
         )
 
-    # -- the way back ----------------------------------------------------------------------------------------
+    # -- back to the root ------------------------------------------------------------------------------------
 
     def _return(self, assignment: Assignment, tally: Tally) -> list[Event]:
-        """Put the root back in its slot if it is no longer too hard."""
+        """Make the root the slot's active task again if it is no longer too hard."""
         slot, level = assignment.slot, self._ledger.slot(assignment.slot).level
         active, root, candidate = self.pool.active(slot), self.pool.root(slot), self.pool.candidate(slot)
         outside = self._direction(tally.accuracy)
@@ -270,7 +269,7 @@ class Curriculum:
         return events
 
     def _back(self, slot: int, task: Task) -> Task | None:
-        """The task that an active one was made easier from, as a rewrite of it; None if it was tried already."""
+        """The task that the active one was made easier from, as a rewrite of it; None if it was already rejected."""
         history = self._ledger.slot(slot)
         if not self.step_back or history.way_back is None or history.way_back in history.tried:
             return None
@@ -311,30 +310,29 @@ class Curriculum:
 
     @property
     def rewrites_under_way(self) -> int:
-        """Rewrites in the background that have not taken effect."""
+        """Number of background rewrites that have not taken effect."""
         return len(self._requests)
 
     def begin_rewrites(self) -> None:
-        """Start those in the background that were asked for since the last `assign`.
+        """Start the background rewrites requested since the last `assign`.
 
-        `assign` does it when it has read the pool: the threads share the interpreter with it.
+        `assign` calls this after it has read the pool, since the threads share the interpreter with it.
         """
         for slot, request in self._requests.items():
             if slot not in self._begun:
                 self._begun[slot] = BACKGROUND.submit(partial(request.run, self.rewriter))
 
     def drain(self, *, wait: bool = False, timeout: float | None = None) -> list[Event]:
-        """Let finished rewrites take effect, in the order in which they were asked for.
+        """Let finished rewrites take effect, in the order of their requests.
 
         Args:
-            wait: wait for those that are not finished: a fixed point, after which nothing in the pool depends on
-                how long they took.
-            timeout: seconds to wait at most; the unfinished stay under way.
+            wait: wait for the unfinished ones, so that the pool no longer depends on how long they took.
+            timeout: most seconds to wait; unfinished rewrites keep running.
 
         Returns:
             The events, oldest first.
         """
-        if self._process != os.getpid():  # after a fork the threads, and what they work on, are the parent's
+        if self._process != os.getpid():  # after a fork the threads and their rewrites belong to the parent
             self._process = os.getpid()
             self._requests.clear()
             self._begun.clear()
@@ -349,7 +347,7 @@ class Curriculum:
     def close(self, *, timeout: float = 1.0) -> list[Event]:
         """Wait `timeout` seconds for rewrites in the background and drop those that take longer.
 
-        A dropped rewrite leaves no trace: the task's next group outside the band asks for another.
+        A dropped rewrite leaves no record: the task's next group outside the band requests another.
         """
         events = self.drain(wait=True, timeout=timeout)
         for future in self._begun.values():

@@ -1,4 +1,4 @@
-"""How far apart two tasks are, by their words: for drift from the roots and for diversity."""
+"""Distances between the texts of two tasks, for drift from the roots and for diversity."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class TextDistance(Protocol):
 
     @property
     def limit(self) -> float:
-        """Distance from its root at which a task is a stranger to it, unless the user sets another."""
+        """Default drift limit: distance from its root beyond which a slot raises an alarm."""
         ...
 
     def __call__(self, left: Sequence[str], right: Sequence[str]) -> Floats:
@@ -37,7 +37,7 @@ class TextDistance(Protocol):
 
 
 class TokenSetDistance:
-    """Jaccard distance of the sets of words: needs nothing and knows no synonyms."""
+    """Jaccard distance of the sets of words; it needs no model and knows no synonyms."""
 
     name = "tokens"
     limit = 0.85
@@ -72,7 +72,7 @@ class SentenceDistance:
     """As for the words: 95 of 100 scripted rewrites stay within 0.71; two random tasks are 0.70 apart (median)."""
 
     MAX_TOKENS = 256
-    """What the model was trained to read; longer texts are cut, as its authors do."""
+    """Length that the model was trained on; longer texts are cut, as its authors do."""
     BATCH = 64
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""What a curriculum has to know of a pool's two logs, kept up piece by piece.
+"""Running state of a curriculum, updated incrementally from a pool's two logs.
 
-Everything here follows from the logs alone, in their order, so a curriculum on a copied or resumed pool knows
-the same; and reading on costs as much as what was added since, not as much as the whole run.
+The state follows from the logs alone, in their order, so a curriculum on a copied or resumed pool has the same; an
+update costs as much as the records added since the last one, not as much as the whole run.
 """
 
 from collections import deque
@@ -13,20 +13,20 @@ from rlanything_task_pools import Event, OutcomeRecord, TaskPool
 from rlanything_task_pools.task import Direction
 
 WINDOW = 32
-"""Episodes of a task that count as recent: four groups of 8, since an agent that learns outdates the rest."""
+"""Episodes of a task that count as recent: four groups of 8, since older ones are outdated by learning."""
 
 
 @dataclass(slots=True)
 class OpenTrial:
-    """A waiting candidate and the episodes since it was proposed; broken ones are left out."""
+    """A waiting candidate and the valid episodes since it was proposed."""
 
     proposed: Event
     trigger: Tally
-    """The parent's group that called for it."""
+    """The parent's group that triggered the rewrite."""
     _counts: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
     def tally(self, task_id: str, role: TrialRole) -> Tally:
-        """Of one of the two tasks."""
+        """Episode counts of one of the two tasks."""
         return Tally(*self._counts.get((task_id, role), (0, 0)))
 
     def add(self, record: OutcomeRecord) -> None:
@@ -38,42 +38,42 @@ class OpenTrial:
 
 @dataclass(slots=True)
 class SlotHistory:
-    """What happened in one slot."""
+    """History of one slot."""
 
     root: str
-    """The task it began with."""
+    """Id of the task that the slot began with."""
     events: int = 0
     tried: set[str] = field(default_factory=set)
-    """Rewrites of the present task that were turned down."""
+    """Ids of rejected rewrites of the active task."""
     trial: OpenTrial | None = None
     path: list[tuple[str, Direction]] = field(default_factory=list)
-    """From the root, which is left out, to the active task: each task with the direction that led to it. A task
-    that comes again ends what came after it, so nothing is in it twice."""
+    """From the root, which is left out, to the active task: each task with the direction that led to it. When a task
+    returns, the tasks after it are removed, so no task is in it twice."""
     _active: str | None = None
     _recent: dict[str, deque[bool]] = field(default_factory=dict)
 
     def recent(self, last: int = WINDOW) -> Tally:
-        """The last episodes of the active task."""
+        """Counts of the last episodes of the active task."""
         wins = list(self._recent.get(self._active or "", ()))[-last:]
         return Tally(sum(wins), len(wins))
 
     @property
     def level(self) -> int:
-        """How many times the active task was made harder than the root, less how many times easier."""
+        """Number of harder steps from the root to the active task, minus the number of easier ones."""
         return sum(1 if direction == "harder" else -1 for _, direction in self.path)
 
     @property
     def way_back(self) -> str | None:
-        """The task that was last made easier on the path: the next one towards the root; None if there is none."""
+        """The task on the path that was last made easier, the next one towards the root; None if there is none."""
         before = [self.root, *(task_id for task_id, _ in self.path)]
         eased = [place for place, (_, direction) in enumerate(self.path) if direction == "easier"]
         return before[eased[-1]] if eased else None
 
     def see_event(self, event: Event, rollouts: int) -> None:
-        """Take note of a decision."""
+        """Update the history by a decision."""
         self.events += 1
         if event.kind == "proposed":
-            trigger = self.recent(rollouts)  # for what somebody proposed by hand; the curriculum notes its group
+            trigger = self.recent(rollouts)  # for a proposal by hand; the curriculum stores its own trigger
             if {"successes", "n"} <= set(event.stats):
                 trigger = Tally(event.stats["successes"], event.stats["n"])
             self.trial = OpenTrial(event, trigger)
@@ -85,7 +85,7 @@ class SlotHistory:
             if self.trial is not None:
                 self._go_to(event.task_id, cast(Direction, self.trial.proposed.reason))
             self.trial = None
-            # Only what failed beside the present task: a slot that was made easier must be able to climb back.
+            # Only rewrites of the active task stay rejected: a slot that was made easier must be able to climb back.
             self.tried.clear()
             self._active = event.task_id
             self._recent = {event.task_id: self._recent.get(event.task_id, deque(maxlen=WINDOW))}
@@ -98,11 +98,11 @@ class SlotHistory:
             self.path.append((task_id, direction))
 
     def see_outcome(self, record: OutcomeRecord) -> None:
-        """Take note of a valid episode."""
+        """Update the history by a valid episode."""
         if record.outcome.role == "eval":
             return
         if self._active is None and record.outcome.role == "active":
-            self._active = record.task_id  # nothing was accepted yet: it is the root
+            self._active = record.task_id  # no rewrite was accepted yet, so this is the root
         self._recent.setdefault(record.task_id, deque(maxlen=WINDOW)).append(bool(record.outcome.success))
         if self.trial is not None and record.event >= self.trial.proposed.index:
             self.trial.add(record)
@@ -112,14 +112,14 @@ class Ledger:
     """The histories of a pool's slots.
 
     Args:
-        pool: whose logs are read.
+        pool: the pool whose logs are read.
         rollouts: episodes in a group.
     """
 
     def __init__(self, pool: TaskPool, rollouts: int) -> None:
         self._pool = pool
         self._rollouts = rollouts
-        self._event = 0  # the last ones that were read
+        self._event = 0  # indices of the last records read
         self._outcome = 0
         self._slots: dict[int, SlotHistory] = {}
         self._pending: dict[int, None] = {}
@@ -136,8 +136,8 @@ class Ledger:
         return self._slots[slot]
 
     def read(self) -> None:
-        """Catch up with the pool, also with what other processes did."""
-        # Outcomes first: then all events that went before them are among those read next.
+        """Read the records added to the pool since the last call, by any process."""
+        # Outcomes first: all events that precede them are then among the events read next.
         outcomes = self._pool.outcomes(after=self._outcome, errors=False)
         events = self._pool.events(since=self._event)
         at = 0

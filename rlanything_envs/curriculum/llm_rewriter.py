@@ -1,4 +1,4 @@
-"""Rewrites by a language model: any domain, any generator, several attempts, nothing trusted."""
+"""Rewrites by a language model, for any domain and generator; its answers are untrusted."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["GENERATOR_ERROR", "LLMRewriter", "read_proposal"]
 logger = logging.getLogger(__name__)
 
 GENERATOR_ERROR = "generator_error"
-"""Reason on record when the machinery failed and not the model: no attempt of the model's is counted for it."""
+"""Recorded reason when the generator failed and not the model; it is not counted as an attempt of the model."""
 
 MAX_ANSWER = 32_000
-"""Longest answer read, in characters."""
+"""Longest answer that is read, in characters."""
 MAX_CRITIQUE = 4_000
-"""Longest critique shown and stored, in characters."""
+"""Longest critique in prompt and pool, in characters."""
 MAX_DESCRIPTION = 20_000
-"""Longest description of a task shown, in characters."""
+"""Longest description of a task in a prompt, in characters."""
 MAX_OBJECTS = 200
-"""Most beginnings of an object that are looked at in one answer."""
+"""Most opening braces tried as the beginning of a JSON object in one answer."""
 
 CUT = "the answer was cut off at its limit of tokens before there was a JSON object"
 
@@ -41,23 +41,23 @@ _FENCE = re.compile(r"```[ \t]*(?:json|JSON)?[ \t]*\r?\n(.*?)```", re.DOTALL)
 
 
 class LLMRewriter:
-    """Asks a language model for a rewrite, up to `attempts` times, and tells it why its proposals were turned down.
+    """Queries a language model for a rewrite, up to `attempts` times, each with the reasons of the rejections so far.
 
-    It knows a domain through `Domain.describe`, `Domain.proposal_schema` and `Domain.validate` alone. Whatever the
-    model answers is either a proved task or a rejection with a reason: ``too_long``, ``truncated``, ``empty``,
-    ``no_json``, ``already_tried``, or one of the domain's. When the generator fails, the request ends with the reason
-    ``generator_error`` beside the rejections so far; `RunMustStop` alone passes through. Stateless, so safe to use
+    The rewriter knows a domain through `Domain.describe`, `Domain.proposal_schema` and `Domain.validate` alone.
+    Every answer becomes either a proved task or a rejection with a reason: ``too_long``, ``truncated``,
+    ``empty``, ``no_json``, ``already_tried``, or one of the domain's. When the generator fails, the request ends with
+    the reason ``generator_error`` after the rejections so far; only `RunMustStop` is raised. Stateless, so safe to use
     from several threads.
 
     Args:
-        generator: Writes the proposals.
-        name: The author on record; the model's name if the generator tells it.
-        attempts: How often to ask for one request.
-        operators: The domain's rewrite operators to enable; those of the domain's own choice if None.
-        params: How to sample; ``n`` and ``seed`` are set for each attempt.
-        template: Another prompt: the path of a Jinja file that uses ``direction``, ``accuracy``, ``description``,
+        generator: Language model that writes the proposals.
+        name: The author in the pool; by default the model's name, where the generator has one.
+        attempts: Most queries for one request.
+        operators: The domain's rewrite operators to enable; the domain's defaults if None.
+        params: Sampling parameters; ``n`` and ``seed`` are set for each attempt.
+        template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``description``,
             ``critique``, ``schema`` and ``failed``.
-        domain_of: Finds the domain of a name.
+        domain_of: Function from a name to its domain.
 
     Raises:
         CurriculumError: `attempts` is below 1, or the name is empty.
@@ -76,8 +76,8 @@ class LLMRewriter:
     ) -> None:
         if attempts < 1:
             raise CurriculumError(f"LLMRewriter: attempts must be at least 1, got {attempts}")
-        told = getattr(getattr(generator, "endpoint", generator), "model", None)
-        self.name = plain(name if name is not None else told if isinstance(told, str) else "llm", 200)
+        model = getattr(getattr(generator, "endpoint", generator), "model", None)
+        self.name = plain(name if name is not None else model if isinstance(model, str) else "llm", 200)
         if not self.name:
             raise CurriculumError("LLMRewriter: the name is empty; give the model's")
         self.generator = generator
@@ -88,23 +88,23 @@ class LLMRewriter:
         self._domain_of = domain_of
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
-        """Ask, check, and ask again with the objections; all chance is the generator's, seeded by `rng`."""
+        """Query, validate, and query again with the rejections; sampling is seeded by `rng`."""
         domain = self._domain_of(request.task.domain)
         if self.operators is not None:
             domain = domain.with_operators(self.operators)
-        talk = _Talk(domain, replace(request, critique=plain_lines(request.critique, MAX_CRITIQUE)), self.name)
+        attempts = _Attempts(domain, replace(request, critique=plain_lines(request.critique, MAX_CRITIQUE)), self.name)
         for _ in range(self.attempts):
             seed = int(rng.integers(2**31))
-            answer = self._ask(talk.prompt(self.template), replace(self.params, seed=seed))
+            answer = self._ask(attempts.prompt(self.template), replace(self.params, seed=seed))
             if isinstance(answer, Rejection):
-                talk.rejections.append(answer)
+                attempts.rejections.append(answer)
                 break
-            if talk.take(answer):
+            if attempts.take(answer):
                 break
-        return Rewriting(talk.candidate or talk.again, tuple(talk.rejections))
+        return Rewriting(attempts.candidate or attempts.again, tuple(attempts.rejections))
 
     def _ask(self, prompt: Messages, params: SamplingParams) -> Completion | Rejection:
-        """One answer, or the machinery's failure."""
+        """One answer, or a rejection for a failure of the generator."""
         failure = "the generator gave no completion"
         try:
             answers = self.generator.generate([prompt], params)
@@ -112,7 +112,7 @@ class LLMRewriter:
             failure, answers = f"{type(stopped).__name__}: {stopped}", stopped.completions
         except RunMustStop:
             raise
-        except Exception as error:  # whatever breaks in a service is no fault of the model's
+        except Exception as error:  # a failure of the service is not a rejection of the model's answer
             return _failed(f"{type(error).__name__}: {error}")
         if not answers or not answers[0]:
             return _failed(failure)
@@ -126,21 +126,21 @@ def _failed(detail: str) -> Rejection:
 
 
 @dataclass(slots=True)
-class _Talk:
-    """One request while it is worked on."""
+class _Attempts:
+    """State of one request over its attempts."""
 
     domain: Domain
     request: Request
     author: str
     candidate: Task | None = None
     again: Task | None = None
-    """A good rewrite that was tried before: better than none."""
+    """A valid rewrite that was already tried: the result where no new one is found."""
     rejections: list[Rejection] = field(default_factory=list)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
-    """Proposal, reason and detail of each, as the next prompt tells them."""
+    """Proposal, reason and detail of each rejection, for the next prompt."""
 
     def prompt(self, template: str | os.PathLike[str]) -> Messages:
-        """What to ask next."""
+        """The prompt of the next attempt."""
         request = self.request
         text = render(
             template,
@@ -154,7 +154,7 @@ class _Talk:
         return [{"role": "user", "content": text}]
 
     def take(self, answer: Completion) -> bool:
-        """Read and validate an answer; whether it is what was asked for."""
+        """Read and validate an answer; True if it is a valid new rewrite."""
         proposal = read_proposal(answer.text)
         if isinstance(proposal, Rejection):
             cut = answer.finish_reason == "length" and proposal.reason in ("empty", "no_json")
@@ -175,15 +175,15 @@ class _Talk:
         self.candidate = result
         return True
 
-    def _reject(self, told: str, rejection: Rejection) -> None:
+    def _reject(self, proposal: str, rejection: Rejection) -> None:
         self.rejections.append(rejection)
-        self.failed.append((plain(told, 400), rejection.reason, plain(rejection.detail, 300)))
+        self.failed.append((plain(proposal, 400), rejection.reason, plain(rejection.detail, 300)))
 
 
 def read_proposal(text: str) -> Mapping[str, Any] | Rejection:
     """The proposal in a model's answer: its last JSON object, in a code block if there is one.
 
-    What stands before ``</think>`` is not looked at. Whether the object is a proposal is for the domain to say.
+    Text before ``</think>`` is skipped. The domain decides whether the object is a valid proposal.
 
     Returns:
         The object (JSON types only, all text encodable), or a rejection: ``too_long``, ``empty``, ``no_json``.
@@ -201,7 +201,7 @@ def read_proposal(text: str) -> Mapping[str, Any] | Rejection:
 
 
 def _last_object(text: str) -> Mapping[str, Any] | None:
-    """The last object that is not part of another."""
+    """The last JSON object that is not part of another; None if there is none."""
     found: Mapping[str, Any] | None = None
     at, tried = text.find("{"), 0
     while at >= 0 and tried < MAX_OBJECTS:

@@ -1,6 +1,4 @@
-"""What a curriculum did over time, from a pool's two logs: what was accepted, how many groups teach, and how far the
-tasks have moved from those the pool began with.
-"""
+"""Time series of a curriculum from a pool's two logs: acceptances, band occupancy, and drift from the root tasks."""
 
 import dataclasses
 import warnings
@@ -21,11 +19,11 @@ Group = Sequence[OutcomeRecord]
 
 
 class MonitorError(ValueError):
-    """A monitor was given settings that cannot be; the message names the one."""
+    """A setting of a monitor is out of range; the message names it."""
 
 
 class DriftWarning(UserWarning):
-    """A slot has left its root too far behind; `alarm` says which."""
+    """The active task of a slot is too far from its root; `alarm` names the slot."""
 
     def __init__(self, alarm: "DriftAlarm") -> None:
         super().__init__(str(alarm))
@@ -58,39 +56,39 @@ class CurriculumRow:
     groups: int
     """Groups of episodes on active tasks, candidates and roots so far."""
     episodes: int
-    """Their episodes, those the infrastructure broke included."""
+    """Their episodes, infrastructure errors included."""
     errors: int
-    """Episodes the infrastructure broke."""
+    """Episodes with infrastructure errors."""
     proposed: int
     accepted: int
     accepted_harder: int
     accepted_easier: int
     rejected: Mapping[str, int]
-    """Tried candidates turned down, by reason."""
+    """Candidates rejected after a trial, by reason."""
     discarded: Mapping[str, int]
     """Proposals that never became candidates, by reason."""
     below: float | None
     """Since the last row: share of groups on active tasks at or under the band."""
     inside: float | None
-    """The same inside the band: the groups that teach (band occupancy)."""
+    """Since the last row: share of groups on active tasks inside the band (band occupancy)."""
     above: float | None
     accuracy: float | None
     """Since the last row: mean success rate of groups on active tasks."""
     new_accuracy: float | None
-    """Success rate of all trials that led to an acceptance so far: how hard new tasks are when they come in."""
+    """Success rate of accepted candidates in their trials so far: the difficulty of new tasks at acceptance."""
     root_accuracy: float | None
-    """Since the last row: success rate of the roots played beside other active tasks."""
+    """Since the last row: success rate of root tasks in slots where another task is active."""
     rewritten: float
-    """Share of slots that do not hold their root now."""
+    """Share of slots whose active task is not their root."""
     drift: float
     """Mean distance between a slot's active task and its root."""
     drift_max: float
     shift: float
-    """Energy distance between the active tasks and the roots as two samples: 0 when they are alike as wholes."""
+    """Energy distance between the active tasks and the roots as two samples: 0 for equal distributions."""
     diversity: float
     """Mean distance between two slots' active tasks."""
     duplicates: int
-    """Slots whose active task some other slot holds as well."""
+    """Number of slots whose active task is also active in another slot."""
     far: tuple[int, ...]
     """Slots beyond the drift limit."""
 
@@ -105,21 +103,21 @@ def _goal(task: Task) -> str:
 
 
 class CurriculumMonitor:
-    """Follows a pool while it changes.
+    """Computes a time series of a pool while it changes.
 
-    Nothing is stored: a monitor made anew on the same pool goes on with the same counts.
+    Nothing is stored: another monitor on the same pool arrives at the same counts.
 
     Args:
-        pool: what to follow; other processes may write to it.
-        band: as the curriculum's: the success rates in this open interval teach.
+        pool: the pool; other processes may write to it.
+        band: the curriculum's band, an open interval of success rates.
         distance: ``tokens``, ``sentences`` (the extra ``drift``) or an object; see `TextDistance`.
-        drift_limit: distance from its root beyond which a slot raises an alarm; None for the distance's own.
-        text: what of a task is compared; its goal, unless told otherwise (``domain.describe`` tells the world too).
-        from_start: whether the first row begins where the pool began, or now.
+        drift_limit: distance from its root beyond which a slot raises an alarm; None for the default of the distance.
+        text: text of a task that is compared; its goal by default (``domain.describe`` includes the world).
+        from_start: whether the first row covers the pool from its beginning, or from now on.
 
     Raises:
         UnknownDistance: there is no distance of this name.
-        MonitorError: the band is not one, or the limit is not in [0, 1].
+        MonitorError: the band is not an interval in [0, 1], or the limit is not in [0, 1].
         MissingExtra: the distance needs an extra that is not installed.
     """
 
@@ -142,7 +140,7 @@ class CurriculumMonitor:
         self.distance = get_distance(distance)
         self.drift_limit = self.distance.limit if drift_limit is None else drift_limit
         self.alarms: list[DriftAlarm] = []
-        """Every alarm so far, oldest first; each was a `DriftWarning` too."""
+        """Every alarm so far, oldest first; each was also issued as a `DriftWarning`."""
         self._text = text
         self._texts: dict[str, str] = {}
         self._ledger = _Ledger({slot: pool.root(slot).id for slot in pool.slots})
@@ -151,12 +149,12 @@ class CurriculumMonitor:
             self._ledger.begin_row()
 
     def row(self) -> CurriculumRow:
-        """What happened since the last row, and how things stand."""
+        """Counts since the last row, and the current drift and diversity."""
         self._ledger.take(self._unread())
         return self._row()
 
     def rows(self, every: int) -> Iterator[CurriculumRow]:
-        """What happened since the last row, in a row for each ``every`` groups and one for what is left.
+        """Rows since the last one: one for each ``every`` groups, and one for the remaining groups.
 
         Raises:
             MonitorError: ``every`` is below 1.
@@ -165,7 +163,7 @@ class CurriculumMonitor:
             raise MonitorError(f"CurriculumMonitor: every must be at least 1 group, got {every}")
         groups = 0
         for item in self._unread():
-            # The decisions a group led to follow it, so a row ends where the next one's first group begins.
+            # Decisions follow the group that caused them, so a row ends where the first group of the next begins.
             if not isinstance(item, Event):
                 if groups == every:
                     yield self._row()
@@ -175,7 +173,7 @@ class CurriculumMonitor:
         yield self._row()
 
     def _unread(self) -> list[Event | Group]:
-        """What the pool has logged since the last look, in the order it happened."""
+        """Records that the pool has logged since the last call, in order."""
         event, outcome = self._ledger.seen
         with self.pool.snapshot():
             events = self.pool.events(since=event)
@@ -248,7 +246,7 @@ def curriculum_metrics(pool: TaskPool, *, every: int = 16, **settings: Any) -> l
 
 
 class _Ledger:
-    """Counts that a pool's log adds up to, taken in as it happened."""
+    """Counts over a pool's log, updated record by record."""
 
     def __init__(self, roots: Mapping[int, str]) -> None:
         self.roots = dict(roots)
@@ -262,7 +260,7 @@ class _Ledger:
         self.window: list[float] = []
         """Success rates of the groups on active tasks since the last row."""
         self.seen = (0, 0)
-        """Index of the last event and of the last outcome taken in."""
+        """Indices of the last event and the last outcome counted."""
         self._directions: dict[int, str] = {}
         self._trials: dict[int, list[bool]] = {}
 
@@ -279,14 +277,14 @@ class _Ledger:
 
     def _group(self, records: Group) -> None:
         self.seen = (self.seen[0], records[-1].index)
-        won = [record.outcome.success for record in records]
-        valid = [success for success in won if success is not None]
+        successes = [record.outcome.success for record in records]
+        valid = [success for success in successes if success is not None]
         role, slot = records[0].outcome.role, records[0].slot
         if role == "eval":
             return
         self.groups += 1
-        self.episodes += len(won)
-        self.errors += len(won) - len(valid)
+        self.episodes += len(successes)
+        self.errors += len(successes) - len(valid)
         if role == "candidate":
             self._trials.setdefault(slot, []).extend(valid)
         elif role == "root":

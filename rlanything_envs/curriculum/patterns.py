@@ -1,7 +1,7 @@
-"""Patterns in what an agent did: shapes of commands, loops, and what it never came to.
+"""Patterns in an agent's commands: shapes, loops, and things of the goal that were never reached.
 
-Nothing here knows a domain. What can be reached is recognised by names with numbers ("drawer 3"), as text worlds
-give them; where there are none, nothing is said to be missed.
+The module is independent of the domain. Things are recognised by names with numbers ("drawer 3"), as text worlds write
+them; without such names nothing is reported as missed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 __all__ = ["Missed", "cycle_of", "most_frequent", "never_reached", "shape_of"]
 
 MAX_PERIOD = 4
-"""Longest loop looked for, in commands."""
+"""Longest loop that is detected, in commands."""
 MIN_ROUNDS = 3
-"""Rounds that make a loop."""
+"""Fewest rounds of a loop."""
 
 _NAME = re.compile(r"\b([a-z]{2,30}) (\d{1,4})\b")
 _WORD = re.compile(r"[a-z]{3,30}")
@@ -54,21 +54,21 @@ _COMMON = frozenset(
         "your",
     ]
 )
-"""Words of task sentences that are no things."""
+"""Words of task sentences that name no thing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What an episode never came to."""
+    """Things and places that an episode never reached."""
 
     unseen: list[str]
-    """Words of the goal that are things of such a world, and that no message and no command named."""
+    """Words of the goal that are things of such a world and occur in no message and no command."""
     unused: list[str]
-    """Things of the goal that were seen, and that no command named."""
+    """Things of the goal that occur in a message, but in no command."""
     unvisited: list[str]
-    """Places named in the opening that no command named; those that the goal is about first."""
+    """Places of the opening that no command named, those of the goal first."""
     places: int
-    """How many places the opening names."""
+    """Number of places that the opening names."""
 
 
 def shape_of(command: str) -> str:
@@ -81,7 +81,7 @@ def shape_of(command: str) -> str:
 
 
 def most_frequent(items: Sequence[str]) -> tuple[str, int]:
-    """The most frequent item and its count; of several the one that came first.
+    """The most frequent item and its count; the first of several.
 
     >>> most_frequent(["b", "a", "a", "b"])
     ('b', 2)
@@ -90,7 +90,7 @@ def most_frequent(items: Sequence[str]) -> tuple[str, int]:
 
 
 def cycle_of(commands: Sequence[str]) -> tuple[list[str], int] | None:
-    """The loop that covers most commands in a row, and how many rounds of it there were.
+    """The loop that covers the most consecutive commands, and its number of rounds; None without a loop.
 
     >>> cycle_of(["look", "go a", "go b", "go a", "go b", "go a", "go b", "go a"])
     (['go a', 'go b'], 3)
@@ -115,20 +115,20 @@ def cycle_of(commands: Sequence[str]) -> tuple[list[str], int] | None:
 
 
 def never_reached(goal: str, opening: str, turns: Sequence[tuple[str, str]]) -> Missed:
-    """What of the goal and of the opening an episode never came to.
+    """Things of the goal and places of the opening that an episode never reached.
 
     Args:
         goal: The task in words.
         opening: The first message.
         turns: Commands and their answers.
     """
-    told = opening.lower().replace(goal.lower(), " ")
-    places = list(dict.fromkeys(f"{kind} {number}" for kind, number in _NAME.findall(told)))
+    scene = opening.lower().replace(goal.lower(), " ")
+    places = list(dict.fromkeys(f"{kind} {number}" for kind, number in _NAME.findall(scene)))
     commands = " ".join(command.lower() for command, _ in turns)
     messages = " ".join(message.lower() for _, message in turns)
     used_names = {f"{kind} {number}" for kind, number in _NAME.findall(commands)}
     used = set(_WORD.findall(commands))
-    seen = {kind for kind, _ in _NAME.findall(f"{told} {messages}")}
+    seen = {kind for kind, _ in _NAME.findall(f"{scene} {messages}")}
     wanted = [word for word in dict.fromkeys(_WORD.findall(goal.lower())) if word not in _COMMON]
     unvisited = [place for place in places if place not in used_names]
     unvisited.sort(key=lambda place: place.partition(" ")[0] not in wanted)

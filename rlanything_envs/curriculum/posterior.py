@@ -1,7 +1,7 @@
-"""What a few episodes say about a success rate: Beta posteriors, on a grid.
+"""Beta posteriors of a success rate after a few episodes, on a grid.
 
-The midpoints of equal cells carry the density, which is good to some 0.002 for the tallies of a trial. A decision
-needs no more, and so no library of special functions is needed either.
+The density is evaluated at the midpoints of equal cells, with an error of about 0.002 for the counts of a trial. That
+is enough for a decision and needs no library of special functions.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ import numpy.typing as npt
 Density = npt.NDArray[np.float64]
 
 CELLS = 1000
-"""Cells of the unit interval."""
+"""Number of cells of the unit interval."""
 _RATES = (np.arange(CELLS) + 0.5) / CELLS
 _RATES.flags.writeable = False
 
@@ -22,8 +22,8 @@ def posterior(successes: int, n: int, prior: float = 1.0) -> Density:
     """The mass of each cell, shape (CELLS,), under Beta(prior + successes, prior + n - successes).
 
     Args:
-        successes: won episodes.
-        n: all episodes.
+        successes: number of solved episodes.
+        n: number of episodes.
         prior: pseudo-episodes of each kind; 1 is the uniform prior.
     """
     log = (successes + prior - 1) * np.log(_RATES) + (n - successes + prior - 1) * np.log1p(-_RATES)
@@ -44,7 +44,7 @@ def inside(rate: Density, low: float, high: float) -> float:
 
 def below(rate: Density, other: Density, low: float = 0.0, high: float = 1.0) -> float:
     """P(rate < other and low < rate < high), for independent rates."""
-    tail = 1.0 - np.cumsum(other) + other / 2  # within a cell either is the smaller one half of the time
+    tail = 1.0 - np.cumsum(other) + other / 2  # within a cell, each of the two is the smaller with probability 1/2
     return float((rate * tail)[_within(low, high)].sum())
 
 

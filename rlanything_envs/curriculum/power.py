@@ -1,9 +1,9 @@
-"""What an acceptance rule does to tasks whose true success rates are known: its power, by simulation.
+"""Statistical power of acceptance rules, by simulating trials of tasks with known success rates.
 
-A trial is played as the curriculum plays it, and the rule itself decides: a group of the parent that left the band
-calls for the rewrite (groups inside the band call for none, so the parent's group is drawn from those outside it);
-then candidate and parent play the groups that the rule asks for. Only the environment is left out: an episode
-is won by chance at the true rate.
+A trial runs as in the curriculum, and the rule itself decides: a group of the parent outside the band triggers the
+rewrite (so the parent's group is drawn conditionally on lying outside); then the groups of candidate and parent that
+the rule requests are played. Only the environment is replaced: an episode is solved with the true rate as its
+probability.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,35 +19,35 @@ from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools.task import Direction
 
 PARENTS = (0.05, 0.1, 0.15, 0.2, 0.8, 0.85, 0.9, 0.95)
-"""True success rates of parents: those that call for a rewrite often."""
+"""True success rates of parents, chosen where groups often trigger a rewrite."""
 CANDIDATES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95)
 MAX_GROUPS = 100
-"""A rule that asks for more groups than this in one trial never ends."""
+"""Limit on the groups of one trial; a rule that requests more is considered endless."""
 
 Counts = npt.NDArray[np.int64]
 
 
 class EndlessTrial(CurriculumError):
-    """A rule kept asking for more episodes."""
+    """An acceptance rule requested more than `MAX_GROUPS` groups in one trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What came of `trials` trials of one pair of true success rates."""
+    """Results of `trials` trials of one pair of true success rates."""
 
     rule: str
     parent: float
     candidate: float
     triggered: float
-    """Probability that a group of the parent calls for a rewrite at all."""
+    """Probability that a group of the parent triggers a rewrite."""
     accepted: float
     """Share of trials, given such a group, that accepted the candidate."""
     wrong: float
-    """Share of trials that accepted a candidate outside the band or not on the side that was asked for."""
+    """Share of trials that accepted a candidate outside the band or on the wrong side of its parent."""
     rollouts: float
-    """Mean episodes in a trial, without the group that called for it."""
+    """Mean number of episodes of a trial, without the group that triggered it."""
     parent_rollouts: float
-    """Those of them that the parent played."""
+    """Mean number of the parent's episodes among them."""
     max_rollouts: int
 
 
@@ -61,20 +61,20 @@ def simulate(
     band: tuple[float, float] = (0.2, 0.8),
     seed: int = 0,
 ) -> Cell:
-    """Play `trials` trials of a candidate of one true success rate against a parent of another.
+    """Simulate `trials` trials of a candidate against a parent, both with known success rates.
 
     Args:
-        rule: decides.
+        rule: the acceptance rule.
         parent: true success rate, in (0, 1).
         candidate: true success rate, in [0, 1].
-        trials: how many; the standard error of a share is at most 0.5 / sqrt(trials).
+        trials: number of trials; the standard error of a share is at most 0.5 / sqrt(trials).
         rollouts: episodes in a group.
-        band: success rates outside this open interval call for a rewrite.
-        seed: seeds the chance, together with the two rates.
+        band: success rates outside this open interval trigger a rewrite.
+        seed: seeds the simulation, together with the two rates.
 
     Raises:
         CurriculumError: a rate is out of its range, the band is none, or `trials` or `rollouts` is below 1.
-        EndlessTrial: the rule asked for more than `MAX_GROUPS` groups.
+        EndlessTrial: the rule requested more than `MAX_GROUPS` groups.
     """
     if not (0 < parent < 1 and 0 <= candidate <= 1):
         raise CurriculumError(f"simulate: need 0 < parent < 1 and 0 <= candidate <= 1, got {parent} and {candidate}")
@@ -88,7 +88,7 @@ def simulate(
     chance = np.array([comb(rollouts, k) * parent**k * (1 - parent) ** (rollouts - k) for k in wins.tolist()])
     chance[(wins / rollouts > low) & (wins / rollouts < high)] = 0
     triggered = float(chance.sum())
-    # One row a trial: the triggering wins; the parent's wins and episodes; the candidate's.
+    # One row a trial: solved episodes of the triggering group; solved and all of the parent; those of the candidate.
     state = np.zeros((trials, 5), dtype=np.int64)
     state[:, 0] = rng.choice(wins, trials, p=chance / triggered)
     accepted = np.zeros(trials, dtype=bool)
@@ -125,13 +125,13 @@ def simulate(
 
 
 def _decide(rule: Acceptance, row: Counts, rollouts: int, band: tuple[float, float]) -> Decision:
-    trigger, won, n, new_won, new_n = (int(value) for value in row)
+    trigger, solved, n, new_solved, new_n = (int(value) for value in row)
     direction: Direction = "harder" if trigger / rollouts >= band[1] else "easier"
-    return rule.decide(Trial(direction, Tally(trigger, rollouts), Tally(new_won, new_n), band, Tally(won, n)))
+    return rule.decide(Trial(direction, Tally(trigger, rollouts), Tally(new_solved, new_n), band, Tally(solved, n)))
 
 
-class _Remembering:
-    """A rule that decides each trial once: it is a pure function, and most trials of a grid occur in many cells."""
+class _CachedRule:
+    """A rule with a cache: it is a pure function, and most trials of a grid occur in many cells."""
 
     def __init__(self, rule: Acceptance) -> None:
         self.name = rule.name
@@ -152,10 +152,10 @@ def grid(
     band: tuple[float, float] = (0.2, 0.8),
     seed: int = 0,
 ) -> list[Cell]:
-    """`simulate` each pair of rates for each rule, in this order."""
+    """Cells of `simulate` for each rule and each pair of rates, in this order."""
     return [
         simulate(rule, parent, candidate, trials=trials, rollouts=rollouts, band=band, seed=seed)
-        for rule in map(_Remembering, rules)
+        for rule in map(_CachedRule, rules)
         for parent in parents
         for candidate in candidates
     ]
@@ -163,23 +163,23 @@ def grid(
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Four shares of accepted candidates that say whether a rule can be trusted."""
+    """Shares of accepted candidates in four cases that characterise a rule."""
 
     rule: str
     unchanged: float
-    """Mean over `PARENTS`, the candidate being no different."""
+    """Candidates with the parent's own success rate, mean over `PARENTS`."""
     down_to_middle: float
-    """From .9 to .5."""
+    """Parent .9, candidate .5."""
     up_to_middle: float
-    """From .1 to .5."""
+    """Parent .1, candidate .5."""
     out_of_band: float
-    """From .9 to .05: harder, but useless."""
+    """Parent .9, candidate .05: harder, but outside the band."""
     rollouts: float
-    """Mean episodes of a trial, over all of these cells."""
+    """Mean number of episodes of a trial, over all of these cells."""
 
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> "Figures":
-        """From the cells of one rule.
+        """Figures from the cells of one rule.
 
         Raises:
             CurriculumError: the cells of a figure are missing, or they are of several rules.

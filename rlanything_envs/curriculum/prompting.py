@@ -1,7 +1,7 @@
-"""Prompts that are files, and text that is safe to put into them.
+"""Prompt templates, and the escaping of untrusted text for them.
 
-What models, environments and services write is quoted in prompts and kept in pools; it is cut to a length first,
-and nothing in it can pass for a line, a chat turn or a code block of ours.
+Texts of models, environments and services are quoted in prompts and stored in pools. They are cut to a length first,
+and line ends, chat markers and code fences in them are escaped, so that they cannot imitate the template.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def render(template: str | os.PathLike[str], **values: Any) -> str:
 
     Args:
         template: The name of a template of this package (``"rewrite.j2"``), or the path of a Jinja file.
-        **values: What the template names.
+        **values: Variables of the template.
 
     Raises:
         MissingExtra: Jinja is not installed.

@@ -1,4 +1,4 @@
-"""Rewrites that a curriculum asks for, and those for which nobody has to be asked: the way back."""
+"""Rewrite requests of a curriculum, and rewrites that lead back to an earlier task without a rewriter."""
 
 import logging
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from rlanything_task_pools.task import Direction, Rewrite
 logger = logging.getLogger(__name__)
 
 Critique = str | Callable[[], str]
-"""A summary of episodes for the rewriter, or how to make it: called only if there is a rewrite to ask for."""
+"""Summary of episodes for the rewriter, or a function that makes it, which is called only if a rewrite is requested."""
 
 AUTHOR = "curriculum"
-"""Author of the rewrites that lead back to a task the slot had before."""
+"""Author of rewrites that lead back to an earlier task of the slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteRequest:
-    """A rewrite that was asked for."""
+    """A requested rewrite and its critique."""
 
     slot: int
     task: Task
@@ -34,10 +34,10 @@ class RewriteRequest:
     seed: tuple[int, int, int]
 
     def run(self, rewriter: Rewriter) -> Rewriting:
-        """Ask the rewriter; what it breaks on is a rejection, since no episode may die of it.
+        """Run the rewriter; an exception of it becomes a rejection, since no episode may fail by it.
 
         Raises:
-            RunMustStop: The rewriter depends on a service that is lost, and the run is to end then.
+            RunMustStop: The rewriter's service is lost, and the run is configured to end then.
         """
         failures: list[Rejection] = []
         critique = ""
@@ -64,7 +64,7 @@ class RewriteRequest:
 
 
 def again(task: Task, active: Task) -> Task:
-    """A task that the slot had before, as a harder rewrite of its active one; the domain's own record stays."""
+    """An earlier task of the slot as a harder rewrite of its active one; the domain's own record is kept."""
     change = task.rewrite.change if task.rewrite is not None else {"root": task.id}
     rewrite = Rewrite(direction="harder", author=AUTHOR, change=change)
     return task.model_copy(update={"parent": active.id, "root": task.root or task.id, "rewrite": rewrite})

@@ -1,8 +1,7 @@
-"""Rewriters: where candidates come from.
+"""The interface of rewriters, which make candidates.
 
-A rewriter proposes; the domain disposes: whatever a rewriter returns has passed `Domain.validate`, so it is
-well formed, proved solvable and not solved from the start, and whatever failed there comes back with its
-reason.
+Every candidate that a rewriter returns has passed `Domain.validate`: it is well formed, proved solvable and not solved
+from the start. Proposals that failed there are returned with their reasons.
 """
 
 from __future__ import annotations
@@ -18,29 +17,28 @@ from rlanything_task_pools.task import Direction
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a rewriter gets to see."""
+    """Input of a rewriter."""
 
     task: Task
     direction: Direction
     accuracy: float
-    """The share of won episodes that called for the rewrite."""
+    """Success rate of the group that triggered the rewrite."""
     tried: frozenset[str] = frozenset()
-    """Ids of the rewrites of this very task that were turned down already: worth a second try only for want
-    of another."""
+    """Ids of rewrites of this task that were already rejected; proposed again only if no other is found."""
     critique: str = ""
-    """Summary of what went wrong or was too easy; a scripted rewriter has no use for it."""
+    """Summary of the episodes; the scripted rewriter does not read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What came of a request: a proved candidate or none, and the proposals turned down before it."""
+    """Result of a request: a proved candidate or None, and the proposals rejected before it."""
 
     candidate: Task | None
     rejections: tuple[Rejection, ...] = ()
 
 
 class Rewriter(Protocol):
-    """Makes a harder or an easier task of a task."""
+    """Rewrites a task into a harder or an easier one."""
 
     @property
     def name(self) -> str:
@@ -48,5 +46,5 @@ class Rewriter(Protocol):
         ...
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
-        """Answer one request. All chance comes from `rng`, so that a run can be repeated and resumed."""
+        """Answer one request. `rng` is the only source of randomness, so that a run can be repeated and resumed."""
         ...

@@ -1,4 +1,4 @@
-"""The one place that knows the names of the rewriters."""
+"""Rewriters by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlanything_envs.llm.generator import TextGenerator
 __all__ = ["REWRITERS", "GeneratorNeeded", "UnknownRewriter", "get_rewriter"]
 
 REWRITERS = ("scripted", "llm")
-"""Names `get_rewriter` knows."""
+"""Names that `get_rewriter` accepts."""
 
 
 class UnknownRewriter(CurriculumError):
@@ -21,7 +21,7 @@ class UnknownRewriter(CurriculumError):
 
 
 class GeneratorNeeded(CurriculumError):
-    """A rewriter that asks a language model was named without a source of text."""
+    """The rewriter ``"llm"`` was named without a text generator."""
 
 
 def get_rewriter(
@@ -34,8 +34,8 @@ def get_rewriter(
 
     Args:
         rewriter: ``"scripted"``, ``"llm"``, or a rewriter.
-        generator: the source of text of ``"llm"``.
-        operators: the domain's rewrite operators to enable; those of the domain's own choice if None.
+        generator: text generator of ``"llm"``.
+        operators: the domain's rewrite operators to enable; the domain's defaults if None.
 
     Raises:
         UnknownRewriter: there is no rewriter of this name; the message lists them.

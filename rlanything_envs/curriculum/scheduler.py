@@ -1,8 +1,8 @@
-"""Schedulers: which slots are played next.
+"""Schedulers, which choose the slots of the next groups.
 
-A scheduler names slots; the curriculum plays a slot's trial where a candidate waits, and its active task otherwise.
-All chance comes from the generator that is passed in, and all knowledge from the pool's logs, so a schedule can be
-repeated and resumed.
+A scheduler chooses slots; in each the curriculum plays the trial where a candidate waits, and the active task
+otherwise. The random generator is passed in and the state comes from the pool's logs, so a schedule can be repeated and
+resumed.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ from rlanything_envs.errors import CurriculumError
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """What a scheduler gets to see."""
+    """Input of a scheduler."""
 
     slots: Sequence[int]
     """All slots, ascending."""
     pending: Sequence[int]
     """Those with a candidate on trial, the oldest candidate first."""
     recent: Callable[[int], Tally]
-    """The last episodes of a slot's active task (at most `ledger.WINDOW`)."""
+    """Counts of the last episodes of a slot's active task (at most `ledger.WINDOW`)."""
 
 
 class Scheduler(Protocol):
@@ -41,10 +41,10 @@ class Scheduler(Protocol):
 
 
 class PublishedScheduler:
-    """Waiting candidates, oldest first, beside active tasks of the other slots, drawn uniformly.
+    """Waiting candidates, oldest first, then active tasks of the other slots, drawn uniformly.
 
-    As in the released code; only that candidates take places of the batch here, so that its size stays `n`.
-    Slots repeat only where `n` exceeds their number.
+    As in the released code, except that candidates count towards the batch here, so that its size stays `n`. Slots
+    repeat only where `n` exceeds their number.
     """
 
     name = "published"
@@ -60,7 +60,7 @@ class PublishedScheduler:
 
 
 class UniformScheduler:
-    """Every slot alike, with a candidate or without; slots repeat only where `n` exceeds their number."""
+    """All slots with equal probability; slots repeat only where `n` exceeds their number."""
 
     name = "uniform"
 
@@ -74,11 +74,11 @@ class UniformScheduler:
 
 
 class LearnabilityScheduler:
-    """Waiting candidates, oldest first, then slots drawn by how much there is to learn: in proportion to p(1 - p).
+    """Waiting candidates, oldest first, then slots drawn in proportion to their learnability p(1 - p).
 
     p is the success rate of the active task: p(1 - p) is the variance of an outcome, and with it the expected size
     of a group's advantages. Its expectation under the Beta posterior of the recent episodes is used, so that a task
-    that was never played (1/6) comes before one that is always won, and nothing is ever shut out.
+    without episodes (1/6) comes before one that is always solved, and no slot has probability 0.
 
     Args:
         prior: pseudo-episodes of each kind; 1 is the uniform prior.
@@ -108,8 +108,8 @@ class LearnabilityScheduler:
 
     def learnability(self, tally: Tally) -> float:
         """E[p(1 - p)] under the posterior Beta(a, b): ab / ((a + b)(a + b + 1))."""
-        won, lost = tally.successes + self.prior, tally.n - tally.successes + self.prior
-        return won * lost / ((won + lost) * (won + lost + 1))
+        solved, failed = tally.successes + self.prior, tally.n - tally.successes + self.prior
+        return solved * failed / ((solved + failed) * (solved + failed + 1))
 
 
 def _without(slots: Sequence[int], chosen: Sequence[int]) -> list[int]:

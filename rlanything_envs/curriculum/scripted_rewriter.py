@@ -1,4 +1,4 @@
-"""The rewriter that needs no language model: the domain's own proposals."""
+"""The scripted rewriter: the domain's own proposals, without a language model."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["ScriptedRewriter"]
 
 
 class ScriptedRewriter:
-    """Takes the first of the domain's own proposals that proves out, rather one that was not tried before.
+    """Returns the first of the domain's own proposals that validates, preferably one that was not tried before.
 
     Args:
         max_proposals: how many proposals to validate before giving up.
-        operators: the domain's rewrite operators to enable; those of the domain's own choice if None.
+        operators: the domain's rewrite operators to enable; the domain's defaults if None.
     """
 
     name = "scripted"

@@ -1,4 +1,7 @@
-"""Where text comes from: what every source offers, services over HTTP, and answers prepared beforehand.
+"""Text generators: the interface, OpenAI-compatible services over HTTP, replayed logs and scripted answers.
+
+The package also holds what they share: forms of answers, budgets, prompt logs, retries and errors. Engines that load
+model weights into this process are in `rlanything_agents`.
 
 >>> from rlanything_envs.llm import SamplingParams, ScriptedGenerator
 >>> generator = ScriptedGenerator(["First.", "Second."])

@@ -30,7 +30,7 @@ class BackgroundLoop:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs in this process: a forked child inherits the object but not the thread."""
+        """Whether the loop runs in this process: a forked child inherits the object but not the thread."""
         return self._pid == os.getpid() and self._thread.is_alive()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
@@ -38,7 +38,7 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """Cancel what is under way and end the thread."""
+        """Cancel running coroutines and end the thread."""
         self._finalizer()
 
 

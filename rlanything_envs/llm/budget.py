@@ -1,4 +1,4 @@
-"""What may be spent, and what has been."""
+"""Token usage, prices and budgets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Budget", "Price", "Usage"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens read and written.
+    """Numbers of tokens read and written.
 
     Attributes:
         prompt_tokens: Tokens read.
         completion_tokens: Tokens written.
-        estimated: Whether any of it is an estimate, made where the service did not say.
+        estimated: Whether any number is an estimate, because the service did not report it.
     """
 
     prompt_tokens: int = 0
@@ -35,13 +35,13 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Read and written together."""
+        """Sum of both."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars per million tokens, as the service's price list says.
+    """Dollars per million tokens, from the service's price list.
 
     Raises:
         ValueError: A price is negative or not finite.
@@ -55,22 +55,22 @@ class Price:
             raise ValueError(f"Price: dollars per million tokens are at least 0 and finite, not {self}")
 
     def dollars(self, usage: Usage) -> float:
-        """What ``usage`` costs."""
+        """Cost of ``usage`` in dollars."""
         return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
 
 
 class Budget:
-    """A limit on tokens and money that generators of one process may share.
+    """A limit on tokens and dollars that the generators of one process may share.
 
-    Before a request is sent, the most that it can cost (its prompt, estimated, and its limit of new tokens) is set
-    aside; what the answer reports takes its place. So the limit holds as far as the estimates of prompts do, however
-    many requests are under way. A request whose answer was lost on the way counts with what was set aside.
+    Before a request is sent, its greatest possible cost (the estimated prompt and the limit of new tokens) is reserved;
+    the usage that the answer reports replaces the reservation. So the limit holds with any number of concurrent
+    requests, as far as the estimates of prompts do. A request whose answer was lost counts with its reservation.
 
     Args:
         max_tokens: Most tokens, read and written together; None for no limit.
         max_dollars: Most dollars; None for no limit.
         price: Prices, needed for ``max_dollars``.
-        spent: What an earlier part of the run has spent (`rlanything_envs.llm.log.usage_of`).
+        spent: Usage of an earlier part of the run (`rlanything_envs.llm.log.usage_of`).
 
     Raises:
         ValueError: A limit is negative, or there is a limit on dollars without prices.
@@ -113,17 +113,17 @@ class Budget:
 
     @property
     def dollars(self) -> float:
-        """What they cost; 0 without prices."""
+        """Cost of all settled requests; 0 without prices."""
         return self.price.dollars(self.spent) if self.price else 0.0
 
     def reserve(self, most: Usage) -> bool:
-        """Set ``most`` aside for a request.
+        """Reserve ``most`` for a request.
 
         Returns:
-            Whether it fits now. If not, it may once requests under way are settled.
+            Whether the budget has room now. If not, it may have once running requests are settled.
 
         Raises:
-            BudgetExceeded: It will not fit even then, unless those cost nothing.
+            BudgetExceeded: It would not have room then either, unless those requests cost nothing.
         """
         with self._lock:
             if not (reason := self._excess(self._spent + self._aside + most)):
@@ -134,7 +134,7 @@ class Budget:
         raise BudgetExceeded(f"budget: {reason}; raise the limit or ask for fewer tokens")
 
     def settle(self, most: Usage, used: Usage) -> None:
-        """Replace what was set aside by what was used."""
+        """Replace a reservation by the usage."""
         with self._lock:
             self._spent += used
             self._aside = Usage(
@@ -150,7 +150,7 @@ class Budget:
         return ""
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy in another process counts on its own, from what had been spent.
+        # A copy in another process counts separately, from the usage so far.
         return {**self.__dict__, "_lock": None, "_aside": Usage()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

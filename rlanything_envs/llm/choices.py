@@ -1,8 +1,8 @@
 """The form of an answer: texts to choose among, one after the other, again and again.
 
-An environment says in ``info["choices"]`` what its next answer may be, and `SamplingParams.choices` hands that to an
-engine, which samples nothing else. A form is plain data: it knows neither tokens nor models. Engines that decode in
-this process follow it token by token over the ids of any tokenizer; servers are given it as a regular expression.
+An environment gives the form of its next answer in ``info["choices"]``, and `SamplingParams.choices` passes it to an
+engine, which samples no other text. A form is plain data, independent of tokens and models. Engines in this process
+apply it token by token with any tokenizer; servers receive it as a regular expression.
 
 >>> form = Then(("find ", OneOf(("apple", "pan")), Repeat(" 1", 0, 2)))
 >>> pattern(form)
@@ -23,10 +23,10 @@ class OneOf:
     """One of several forms.
 
     Attributes:
-        options: At least one.
+        options: The forms, at least one.
 
     Raises:
-        ValueError: There are none.
+        ValueError: There are no options.
     """
 
     options: tuple[Form, ...]
@@ -41,7 +41,7 @@ class Then:
     """Forms one after the other, with nothing between them.
 
     Attributes:
-        parts: In their order.
+        parts: The forms, in order.
     """
 
     parts: tuple[Form, ...]
@@ -52,9 +52,9 @@ class Repeat:
     """A form several times.
 
     Attributes:
-        part: What is repeated; it is not empty.
-        least: Fewest times.
-        most: Most times.
+        part: The repeated form, not the empty text.
+        least: Fewest repetitions.
+        most: Most repetitions.
 
     Raises:
         ValueError: ``0 <= least <= most`` does not hold, or the part is the empty text.
@@ -72,7 +72,7 @@ class Repeat:
 
 
 Form: TypeAlias = "str | OneOf | Then | Repeat"
-"""A text, or forms put together."""
+"""A text, or a combination of forms."""
 
 _SPECIAL = re.compile(r"[][\\^$.|?*+(){}]")
 
@@ -94,7 +94,7 @@ def matches(form: Form, text: str) -> bool:
 
 
 def _ends(form: Form, text: str, starts: frozenset[int]) -> frozenset[int]:
-    """Where the form can end in a text, from any of these places."""
+    """Positions in a text where the form can end if it begins at one of ``starts``."""
     if isinstance(form, str):
         return frozenset(at + len(form) for at in starts if text.startswith(form, at))
     if isinstance(form, OneOf):

@@ -1,4 +1,4 @@
-"""One request, one answer, or one named failure: the ``openai`` package with its answers held to a size.
+"""HTTP client of one endpoint: the ``openai`` package with a limit on the size of answers and typed failures.
 
 This module needs the extra ``llm``; `rlanything_envs.llm.openai` imports it at the first request.
 """
@@ -30,20 +30,20 @@ from rlanything_envs.llm.redact import redact
 __all__ = ["Client"]
 
 _MAX_ERROR_BYTES = 64 * 2**10
-"""Error pages are read this far."""
+"""Bytes of an error page that are read."""
 
 _SHOWN = 500
-"""Characters of an error page that a message repeats."""
+"""Characters of an error page in an error message."""
 
 _BUSY = (408, 425, 429)
 _REFUSED = (401, 402, 404, 405)
 
 
 class Client:
-    """Sends requests to one endpoint; belongs to the event loop it is first used in.
+    """Sends requests to one endpoint; bound to the event loop of its first use.
 
     Args:
-        endpoint: Where to.
+        endpoint: The service.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -66,8 +66,8 @@ class Client:
         """Send one request and read its answer.
 
         Raises:
-            RequestFailed: It brought no usable answer.
-            EndpointRefused: No request would.
+            RequestFailed: The request brought no usable answer.
+            EndpointRefused: The service refuses every request.
         """
         content = await self.call(path, body)
         try:
@@ -76,11 +76,11 @@ class Client:
             raise type(error)(self._clean(str(error))) from None
 
     async def call(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
-        """Send one request and return the body of its answer, whatever it is: a POST of ``body``, or a GET if None.
+        """Send one request, a POST of ``body`` or a GET if None, and return the body of the answer unchecked.
 
         Raises:
-            RequestFailed: It failed.
-            EndpointRefused: Any would.
+            RequestFailed: The request failed.
+            EndpointRefused: The service refuses every request.
         """
         try:
             if body is None:
@@ -108,11 +108,11 @@ class Client:
         await self._openai.close()
 
     async def _key(self) -> str:
-        # The package insists on some key, and services without keys ignore it.
+        # The package requires a key; services without keys ignore it.
         return self._endpoint.key() or "none"
 
     async def _guard(self, response: httpx2.Response) -> None:
-        """Before the body of a response is read: hold it to its size."""
+        """Wrap a response so that its body cannot exceed the limit."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise MalformedAnswer("the answer is compressed, although the request asked for plain bytes")
         stream = response.stream
@@ -126,7 +126,7 @@ class Client:
         message = self._clean(f"HTTP {status}: {error.response.text.strip()}")
         if status < 400:
             return EndpointRefused(f"{message} (moved: Endpoint.base_url needs the new address)")
-        # A used-up account answers 429 for ever.
+        # An exhausted account answers 429 to every request.
         if status in _REFUSED or (status == 429 and error.code == "insufficient_quota"):
             return EndpointRefused(f"{self._endpoint.base_url} refuses model {self._endpoint.model!r}: {message}")
         if status in _BUSY or status >= 500:
@@ -134,7 +134,7 @@ class Client:
         return RequestRejected(message)
 
     def _clean(self, message: str) -> str:
-        # Redacted before it is cut, or half a key could stay.
+        # Redacted before it is cut, or half a key could remain.
         try:
             key = self._endpoint.key()
         except MissingKey:
@@ -144,7 +144,7 @@ class Client:
 
 
 class _Capped(httpx2.AsyncByteStream):
-    """A body that ends, with an error or just so, when it exceeds its limit in bytes."""
+    """A body that stops at a limit in bytes, with an error or silently."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, limit: int, *, cut: bool) -> None:
         self._stream = stream

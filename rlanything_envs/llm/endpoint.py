@@ -1,4 +1,4 @@
-"""Where a service is and how patiently it is asked: plain data, safe to print, pickle and store."""
+"""Address and limits of a service, and its retries: plain data, safe to print, pickle and store."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Endpoint:
         base_url: Address that ``/chat/completions`` is appended to; it usually ends in ``/v1``.
         key_env: Name of the environment variable that holds the key, read at each request and kept nowhere else;
             None for services without a key.
-        concurrency: Most requests at once, over all threads that share a generator.
-        connect_timeout_s: Seconds until a connection must stand.
-        read_timeout_s: Most seconds of silence. Answers are not streamed, so that one generation must fit into it.
+        concurrency: Most concurrent requests, over all threads that share a generator.
+        connect_timeout_s: Most seconds for opening a connection.
+        read_timeout_s: Most seconds without data. Answers are not streamed, so one whole generation must fit into it.
         max_response_bytes: Bytes of one answer after which reading stops. 4 MiB hold some 130,000 tokens even where
             every character is a six-byte JSON escape.
-        samples_per_request: Most completions to ask for in one request (field ``n``). With 1, each completion is
+        samples_per_request: Most completions of one request (field ``n``). With 1, each completion is
             a request of its own, which every service understands and seeds one by one; a hosted service charges
-            the prompt once per request. A service that returns fewer is asked again for the rest.
-        max_tokens_field: What the service calls the limit on new tokens.
+            the prompt once per request. The rest is requested again from a service that returns fewer.
+        max_tokens_field: The service's name of the limit on new tokens.
         extra: Further fields of the request body; a value of None removes a field, such as ``temperature`` for
             models that accept none.
 
@@ -98,17 +98,17 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often and how long to try again on 408, 425, 429, 5xx, timeouts, broken connections and broken answers.
+    """Number and waits of retries after 408, 425, 429, 5xx, timeouts, broken connections and malformed answers.
 
     The wait before try ``i + 1`` is ``first_wait_s * 2**(i - 1)``, at most ``longest_wait_s``, times a random factor
     from [0.5, 1] so that many requests do not return at the same moment. A ``Retry-After`` of the service is a lower
-    bound; one that ends after ``total_s`` ends the tries at once.
+    bound; one that exceeds ``total_s`` ends the tries at once.
 
     Attributes:
         attempts: Most tries, the first included.
         total_s: Most seconds for one request from its first try on, waits included.
         first_wait_s: Wait after the first failure, in seconds.
-        longest_wait_s: Most seconds of one wait that the service did not ask for.
+        longest_wait_s: Most seconds of one wait without a ``Retry-After``.
 
     Raises:
         ValueError: A value is out of range.
@@ -135,7 +135,7 @@ class Retries:
 
         Args:
             attempt: Tries so far.
-            asked_s: What the service asked for, in seconds.
+            asked_s: ``Retry-After`` of the service, in seconds.
             luck: Random number from [0, 1).
         """
         # 2**30 exceeds every sensible ratio of the two waits, and a float holds it.

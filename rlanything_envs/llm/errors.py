@@ -1,7 +1,7 @@
-"""What can go wrong between a prompt and its answer, by name.
+"""Exceptions of text generators.
 
-A failure of one request becomes a completion with ``finish_reason="error"``; only what makes every further
-request pointless is raised, and it brings along what had been answered by then.
+A failure of one request becomes a completion with ``finish_reason="error"``; only a failure that would repeat for
+every further request is raised, and it carries the completions so far.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 
 
 class MissingKey(LookupError):
-    """The environment variable that should hold the key is unset, empty, or holds what cannot be a key."""
+    """The environment variable of the key is unset, empty, or holds a text that cannot be a key."""
 
 
 class NoAnswer(LookupError):
-    """A generator that plays prepared answers has none for this prompt."""
+    """A replayed or scripted generator has no answer for this prompt."""
 
 
 class NotTrainable(TypeError):
@@ -44,23 +44,23 @@ class NotTrainable(TypeError):
 
 
 class RunMustStop(RuntimeError):
-    """What no caller may take for one failed request and go on: whoever runs the whole ends it here, resumably."""
+    """A failure that must end the run, resumably; callers must not treat it as one failed request."""
 
 
 class ServiceLost(RunMustStop):
-    """The service gave no answer, and it was asked to end the run rather than to go on without."""
+    """The service gave no answer, and the run is configured to end rather than to go on without it."""
 
 
 class AnswerNotStored(RunMustStop, OSError):
-    """An answer could not be written to its log: a resumed run would ask again and might take another course."""
+    """An answer could not be written to its log, so a resumed run would query again and might differ."""
 
 
 class GenerationStopped(RuntimeError):
     """No further request makes sense.
 
     Attributes:
-        completions: What the call had by then, shaped and ordered as its result would have been; samples that were
-            never asked for have ``finish_reason="error"``. Empty where the error did not come from a call.
+        completions: Completions of the call so far, in the shape and order of its result; samples that were never
+            requested have ``finish_reason="error"``. Empty where the error did not come from a call.
     """
 
     def __init__(self, message: str, completions: Sequence[Sequence[Completion]] = ()) -> None:
@@ -85,8 +85,8 @@ class RequestFailed(RuntimeError):
     Attributes:
         retry: Whether the same request may succeed later.
         charged: Whether the service may have counted tokens for it.
-        outage: Whether it says something of the service, and not of this request alone.
-        wait_s: Seconds the service asked to wait, or None.
+        outage: Whether the failure is the service's and not that of this request alone.
+        wait_s: Seconds of the service's ``Retry-After``, or None.
     """
 
     retry = False
@@ -101,39 +101,39 @@ class RequestFailed(RuntimeError):
 
 
 class ServerBusy(RequestFailed):
-    """HTTP 408, 425, 429 or 5xx: overloaded or broken for the moment."""
+    """HTTP 408, 425, 429 or 5xx: the service is overloaded or temporarily broken."""
 
     retry = True
 
 
 class RequestRejected(RequestFailed):
-    """The service will not answer this request: too long a prompt, an unknown field."""
+    """The service refuses this request, such as a too long prompt or an unknown field."""
 
     outage = False
 
 
 class ConnectionLost(RequestFailed):
-    """No connection, or one that broke before the whole answer was there."""
+    """The connection failed, or broke before the whole answer had arrived."""
 
     retry = True
 
 
 class TimedOut(RequestFailed):
-    """Silence for longer than the timeouts allow."""
+    """The service sent no data within a timeout."""
 
     retry = True
     charged = True
 
 
 class MalformedAnswer(RequestFailed):
-    """Bytes that are no UTF-8, no JSON, or not the agreed schema."""
+    """The answer is not UTF-8, not JSON, or not of the expected schema."""
 
     retry = True
     charged = True
 
 
 class AnswerTooLarge(RequestFailed):
-    """More bytes than the endpoint allows; reading stopped there."""
+    """The answer has more bytes than the endpoint allows; the rest was not read."""
 
     charged = True
 
@@ -144,9 +144,9 @@ _OUTAGES = frozenset(
 
 
 def is_outage(error: str | None) -> bool:
-    """Whether the failure that `Completion.error` tells of is the service's: down, slow, refusing or lying.
+    """Whether the failure in `Completion.error` is the service's: down, slow, refusing, or answering nonsense.
 
-    It goes by the name that the text begins with, so it knows a failure in a log as well as a fresh one.
+    The error's name at the beginning of the text decides, so failures read from a log are recognised as well.
 
     >>> [is_outage(text) for text in ("ConnectionLost: refused (try 6 of 6)", "RequestRejected: HTTP 400", None)]
     [True, False, False]

@@ -1,7 +1,7 @@
-"""What a source of text has to offer to act, judge or rewrite in a loop.
+"""The interface of text generators, which act, judge or rewrite in a loop.
 
-Token ids in, token ids out: text that a model is to learn from is never tokenised a second time. A source
-that cannot return the exact ids it sampled (most services behind HTTP) says so with ``trainable = False``.
+Token ids in, token ids out: text that a model is trained on is never tokenised a second time. A generator that
+cannot return the exact ids it sampled (most services behind HTTP) has ``trainable = False``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_PROMPTS = ("n", "seeds", "choices", "form", "keys", "first")
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How to sample.
+    """Sampling parameters.
 
     Attributes:
         max_tokens: Most tokens per completion.
@@ -36,16 +36,16 @@ class SamplingParams:
         top_k: Keep this many most probable tokens; 0 keeps all.
         n: Completions per prompt.
         stop: Texts that end a completion and are cut off from its text (its tokens keep them).
-        seed: Seed; None draws one.
-        seeds: One for each prompt, in place of ``seed``: what comes of a prompt then depends on no other prompt.
-        choices: For each prompt the form that its completions have, or None where they are free; empty if all are.
-            Sampling is from the allowed tokens only, and log-probabilities are those among them.
+        seed: Seed of the call; None draws one.
+        seeds: A seed for each prompt, in place of ``seed``: its completions then depend on no other prompt.
+        choices: For each prompt the form of its completions, or None where they are free; empty if all are free. Only
+            allowed tokens are sampled, and log-probabilities are normalised over them.
         form: The form of all completions, in place of ``choices``.
-        keys: For each prompt the conversation that it continues: an engine may keep what it computed for a key, and
-            read only what is new of a prompt that begins with what it read and wrote last. A hint: what comes of a
-            prompt does not depend on it.
-        first: Number of the first prompt, where these are a part of all that ``seed`` is for: a source that names
-            chance by a prompt's place then answers in parts as it would have answered at once.
+        keys: For each prompt the key of the conversation that it continues: an engine may cache its state for a key,
+            and read only the new tokens of a prompt that begins with the cached ones. A hint, without effect on
+            completions.
+        first: Index of the first prompt, where the call is a chunk of a larger batch with one ``seed``: a generator
+            that derives its random numbers from a prompt's index then answers in chunks as it would answer the batch.
 
     Raises:
         ValueError: A value is out of range.
@@ -79,12 +79,12 @@ class SamplingParams:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All but which and how many completions these are for."""
+        """The parameters that determine a completion: all but seeds, numbers and keys."""
         named = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in named.items() if name not in _OF_PROMPTS}
 
     def each(self, prompts: int) -> list[SamplingParams]:
-        """These parameters for each prompt of a call alone: with its own seed, form and key, where there are some.
+        """The parameters of each prompt of a call alone, with its own seed, form and key where these are set.
 
         Raises:
             ValueError: There are ``seeds``, ``choices`` or ``keys``, but not one for each prompt.
@@ -107,7 +107,7 @@ class SamplingParams:
         """Refuse lists that do not have one entry for each prompt of a call.
 
         Raises:
-            ValueError: Names the list.
+            ValueError: A list has another length; the message names it.
         """
         for name in ("seeds", "choices", "keys"):
             if (given := getattr(self, name)) and len(given) != prompts:
@@ -119,17 +119,17 @@ class Completion:
     """One completion of one prompt.
 
     Attributes:
-        text: What was written, without the end-of-sequence token.
+        text: The text, without the end-of-sequence token.
         finish_reason: ``stop`` at the end of sequence or a stop text, ``length`` at the limit, ``error`` if
             the source failed.
-        prompt_ids: Tokens of the prompt, or None where the source hides them.
-        token_ids: Sampled tokens, the end of sequence included, or None.
-        logprobs: Natural-log probability of each sampled token at temperature 1, over the allowed tokens where it had
-            a choice of them and over the whole vocabulary elsewhere, or None.
-        weights_version: Version of the weights that wrote it, or None.
-        error: What failed, where ``finish_reason`` is ``error``: the machinery, never the model.
-        allowed: For each token the ids that it was chosen from, ascending; None for a token that was free. One id
-            alone was forced: it was not sampled, and its log-probability is 0. None if all tokens were free.
+        prompt_ids: Token ids of the prompt, or None where the generator does not return them.
+        token_ids: Sampled token ids, the end of sequence included, or None.
+        logprobs: Natural-log probability of each sampled token at temperature 1, over the allowed tokens where it was
+            constrained and over the whole vocabulary elsewhere, or None.
+        weights_version: Version of the weights that sampled it, or None.
+        error: The failure, where ``finish_reason`` is ``error``: of the infrastructure, never of the model.
+        allowed: For each token the ids that it was chosen from, ascending; None for a free token. A single id was
+            forced: it was not sampled, and its log-probability is 0. None if all tokens were free.
     """
 
     text: str
@@ -155,11 +155,11 @@ class TextGenerator(Protocol):
         ...
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Take over the weights of a model or of a checkpoint folder."""
+        """Load the weights of a model or of a checkpoint folder."""
         ...
 
     def close(self) -> None:
-        """Free what the source holds."""
+        """Free the generator's resources."""
         ...
 
 

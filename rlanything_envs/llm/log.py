@@ -1,7 +1,7 @@
 """A log of prompts and answers: JSON lines, one per completion, written by any number of threads and processes.
 
-A line is in the file as a whole or not at all, whatever dies when; a line that a crash cut short (its machine lost
-power, the disk was full) spoils neither its neighbours nor what is appended later.
+A line is in the file as a whole or not at all when a process dies; a line that a power failure or a full disk cut short
+affects neither other lines nor later appends.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ _VERSION = 1
 
 
 class LogFormatError(ValueError):
-    """A whole line of a log is not a record of this version."""
+    """A complete line of a log is not a record of this version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One completion and what it answers.
+    """One completion and its prompt.
 
     Attributes:
         key: `prompt_key` of the prompt and its sampling parameters.
         model: Name of the model.
         prompt: The chat or the token ids, without secrets.
-        text: What was written, without secrets.
-        sample: Number of the sample among those of one call with that key.
+        text: The completion's text, without secrets.
+        sample: Index of the sample among those of one call with that key.
         params: Sampling parameters without ``n``.
         finish_reason: As in `Completion`.
         error: As in `Completion`.
         usage: Tokens read and written, failed attempts included; where one request brought several completions, all
             of its tokens are on the first of them.
-        attempts: Requests it took.
-        seconds: From the first request to the answer.
-        time: When it was written, UTC, ISO 8601.
+        attempts: Number of requests, retries included.
+        seconds: Time from the first request to the answer.
+        time: Time of writing, UTC, ISO 8601.
     """
 
     key: str
@@ -77,10 +77,10 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Any) -> Record:
-        """Check and read what `to_dict` wrote.
+        """Read and check the mapping that `to_dict` returns.
 
         Raises:
-            LogFormatError: It is something else.
+            LogFormatError: The value is not such a mapping.
         """
         if not isinstance(data, dict) or data.get("v") != _VERSION:
             raise LogFormatError(f"not a record of version {_VERSION}")
@@ -118,7 +118,8 @@ class PromptLog:
     Args:
         path: The file; it and its folder are made when needed, readable by their owner only, for prompts may be
             private.
-        secrets: Texts never to write, beside the key of the generator that logs here and all that looks like a key.
+        secrets: Texts to redact, in addition to the key of the generator that logs here and to anything that looks like
+            a key.
 
     Examples:
         >>> import tempfile
@@ -141,8 +142,8 @@ class PromptLog:
         """Append one record.
 
         Args:
-            record: What to write.
-            secrets: More texts to hide in it.
+            record: The record.
+            secrets: Further texts to redact in it.
 
         Raises:
             OSError: The file cannot be written.
@@ -167,11 +168,11 @@ class PromptLog:
 
 
 def prompt_key(prompt: Prompt, params: SamplingParams) -> str:
-    """32 hex digits that name a prompt with its `SamplingParams.settings`, the same on every machine.
+    """Key of a prompt with its `SamplingParams.settings`: 32 hex digits, the same on every machine.
 
     Args:
         prompt: The prompt.
-        params: Those for this prompt alone, see `SamplingParams.each`.
+        params: Parameters of this prompt alone, see `SamplingParams.each`.
     """
     plain = [item if isinstance(item, int) else dict(item) for item in prompt]
     text = json.dumps([plain, params.settings], sort_keys=True, separators=(",", ":"))
@@ -183,7 +184,7 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[Record]:
 
     Raises:
         FileNotFoundError: There is no such file.
-        LogFormatError: A line is JSON but no record; the message names file and line.
+        LogFormatError: A line is JSON but not a record; the message names file and line.
     """
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -202,7 +203,7 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[Record]:
 
 
 def usage_of(path: str | os.PathLike[str]) -> Usage:
-    """All tokens on record, for a `Budget` that goes on where an earlier run ended; none where there is no file."""
+    """Sum of the usage in a log, for the `Budget` of a resumed run; 0 where there is no file."""
     if not Path(path).exists():
         return Usage()
     return sum((record.usage for record in read_log(path)), Usage())

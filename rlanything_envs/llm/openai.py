@@ -1,7 +1,8 @@
-"""Text from any service that speaks the OpenAI interface: vLLM, ``transformers serve``, llama.cpp, hosted models.
+"""Generator for any service with an OpenAI-compatible interface: vLLM, ``transformers serve``, llama.cpp, hosted
+models.
 
-One background thread does all the waiting; `OpenAIGenerator.generate` and `OpenAIGenerator.agenerate` are two doors
-to it, open to any number of threads at once.
+One background thread runs all requests; `OpenAIGenerator.generate` (blocking) and `OpenAIGenerator.agenerate` (for
+coroutines) submit to it from any number of threads.
 """
 
 from __future__ import annotations
@@ -43,23 +44,23 @@ __all__ = ["OpenAIGenerator"]
 logger = logging.getLogger(__name__)
 
 _BUDGET_POLL_S = 0.05
-"""How often a request looks again whether the budget has room; answers take longer than that."""
+"""Seconds between two checks whether the budget has room; answers take longer than that."""
 
 
 class OpenAIGenerator:
-    """Asks a service over HTTP; safe to share between threads.
+    """Text generator of a service over HTTP; safe to share between threads.
 
     A request that fails for good becomes a completion with ``finish_reason="error"`` and the reason in ``error``, and
-    the others of its batch go on. What makes all requests pointless (a refused key, an empty budget) is raised, with
-    everything answered so far in the exception and in the log.
+    the others of its batch go on. A failure of all requests (a refused key, an exhausted budget) is raised, with all
+    answers so far in the exception and in the log.
 
     Args:
         endpoint: The service and its model.
-        retries: How patiently to try again.
-        budget: What may be spent; several generators may share one.
-        log: Where to write prompts and answers, each as soon as it is there.
-        recorded: Answers of an earlier run, played instead of asked again: with the same log, an interrupted run goes
-            on where it ended.
+        retries: Number and waits of retries.
+        budget: Limit on tokens and dollars; several generators may share one.
+        log: Log of prompts and answers, each written as soon as it arrives.
+        recorded: Answers of an earlier run, used instead of new requests: with the same log, an interrupted run goes on
+            where it ended.
 
     Raises:
         MissingExtra: The package ``openai`` is not installed, or older than version 3.
@@ -118,7 +119,7 @@ class OpenAIGenerator:
         Raises:
             ValueError: A prompt is empty or malformed; nothing has been sent then.
             BudgetExceeded: The budget ran out; ``completions`` holds what was answered.
-            EndpointRefused: The service refuses key, model or address; as before.
+            EndpointRefused: The service refuses key, model or address; ``completions`` as above.
             MissingKey: The environment variable of the key is unset.
             OSError: The log cannot be written.
         """
@@ -130,15 +131,15 @@ class OpenAIGenerator:
             raise
 
     async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """The same as `generate` for coroutines; cancelling it ends the requests under way."""
+        """The same as `generate` for coroutines; cancelling it cancels its running requests."""
         return await asyncio.wrap_future(self._start(prompts, params))
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Always raises NotTrainable: the weights are the service's."""
+        """Always raises NotTrainable: the weights belong to the service."""
         raise NotTrainable(f"{self!r}: the weights belong to the service")
 
     def close(self) -> None:
-        """Cancel requests under way and close all connections; a later call opens new ones."""
+        """Cancel running requests and close all connections; a later call opens new ones."""
         with self._lock:
             service, self._service = self._service, None
         if service is not None:
@@ -166,7 +167,7 @@ class OpenAIGenerator:
         with self._lock:
             if self._service is None or not self._service.loop.alive:
                 self._service = _Service(self.endpoint)
-            # Within the lock: `close` can only come before or after, never between.
+            # Within the lock, so that `close` cannot run in between.
             return self._service.loop.submit(self._run(batch, self._service))
 
     async def _run(self, batch: _Batch, service: _Service) -> list[list[Completion]]:
@@ -177,7 +178,7 @@ class OpenAIGenerator:
             jobs += [
                 self._fill(batch, service, at, missing[first : first + size]) for first in range(0, len(missing), size)
             ]
-        # A failure that is no failure of a request (a full disk, a bug) must not leave requests without a listener.
+        # Another failure than that of a request (a full disk, a bug) must not leave requests that nothing awaits.
         for outcome in await asyncio.gather(*jobs, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -186,7 +187,7 @@ class OpenAIGenerator:
         return batch.completions()
 
     async def _fill(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> None:
-        """Ask for samples of the prompt ``at`` until each has an answer or a failure."""
+        """Request samples of the prompt ``at`` until each has an answer or a failure."""
         async with service.slots:
             while missing and batch.halt is None:
                 try:
@@ -195,7 +196,7 @@ class OpenAIGenerator:
                     batch.halt = batch.halt or halt
                     if not isinstance(halt, EndpointRefused):
                         return
-                    # An answer too, of a kind: a run that goes on without the service takes the same course again.
+                    # Recorded like an answer, so that a run that goes on without the service can be repeated.
                     asked = _refused(halt, len(missing))
                 if asked.failure:
                     logger.warning("%r, prompt %d: %s", self, at, asked.failure)
@@ -205,8 +206,8 @@ class OpenAIGenerator:
                     asked = replace(asked, usage=Usage())
                 missing = missing[len(asked.choices) :]
 
-    async def _ask(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Asked:
-        """One request with its retries."""
+    async def _ask(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Result:
+        """Send one request, with its retries."""
         prompt, params, n = batch.prompts[at], batch.own[at], len(missing)
         key, first = batch.numbered[at]
         seed = None if params.seed is None else wire.sample_seed(key, first + missing[0])
@@ -221,7 +222,7 @@ class OpenAIGenerator:
                 async with asyncio.timeout_at(start + self.retries.total_s):
                     answer = await service.client.post(path, body)
                 used = answer.usage or _estimate(most, answer)
-                return _Asked(answer.choices[:n], spent + used, attempt, loop.time() - start)
+                return _Result(answer.choices[:n], spent + used, attempt, loop.time() - start)
             except TimeoutError:
                 failure: RequestFailed = TimedOut(f"no answer within {self.retries.total_s:g} s of Retries.total_s")
             except RequestFailed as error:
@@ -244,14 +245,14 @@ class OpenAIGenerator:
             await asyncio.sleep(wait)
             await self._reserve(most)
         lost = wire.Choice("", "error", f"{given_up})")
-        return _Asked((lost,) * n, spent, attempt, loop.time() - start, failure=f"{given_up})")
+        return _Result((lost,) * n, spent, attempt, loop.time() - start, failure=f"{given_up})")
 
     def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
-        """Path and body of a request; services that take more are asked for more in a subclass."""
+        """Path and body of a request; a subclass adds fields for services that accept more."""
         return wire.request(self.endpoint, prompt, params, n, seed)
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
-        """What a choice says."""
+        """The completion of a choice."""
         text, stopped = cut_at_stop(choice.text, params.stop)
         reason = "stop" if stopped and choice.finish_reason == "length" else choice.finish_reason
         return Completion(text, reason, error=choice.error)
@@ -260,7 +261,7 @@ class OpenAIGenerator:
         while not self.budget.reserve(most):
             await asyncio.sleep(_BUDGET_POLL_S)
 
-    def _record(self, batch: _Batch, at: int, sample: int, asked: _Asked) -> None:
+    def _record(self, batch: _Batch, at: int, sample: int, asked: _Result) -> None:
         completion = batch.found[at][sample]
         if self.log is None or completion is None:
             return
@@ -309,7 +310,7 @@ class _Service:
 
 @dataclass(slots=True)
 class _Batch:
-    """One call: what was asked, what is known so far, and why to stop early."""
+    """One call: its prompts, the completions so far, and the reason to stop early."""
 
     prompts: list[Prompt]
     params: SamplingParams
@@ -324,14 +325,14 @@ class _Batch:
         self.found = [[None] * self.params.n for _ in self.prompts]
 
     def completions(self) -> list[list[Completion]]:
-        """All samples; those never asked for as errors."""
+        """All samples; those that were never requested as errors."""
         unasked = Completion("", "error", error=f"not asked: {self.halt}")
         return [[sample or unasked for sample in samples] for samples in self.found]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one request brought, its retries included."""
+class _Result:
+    """Result of one request, its retries included."""
 
     choices: tuple[wire.Choice, ...]
     usage: Usage
@@ -340,9 +341,9 @@ class _Asked:
     failure: str = ""
 
 
-def _refused(halt: EndpointRefused, number: int) -> _Asked:
+def _refused(halt: EndpointRefused, number: int) -> _Result:
     lost = wire.Choice("", "error", f"{type(halt).__name__}: {halt}")
-    return _Asked((lost,) * number, Usage(), 1, 0.0)
+    return _Result((lost,) * number, Usage(), 1, 0.0)
 
 
 def _estimate(most: Usage, answer: wire.Answer) -> Usage:

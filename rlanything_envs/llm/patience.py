@@ -1,4 +1,4 @@
-"""What happens when a service is down, slow or lying for longer than the tries of one request last."""
+"""Policies for an outage of a service that lasts longer than the retries of one request."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, Te
 __all__ = ["OnFailure", "PatientGenerator", "Served"]
 
 OnFailure = Literal["wait", "degrade", "stop"]
-"""What to do without the service: wait for it, go on without it, or end the run."""
+"""Policy for an outage: wait for the service, go on without it, or end the run."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
-"""Pauses between two rounds of tries while a service is waited for; each is twice the one before."""
+"""Shortest and longest pause between two rounds of tries, in seconds; each pause is twice the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a service did since `PatientGenerator.begin`; the same when an interrupted run repeats it.
+    """Counts of a service's prompts since `PatientGenerator.begin`; equal when an interrupted run repeats them.
 
     Attributes:
-        requests: Prompts it was to answer.
-        unanswered: Of those, prompts that it was asked in vain.
-        skipped: Of those, prompts that it was not asked, for it had been given up.
+        requests: Number of prompts.
+        unanswered: Prompts that were sent and got no answer.
+        skipped: Prompts that were not sent, because the service had been given up.
     """
 
     requests: int = 0
@@ -37,23 +37,22 @@ class Served:
 
 
 class PatientGenerator:
-    """A source of text that may fail as a whole, and what to do then.
+    """A text generator with a policy for outages of its service.
 
-    - ``wait``: ask again, with growing pauses, until it answers. After `patience_s` seconds the run ends.
-    - ``degrade``: the prompt has no answer, and neither has any other until the next `begin`: one outage costs one
-      request's time and not that of every request of an iteration.
+    - ``wait``: try again, with growing pauses, until it answers. After `patience_s` seconds the run ends.
+    - ``degrade``: the prompt and all later ones until the next `begin` have no answer: an outage costs the time of one
+      request and not of every request of an iteration.
     - ``stop``: the run ends.
 
-    What says nothing of the service is handed on as it is: a prompt that it rejects, an answer that makes no sense, an
-    empty budget. Safe to use from several threads.
+    Other failures are passed on unchanged: a rejected prompt, a malformed answer, an exhausted budget. Safe to use from
+    several threads.
 
     Args:
-        generator: Who is asked; its own tries of a request come first.
-        on_failure: What to do.
-        patience_s: Most seconds to wait for an answer to one call, where it waits.
-        say: Is told of each failure that is waited for or gone on without, in one line that holds what the service
-            wrote.
-        first_pause_s: Seconds between the first two rounds, where it waits.
+        generator: The generator; its own retries of a request come first.
+        on_failure: The policy.
+        patience_s: Most seconds to wait for an answer to one call, with the policy ``wait``.
+        say: Called with one line for each failure that is waited out or skipped; the line quotes the service.
+        first_pause_s: Seconds between the first two rounds, with the policy ``wait``.
 
     Raises:
         ValueError: There is no such policy.
@@ -88,17 +87,17 @@ class PatientGenerator:
 
     @property
     def trainable(self) -> bool:
-        """As the generator's."""
+        """See the wrapped generator."""
         return self.generator.trainable
 
     @property
     def served(self) -> Served:
-        """What happened since `begin`."""
+        """Counts since `begin`."""
         with self._lock:
             return self._served
 
     def begin(self) -> None:
-        """From now on a service that was given up is asked again, and counts begin at 0."""
+        """Use a service that was given up again, and reset the counts."""
         with self._lock:
             self._served, self._given_up = Served(), ""
 
@@ -106,8 +105,9 @@ class PatientGenerator:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ServiceLost: The service gave no answer, and the policy is to stop, or the waiting took too long.
-            GenerationStopped: The budget is empty.
+            ServiceLost: The service gave no answer, and the policy is ``stop``, or it is ``wait`` and `patience_s` has
+                passed.
+            GenerationStopped: The budget is exhausted.
         """
         with self._lock:
             given_up = self._given_up
@@ -123,15 +123,15 @@ class PatientGenerator:
         return found
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """As the generator's."""
+        """See the wrapped generator."""
         self.generator.update_weights(source, version)
 
     def close(self) -> None:
-        """Free what the generator holds."""
+        """Close the wrapped generator."""
         self.generator.close()
 
     def _patiently(self, prompts: Sequence[Prompt], params: SamplingParams) -> tuple[list[list[Completion]], int]:
-        """Completions, and to how many prompts there is no answer."""
+        """Completions, and the number of prompts without an answer."""
         deadline, pause = time.monotonic() + self.patience_s, self.first_pause_s
         found = self._ask(prompts, params)
         while lost := [at for at, samples in enumerate(found) if any(is_outage(sample.error) for sample in samples)]:
@@ -154,7 +154,7 @@ class PatientGenerator:
         return found, 0
 
     def _ask(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """Completions; a refusal of everything is the failure of each prompt that was not answered before it."""
+        """Completions; where the service refuses every request, each unanswered prompt gets that failure."""
         try:
             return self.generator.generate(prompts, params)
         except EndpointRefused as refusal:

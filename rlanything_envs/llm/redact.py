@@ -1,4 +1,4 @@
-"""Keep keys out of files and messages."""
+"""Redaction of keys in files and messages."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _HEADER = re.compile(
     \s* [:=] \s* ["']? ) (?: (?: bearer | basic ) \s+ )? [^\s"',;}]{6,} """
 )
 _BEARER = re.compile(r"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{8,}")
-# Prefixes that services give their keys; sixteen characters keep ordinary hyphenated words apart from them.
+# Prefixes of keys; a length of sixteen characters distinguishes them from ordinary hyphenated words.
 _PREFIXED = re.compile(r"\b(?:sk|pk|rk|hf|gsk|ghp|gho|ghs|xai|nvapi|AKIA|AIza)[-_]?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}")
 
 _NAMES = re.compile(r"(?i)\A(?:proxy-)?(?:authorization|x-api-key|api[-_]?key|access[-_]?token|cookie)\Z")
 
 
 def redact(value: Any, secrets: Iterable[str] = ()) -> Any:
-    """``value`` with keys replaced: the given ones, and whatever looks like a key or an Authorization header.
+    """Replace keys in ``value``: the given ones, and all that look like a key or an Authorization header.
 
     Args:
-        value: A text, or JSON-like data, which is searched through.
+        value: A text, or JSON-like data whose texts are searched.
         secrets: Exact texts to hide.
 
     Examples:

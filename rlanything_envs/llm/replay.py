@@ -1,4 +1,4 @@
-"""Generators that need no model: answers from a log, and answers from a script."""
+"""Generators without a model: answers from a log, and scripted answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["RecordedAnswers", "ReplayGenerator", "ScriptedGenerator", "number_sa
 
 
 def number_samples(prompts: Sequence[Prompt], params: SamplingParams) -> list[tuple[str, int]]:
-    """For each prompt its `prompt_key` and the number of its first sample.
+    """For each prompt its `prompt_key` and the index of its first sample.
 
     The same prompt twice in one call counts its samples on, so that each has a seed and a record of its own.
     """
@@ -32,19 +32,19 @@ def number_samples(prompts: Sequence[Prompt], params: SamplingParams) -> list[tu
 
 
 class RecordedAnswers:
-    """The answers of a log, each to be taken once.
+    """The answers of a log, each of which is used once.
 
-    They are found by prompt, sampling parameters and number of the sample. What was asked in several calls comes back
-    in the order of writing; a call with a seed of its own is unmistakable.
+    Answers are found by prompt, sampling parameters and index of the sample. Equal calls get their answers in the order
+    of writing; calls with seeds of their own cannot be confused.
 
     Args:
-        path: A log that `PromptLog` wrote; it is read once, now. A missing file has no answers.
-        model: Take only answers of this model.
-        failures: Take failures too, to repeat a course that went on without an answer. As a rule what failed is asked
-            again.
+        path: A log that `PromptLog` wrote; it is read once, when the object is made. A missing file has no answers.
+        model: Use only answers of this model.
+        failures: Use recorded failures too, to repeat a run that went on without an answer. By default failed requests
+            are sent again.
 
     Raises:
-        LogFormatError: The file is no such log.
+        LogFormatError: The file is not such a log.
     """
 
     def __init__(self, path: str | os.PathLike[str], model: str | None = None, *, failures: bool = False) -> None:
@@ -63,7 +63,7 @@ class RecordedAnswers:
             return sum(map(len, self._answers.values()))
 
     def take(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion | None]]:
-        """For each prompt its ``params.n`` samples, None where there is no answer on record."""
+        """For each prompt its ``params.n`` samples, None where the log has no answer."""
         numbered = number_samples(prompts, params)
         with self._lock:
             return [
@@ -79,18 +79,18 @@ class RecordedAnswers:
 
 
 class ReplayGenerator:
-    """Plays the answers of a log again, failures included: a run that asks the same takes the same course, offline.
+    """Replays the answers of a log, failures included: a run with the same prompts repeats offline.
 
-    To go on live where a log ends, give the answers to the generator that wrote it
+    To continue with the service where a log ends, pass the answers to the generator that wrote it
     (``OpenAIGenerator(..., recorded=RecordedAnswers(path))``).
 
     Args:
         path: A log that `PromptLog` wrote.
-        model: Play only answers of this model.
+        model: Use only answers of this model.
 
     Raises:
         FileNotFoundError: There is no such file.
-        LogFormatError: The file is no such log.
+        LogFormatError: The file is not such a log.
 
     Examples:
         >>> import tempfile
@@ -114,7 +114,7 @@ class ReplayGenerator:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            NoAnswer: A sample is not on record.
+            NoAnswer: The log has no answer for a sample.
         """
         found: list[list[Completion]] = []
         for at, samples in enumerate(self._answers.take(prompts, params)):
@@ -143,8 +143,8 @@ class ScriptedGenerator:
     """Answers from a list, in its order, or from a function: for tests and for runs without a model.
 
     Args:
-        answers: Texts or completions, one per sample; or a function of a prompt and the number of the sample among
-            those for this prompt. Stop texts cut the answers as they would cut a model's.
+        answers: Texts or completions, one per sample; or a function of a prompt and the index of the sample among those
+            of this prompt. Stop texts cut the answers as they would cut a model's.
 
     Examples:
         >>> shout = ScriptedGenerator(lambda prompt, sample: prompt[-1]["content"].upper())

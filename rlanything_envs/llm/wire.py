@@ -1,6 +1,6 @@
 """The OpenAI-compatible interface on the wire: request bodies out, checked answers in.
 
-What arrives is untrusted: nothing of it is used before its encoding, shape and types have been checked.
+Answers are untrusted: encoding, shape and types are checked before any use.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ __all__ = [
 ]
 
 _BYTES_PER_TOKEN = 4
-"""English text in today's vocabularies; estimates alone rest on it."""
+"""Bytes of English text per token in common vocabularies; used for estimates only."""
 
 _TOKENS_PER_MESSAGE = 8
-"""Room for the role marks of chat templates, which use 3 to 6 tokens a message."""
+"""Estimated tokens of the role markers of a chat template, which use 3 to 6 a message."""
 
 _MOST_TOKENS = 2**40
-"""A service that reports more than this for one request is not believed."""
+"""Greatest plausible usage of one request; a larger report is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One completion as the service sent it; ``error`` says why ``finish_reason`` is ``error``.
+    """One completion as the service sent it; ``error`` is the reason where ``finish_reason`` is ``error``.
 
-    ``fields`` is the JSON object it came in, unchecked, for what only some services say.
+    ``fields`` is the JSON object of the choice, unchecked, for fields of particular services.
     """
 
     text: str
@@ -67,10 +67,10 @@ def check_prompt(prompt: Prompt, at: int) -> Prompt:
 
     Args:
         prompt: A chat or token ids.
-        at: Position in the batch, for the message.
+        at: Index in the batch, for the error message.
 
     Raises:
-        ValueError: It is empty, neither chat nor token ids, or holds text that UTF-8 cannot encode.
+        ValueError: The prompt is empty, neither chat nor token ids, or holds text that UTF-8 cannot encode.
     """
     items: Any = prompt  # untrusted, whatever its annotation
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence) or not items:
@@ -91,7 +91,7 @@ def check_prompt(prompt: Prompt, at: int) -> Prompt:
 
 
 def prompt_tokens(prompt: Prompt) -> int:
-    """Tokens of a prompt: exact for ids, an estimate for a chat."""
+    """Number of tokens of a prompt: exact for ids, an estimate for a chat."""
     if isinstance(prompt[0], int):
         return len(prompt)
     messages: Messages = prompt  # type: ignore[assignment]
@@ -100,7 +100,7 @@ def prompt_tokens(prompt: Prompt) -> int:
 
 
 def text_tokens(text: str) -> int:
-    """Tokens of a text, an estimate."""
+    """Estimated number of tokens of a text."""
     return math.ceil(len(text.encode()) / _BYTES_PER_TOKEN)
 
 
@@ -108,9 +108,9 @@ def sample_seed(key: str, sample: int) -> int:
     """The seed of one sample of a prompt, in the 31 bits that every service takes.
 
     Args:
-        key: `rlanything_envs.llm.log.prompt_key`, which stands for prompt, sampling parameters and their seed: two
-            prompts of a batch do not share their luck.
-        sample: Number of the sample.
+        key: `rlanything_envs.llm.log.prompt_key`, which depends on prompt, sampling parameters and their seed: two
+            prompts of a batch have different seeds.
+        sample: Index of the sample.
     """
     return int.from_bytes(hashlib.sha256(f"{key} {sample}".encode()).digest()[:4]) >> 1
 
@@ -120,7 +120,7 @@ def request(
 ) -> tuple[str, dict[str, Any]]:
     """Path and body of the request for ``n`` samples.
 
-    Chats go to ``/chat/completions``, token ids to ``/completions``. Temperature and ``top_p`` are always said, for
+    Chats go to ``/chat/completions``, token ids to ``/completions``. Temperature and ``top_p`` are always sent, since
     services have defaults of their own.
     """
     body: dict[str, Any] = {
@@ -149,8 +149,8 @@ def parse_answer(body: bytes) -> Answer:
     """Check and read the body of a response of status 200.
 
     Raises:
-        MalformedAnswer: It is no UTF-8, no JSON, or not of the agreed shape.
-        RequestFailed: It reports an error in spite of its status, as some gateways do.
+        MalformedAnswer: The body is not UTF-8, not JSON, or not of the expected shape.
+        RequestFailed: The body reports an error in spite of its status, as some gateways do.
     """
     try:
         # Deep nesting ends in RecursionError, a number of thousands of digits in ValueError.
@@ -170,9 +170,9 @@ def parse_answer(body: bytes) -> Answer:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a response asks to wait (``retry-after-ms``, else ``Retry-After``: seconds or an HTTP date).
+    """Wait in seconds that a response requests (``retry-after-ms``, else ``Retry-After``: seconds or an HTTP date).
 
-    None without such a header, and for one that makes no sense.
+    None without such a header, and for a malformed one.
     """
     for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         text = headers.get(name)
@@ -217,7 +217,7 @@ def _choice(choice: Any, at: int) -> Choice:
 
 
 def _usage(usage: Any) -> Usage | None:
-    """Reported usage; None where it is missing or cannot be true."""
+    """Reported usage; None where it is missing or implausible."""
     if not isinstance(usage, dict):
         return None
     counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]

@@ -230,7 +230,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             raise InfrastructureError(f"task {task.id}: {error}") from error
         self.task_id = task.id
         self._episode = episode = _Episode(task.id, problem, evaluator)
-        return self._told(episode, seen, _Answer()), self._info(episode, _Answer())
+        return self._observe(episode, seen, _Answer()), self._info(episode, _Answer())
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one action.
@@ -266,7 +266,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             self._episode = None
         terminated = answer.ends and answer.outcome != "error"
         truncated = answer.outcome is not None and not terminated
-        observation = self._told(episode, seen, answer)
+        observation = self._observe(episode, seen, answer)
         return observation, answer.reward, terminated, truncated, self._info(episode, answer)
 
     def render(self) -> Pixels | None:
@@ -345,7 +345,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         more = self._client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
         return Observation(pixels, more.accessibility_tree, more.terminal)
 
-    def _told(self, episode: _Episode, seen: Observation | None, answer: _Answer) -> Any:
+    def _observe(self, episode: _Episode, seen: Observation | None, answer: _Answer) -> Any:
         left = self.max_turns - episode.turn
         return self._view.told(seen, episode.problem.instruction, answer.message, episode.turn, left)
 

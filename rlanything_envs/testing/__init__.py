@@ -1,4 +1,4 @@
-"""Conformance of text environments: what every environment of this package promises, for your own ones too.
+"""Conformance tests of text environments: the contract of this package's environments, for your own ones too.
 
 ```python
 from rlanything_envs.testing import check_text_env
@@ -45,27 +45,27 @@ def check_text_env(
 
     - Gymnasium's own `check_env` finds nothing, not even a reason to warn.
     - Its spec survives JSON and pickle, so that it can be made elsewhere.
-    - It speaks in text: an observation is one, or a mapping with a ``text``.
+    - Observations are texts, or mappings with a ``text``.
     - ``info`` has ``task_id``, a text, and ``outcome``: None while the episode runs, then 1 or -1; "error" where the
       machinery failed. (Of an episode that `TimeLimit` cuts off, the outcome may stay None.)
     - If ``info`` has ``command``, it is "ok", "impossible" or "unreadable" after each action, "unreadable" after an
       empty text, and None after a reset.
     - A reward is a finite number, and 0 until the end; an episode that the machinery ended has none.
-    - No container is handed out twice: who keeps an ``info`` can rely on it.
-    - Seed and actions decide everything: processes with different hash seeds play the same.
-    - What is no text is refused by a `TypeError` or `ValueError`, and the episode goes on.
+    - No container is returned twice, so that a stored ``info`` never changes.
+    - Episodes are determined by seed and actions: processes with different hash seeds return the same.
+    - An action that is not a string raises `TypeError` or `ValueError`, and the episode goes on.
     - An environment that names its ``domain`` plays a task again when `reset` is given its id as ``options["task"]``.
 
     Args:
         env: An environment, or the id of a registered one. It must come from `gymnasium.make`, so that it has a spec.
-            One that is given is not closed.
+            A given environment is not closed.
         steps: Length of the episodes played.
         seed: Seed of resets and actions.
         break_engine: Breaks the machinery of a running environment. If given, it is called once, and the next step must
             raise `InfrastructureError` or give the outcome "error", and no reward.
 
     Raises:
-        ConformanceError: A promise is broken; the message says which, and what to do.
+        ConformanceError: A promise is broken; the message names it and the remedy.
     """
     if isinstance(env, str):
         made = gym.make(env)

@@ -1,4 +1,4 @@
-"""What the checks raise."""
+"""Exceptions of the conformance checks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class ConformanceError(AssertionError):
     """The environment breaks a promise.
 
     Attributes:
-        flaw: What it does.
-        remedy: What it should do.
+        flaw: The broken behaviour.
+        remedy: The behaviour of the contract.
     """
 
     def __init__(self, flaw: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""Contract of text environments, promise by promise; see `check_text_env`."""
+"""Checks of the contract of text environments, one function for each promise; see `check_text_env`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ __all__ = [
 
 
 def check_gymnasium(env: AnyEnv) -> None:
-    """Gymnasium's own checker finds nothing."""
+    """Check that Gymnasium's own checker finds nothing."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)  # Gymnasium's kind; those of other packages are not its business
+        warnings.simplefilter("error", UserWarning)  # Gymnasium's category; warnings of other packages do not count
         # A wrapper may be checked as well as a bare environment.
         warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
         try:
@@ -49,7 +49,7 @@ def _is_wrapper_of_ours(env: AnyEnv) -> bool:
 
 
 def checked_spec(spec: EnvSpec) -> str:
-    """The spec as JSON; it survives that, and pickle."""
+    """The spec as JSON; checks that it survives JSON and pickle."""
     remedy = "register it with a string entry point (package.module:Class) and plain JSON arguments"
     try:
         text = spec.to_json()
@@ -59,13 +59,13 @@ def checked_spec(spec: EnvSpec) -> str:
             raise ConformanceError("the spec changes when pickled", remedy)
     except ConformanceError:
         raise
-    except Exception as error:  # whatever JSON and pickle, and what is in the arguments, may raise
+    except Exception as error:  # any error of JSON, of pickle, or of the arguments' own methods
         raise ConformanceError(f"the spec cannot be written down ({error})", remedy) from error
     return text
 
 
 def check_episode(env: AnyEnv, steps: int, seed: int) -> None:
-    """What is told and paid in an episode."""
+    """Check observations, information and rewards of an episode."""
     seen: dict[int, Any] = {}  # by identity; keeps the containers alive, so that no id is used twice
     for observation, reward, terminated, truncated, info in play(env, steps, seed):
         for container in _containers((observation, info)):
@@ -93,7 +93,7 @@ def _check_told(observation: Any, info: Any) -> None:
 
 
 def check_command(env: AnyEnv, seed: int) -> None:
-    """An environment that says what became of an action says so of each, and of none before the first."""
+    """Check ``info["command"]``: set after each action, and None before the first."""
     _, info = env.reset(seed=seed)
     if "command" not in info:
         return
@@ -141,7 +141,7 @@ def _containers(value: Any) -> Iterator[Any]:
 
 
 def check_refusals(env: AnyEnv, seed: int) -> None:
-    """What is no text is refused, and nothing else happens."""
+    """Check that an action that is not a string is refused and leaves the episode unchanged."""
     _, info = env.reset(seed=seed)
     remedy = "raise TypeError before anything else happens where an action is not a str"
     for action in (None, 3, b"look", ["look"]):
@@ -160,7 +160,7 @@ def check_refusals(env: AnyEnv, seed: int) -> None:
 
 
 def check_tasks(env: AnyEnv, seed: int) -> None:
-    """A task can be played again by its id."""
+    """Check that a task can be played again by its id."""
     env = env.unwrapped  # a wrapper may take its tasks from elsewhere
     if not hasattr(env, "domain"):
         return
@@ -176,7 +176,7 @@ def check_tasks(env: AnyEnv, seed: int) -> None:
 
 
 def check_infrastructure(env: AnyEnv, break_engine: Callable[[AnyEnv], None], seed: int) -> None:
-    """A broken engine is no reward."""
+    """Check that a broken engine gives no reward."""
     env.reset(seed=seed)
     break_engine(env)
     try:

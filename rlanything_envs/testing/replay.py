@@ -39,7 +39,7 @@ def digest_elsewhere(spec_json: str, steps: int, seed: int, hash_seed: str) -> s
         "print(episode_digest(sys.stdin.read(), int(sys.argv[1]), int(sys.argv[2])))"
     )
     remedy = "keep the class in a module that can be imported, and all it needs in the arguments of its spec"
-    # The same places to import from: an environment under test need not be installed.
+    # The same import path: an environment under test need not be installed.
     path = os.pathsep.join(place for place in sys.path if place)
     try:
         done = subprocess.run(
@@ -60,7 +60,7 @@ def digest_elsewhere(spec_json: str, steps: int, seed: int, hash_seed: str) -> s
 
 
 def play(env: AnyEnv, steps: int, seed: int) -> Iterator[tuple[Any, ...]]:
-    """An episode by an agent that draws from the admissible commands where there are any."""
+    """Records of an episode by a random agent; see `some_action`."""
     rng = np.random.default_rng(seed)
     env.action_space.seed(seed)
     observation, info = env.reset(seed=seed)

@@ -9,7 +9,7 @@ with create_server("RLAnything/AlfWorld-v0", max_sessions=4) as server:
         result = env.step("Action: look")
 ```
 
-Needs the package ``openenv`` (0.10) and nothing of it before a name of this module is used.
+The package ``openenv`` (0.10) is required; it is imported when a name of this module is first used.
 """
 
 from __future__ import annotations

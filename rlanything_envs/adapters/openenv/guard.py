@@ -1,4 +1,4 @@
-"""The door of a server: who comes in, how much may be said, and how long a silence may be."""
+"""Access control of a server: bearer token, size of messages, and idle time of sessions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _EPISODES_ELSEWHERE = (
 
 @dataclass(frozen=True)
 class Guard:
-    """Lets through what the rest of a server is made for: three pages over HTTP, and sessions over ``/ws``.
+    """ASGI middleware that admits only three pages over HTTP, and sessions over ``/ws``.
 
     Attributes:
         app: The OpenEnv server.
-        token: Bearer token that everything but ``/health`` asks for; None for no such question.
-        idle_seconds: A session that says nothing for so long is ended.
-        max_message_bytes: Longest message of a client.
+        token: Bearer token required for everything but ``/health``; None for open access.
+        idle_seconds: Idle time after which a session is ended.
+        max_message_bytes: Longest message of a client in bytes.
     """
 
     app: App
@@ -82,10 +82,10 @@ class Guard:
         await self.app({**scope, "query_string": b""}, next_message, send)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Status and reason for those who may not come in."""
+        """Status and reason of a refused connection; None where it is admitted."""
         headers = {name: value for name, value in scope["headers"] if name in (b"authorization", b"origin")}
         if self.token is None:
-            # A page in somebody's browser can reach loopback, and always says where it comes from.
+            # A page in a browser on this machine can reach loopback, and always sends its origin.
             return (403, "web pages need a server with a token") if b"origin" in headers else None
         given = headers.get(b"authorization", b"")
         if hmac.compare_digest(given, f"Bearer {self.token}".encode()):
@@ -102,7 +102,7 @@ async def _answer(send: Send, status: int, reason: str) -> None:
 
 
 async def _end(send: Send, code: int, reason: str) -> Message:
-    """Tell the client in OpenEnv's words that its session is over; and the server, that the client has gone."""
+    """Send the client OpenEnv's message for an ended session, and report a disconnect to the server."""
     error = {"type": "error", "data": {"message": f"SessionError: {reason}", "code": "SESSION_ERROR"}}
     await send({"type": "websocket.send", "text": json.dumps(error)})
     await send({"type": "websocket.close", "code": code, "reason": reason})
@@ -110,6 +110,6 @@ async def _end(send: Send, code: int, reason: str) -> Message:
 
 
 def _size(message: Message) -> int:
-    """Bytes that a client sent, at most four to a character."""
+    """Upper bound on the bytes of a client's message, four for each character."""
     text, data = message.get("text"), message.get("bytes")
     return len(data or b"") + (len(text.encode(errors="surrogatepass")) if text else 0)

@@ -1,4 +1,4 @@
-"""What client and server say to each other, in OpenEnv's types."""
+"""Messages between client and server, as OpenEnv's types."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["TextAction", "TextObservation", "TextState"]
 
 
 class TextAction(Action):  # type: ignore[misc]
-    """What an agent writes; the environment's first message says how."""
+    """An agent's answer; the environment's first message explains its form."""
 
     text: str
 
 
 class TextObservation(Observation):  # type: ignore[misc]
-    """What the environment says; ``done`` and ``reward`` are OpenEnv's."""
+    """A message of the environment; ``done`` and ``reward`` are OpenEnv's."""
 
     text: str
     task_id: str = ""
@@ -36,13 +36,13 @@ class TextObservation(Observation):  # type: ignore[misc]
     truncated: bool = False
     """Whether a limit cut it off."""
     outcome: Literal[1, -1] | None = None
-    """Of a finished episode: 1 if the task was solved, else -1."""
+    """1 or -1 for a finished episode, whose task was solved or not; else None."""
     commands: list[str] | None = None
-    """What can be done now, where the environment lists it."""
+    """Commands that are possible now; None where the environment does not list them."""
 
 
 class TextState(State):  # type: ignore[misc]
-    """Where a session stands; the number of steps is OpenEnv's."""
+    """State of a session; the number of steps is OpenEnv's."""
 
     env_id: str = Field(default="")
     task_id: str = Field(default="")

@@ -1,4 +1,4 @@
-"""A port with an OpenEnv server behind it."""
+"""An OpenEnv server on a port of this process."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ENDING_S = 10
 
 
 class ServerSettingError(ValueError):
-    """A server was asked for with settings it cannot have; the message says which."""
+    """A setting of a server is out of range; the message names it."""
 
 
 class Server:
-    """A port with an application behind it, open inside a ``with`` block.
+    """Serves an application on a port inside a ``with`` block.
 
     Args:
-        app: What is served, for those who run it in another server (`uvicorn.run(server.app)`).
-        host: Where to listen.
-        port: Where to listen; 0 for any free port.
-        max_message_bytes: Longest message of a client.
+        app: The ASGI application, which another server can run as well (`uvicorn.run(server.app)`).
+        host: Address to listen on.
+        port: Port to listen on; 0 for any free port.
+        max_message_bytes: Longest message of a client in bytes.
 
     Attributes:
         app: As given.
@@ -43,7 +43,7 @@ class Server:
                 app,
                 log_level="warning",
                 ws_max_size=max_message_bytes,
-                ws_ping_interval=20.0,  # a peer that is gone without a word is missed after 40 seconds
+                ws_ping_interval=20.0,  # a peer that vanished is detected after 40 seconds
                 ws_ping_timeout=20.0,
                 timeout_graceful_shutdown=_ENDING_S // 2,
                 lifespan="on",
@@ -53,10 +53,10 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it listens.
+        """Address of the running server, ``http://HOST:PORT``.
 
         Raises:
-            RuntimeError: It does not.
+            RuntimeError: The server is not running.
         """
         if self._socket is None:
             raise RuntimeError("the server is not open: use it in a with block")

@@ -29,22 +29,22 @@ def create_server(
 ) -> Server:
     """A server of one environment: each WebSocket is a session with an environment of its own.
 
-    Over HTTP there are ``/health``, ``/metadata`` and ``/schema``. A client beyond the last session is told so by an
-    error of OpenEnv's code ``CAPACITY_REACHED``. The session of a client that disappears or falls silent is closed.
+    Over HTTP there are ``/health``, ``/metadata`` and ``/schema``. A client beyond the last session gets an error with
+    OpenEnv's code ``CAPACITY_REACHED``. The session of a client that disconnects or stays idle is closed.
 
     Args:
         env_id: Id of a registered environment.
-        host: Where to listen; anything but loopback needs a token.
-        port: Where to listen; 0 for any free port.
-        token: What clients have to show. The connection itself is not encrypted: beyond a trusted network, put a proxy
-            that speaks TLS in front.
-        max_sessions: How many sessions there may be at a time.
-        idle_seconds: How long a session may be silent.
-        max_message_bytes: Longest message of a client.
-        arguments: Of `gymnasium.make`.
+        host: Address to listen on; anything but loopback needs a token.
+        port: Port to listen on; 0 for any free port.
+        token: Bearer token that clients must send. The connection itself is not encrypted: beyond a trusted network,
+            put a TLS proxy in front.
+        max_sessions: Most concurrent sessions.
+        idle_seconds: Idle time after which a session is closed.
+        max_message_bytes: Longest message of a client in bytes.
+        arguments: Arguments of `gymnasium.make`.
 
     Raises:
-        ServerSettingError: A setting cannot be.
+        ServerSettingError: A setting is out of range.
         MissingExtra: OpenEnv is not installed.
     """
     from openenv.core.env_server.http_server import create_fastapi_app
@@ -85,4 +85,4 @@ def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False  # a name may mean anything
+        return False  # a host name may resolve to any address

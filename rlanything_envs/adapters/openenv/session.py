@@ -23,17 +23,17 @@ _log = logging.getLogger(__name__)
 
 
 class SessionError(Exception):
-    """What a client is told of a failure: the name of the error and its message."""
+    """A failure as the client sees it: the name of the error and its message."""
 
 
 class Session(Environment):  # type: ignore[misc]
     """Plays one environment for one client.
 
-    The environment is made by the first `reset`, so a connection that asks for nothing costs nothing.
+    The environment is made by the first `reset`, so an unused connection costs nothing.
 
     Args:
         make: Makes the environment.
-        env_id: Its name, for the client.
+        env_id: Id of the environment, for the client.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -43,7 +43,7 @@ class Session(Environment):  # type: ignore[misc]
         self._make = make
         self._conversation: Conversation | None = None
         self._closed = False
-        self._lock = Lock()  # a session may be closed while it plays
+        self._lock = Lock()  # a session may be closed during a step
         self._state = TextState(env_id=env_id)
 
     def reset(
@@ -56,26 +56,26 @@ class Session(Environment):  # type: ignore[misc]
         """Begin an episode.
 
         Args:
-            seed: Of the draw of a task; the same seed gives the same episode.
+            seed: Seed of the draw of a task; the same seed gives the same episode.
             episode_id: A name of the client's own, which `state` repeats.
-            task: What to play: a task's JSON object, or the id of one that the environment knows.
-            unknown: There are no other arguments.
+            task: A task's JSON object, or the id of a task that the environment knows.
+            unknown: Refused; there are no other arguments.
 
         Raises:
-            SessionError: The machinery failed, or an argument is not what it should be.
+            SessionError: The machinery failed, or an argument is invalid.
         """
         with self._errors(), self._lock:
             if unknown:
                 raise ValueError(f"reset takes seed, episode_id and task, not {', '.join(sorted(unknown))}")
             if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
                 raise ValueError(f"seed = {seed!r:.80}: give an integer from 0")
-            # An environment may read paths, too; what a client names must not be looked for among the server's files.
+            # An environment may accept paths, too; a client must not name files of the server.
             conversation = self._opened()
             domain = getattr(conversation.env.unwrapped, "domain", r"\w+")
             if isinstance(task, str) and not is_task_id(task, domain):
                 raise UnknownTask(f"task {task!r:.80} is no id of a task; give an id or a task's JSON object")
             self._state = TextState(env_id=self._state.env_id, episode_id=episode_id)
-            return self._told(conversation.start(task, seed=seed))
+            return self._observation(conversation.start(task, seed=seed))
 
     def step(self, action: TextAction, timeout_s: float | None = None, **unknown: Any) -> TextObservation:
         """Send an answer; environments have time limits of their own, and `timeout_s` is not read.
@@ -86,15 +86,15 @@ class Session(Environment):  # type: ignore[misc]
         with self._errors(), self._lock:
             turn = self._opened().answer(action.text)
             self._state.step_count += 1
-            return self._told(turn)
+            return self._observation(turn)
 
     @property
     def state(self) -> TextState:
-        """Where the session stands."""
+        """State of the session."""
         return self._state
 
     def get_metadata(self) -> EnvironmentMetadata:
-        """What is served."""
+        """Metadata of the served environment."""
         return EnvironmentMetadata(
             name=self._state.env_id, description="A text environment of RLAnything.", version="0"
         )
@@ -114,7 +114,7 @@ class Session(Environment):  # type: ignore[misc]
             self._conversation = self._make()
         return self._conversation
 
-    def _told(self, turn: Turn) -> TextObservation:
+    def _observation(self, turn: Turn) -> TextObservation:
         outcome = turn.info.get("outcome")
         self._state.task_id, self._state.done = str(turn.info.get("task_id", "")), turn.done
         return TextObservation(
@@ -130,16 +130,16 @@ class Session(Environment):  # type: ignore[misc]
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Tell a client of errors that are meant to be read, and the log of the others."""
+        """Report errors that are part of the interface to the client, and log all others."""
         try:
             yield
         except Exception as error:
-            name, said = type(error).__name__, str(error)
+            name, message = type(error).__name__, str(error)
             meant = type(error).__module__.startswith("rlanything_") or isinstance(
                 error, ValueError | gym.error.ResetNeeded
             )
             if not meant:
                 _log.exception("a session of %s failed", self._state.env_id)
-                name, said = "InternalError", "the server's log says what failed; the episode counts for nothing"
+                name, message = "InternalError", "the server's log says what failed; the episode counts for nothing"
             self._state.done |= not meant or isinstance(error, InfrastructureError)
-            raise SessionError(f"{name}: {said}") from error
+            raise SessionError(f"{name}: {message}") from error
