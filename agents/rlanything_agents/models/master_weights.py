@@ -1,7 +1,8 @@
-"""AdamW on float32 copies of bfloat16 weights.
+"""AdamW on fp32 master weights of a bfloat16 model.
 
-A bfloat16 number has eight bits of mantissa: a step of a usual learning rate is smaller than the distance to the next
-number, and adding it would change nothing. The steps are summed up in copies, and the weights are those copies rounded.
+A bfloat16 number has a significand of eight bits: a step of a usual learning rate is smaller than the distance to the
+next number, and adding it would change nothing. So the steps accumulate in float32 copies, and the weights are these
+copies rounded.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ __all__ = ["MasterAdamW"]
 
 
 class MasterAdamW(torch.optim.AdamW):
-    """AdamW that keeps, beside each weight of lower precision, a float32 copy and float32 moments.
+    """AdamW that keeps a float32 copy and float32 moments of each weight of lower precision.
 
-    The copy is the entry ``master`` of the weight's state, so that it is stored and restored with it.
+    The copy is the entry ``master`` of the weight's optimizer state, which stores and restores it.
     """
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step; float32 weights are stepped as they are. Gradients of the others are dropped afterwards."""
+        """Take one step; float32 weights are stepped directly. Gradients of the others are dropped afterwards."""
         rounded = [(weight, weight.data) for weight in self._low() if weight.grad is not None]
         for weight, low in rounded:
             gradient = weight.grad.float()  # type: ignore[union-attr]
@@ -39,7 +40,7 @@ class MasterAdamW(torch.optim.AdamW):
         return loss
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As every optimizer does, but torch would round the state to the precision of the weights."""
+        """Load a state dict without rounding it to the precision of the weights, as torch does."""
         super().load_state_dict(state_dict)
         weights = [weight for group in self.param_groups for weight in group["params"]]
         for number, state in state_dict["state"].items():

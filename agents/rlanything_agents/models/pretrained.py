@@ -1,6 +1,6 @@
-"""Pretrained causal language models: from a folder or the hub into this process, and weights to a folder and back.
+"""Pretrained causal language models: loading from a folder or the hub, and weights to a folder and back.
 
-Weights are read and written as safetensors only, and code that comes with a checkpoint is never run.
+Weights are read and written as safetensors only, and code inside a checkpoint is never run.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ __all__ = ["CheckpointError", "load_model", "load_template", "load_weights", "sa
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _BROKEN = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, SafetensorError)
-"""What transformers raises over a checkpoint that is absent, incomplete or malformed."""
+"""Exceptions of transformers for a checkpoint that is absent, incomplete or malformed."""
 ADAPTER = "adapter_model.safetensors"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the message names it and the remedy."""
+    """Checkpoint that cannot be used; the message names it and the remedy."""
 
 
 def load_template(config: CheckpointConfig) -> ChatTemplate:
-    """The chat template of a checkpoint, with its tokenizer, whose end of sequence is the mark that closes a response.
+    """Load the chat template of a checkpoint with its tokenizer.
+
+    The tokenizer's end of sequence is set to the special token with which the template closes a response.
 
     Raises:
-        CheckpointError: There is no such checkpoint, or its tokenizer cannot chat.
+        CheckpointError: There is no such checkpoint, or its tokenizer has no usable chat template.
     """
     tokenizer: PreTrainedTokenizerBase = _read(AutoTokenizer, config, "tokenizer")
     try:
@@ -48,23 +50,23 @@ def load_template(config: CheckpointConfig) -> ChatTemplate:
         raise CheckpointError(f"{config.checkpoint}: {error}") from error
     tokenizer.eos_token = tokenizer.convert_ids_to_tokens(template.end_id)  # engines stop there
     if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token  # what is padded has no weight anywhere
+        tokenizer.pad_token = tokenizer.eos_token  # padding has weight 0 everywhere
     tokenizer.padding_side = "left"
     return template
 
 
 def load_model(config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel | PeftModel:
-    """The model of a checkpoint, on the accelerator if there is one, with fresh adapters if it is to have some.
+    """Load the model of a checkpoint, on the accelerator if there is one, with fresh adapters if configured.
 
     Args:
-        config: What to load.
-        tokenizer: Of the same checkpoint.
-        seed: Of the adapters; the global generator of torch is left as it was.
+        config: Checkpoint, precision, context and adapters.
+        tokenizer: Tokenizer of the same checkpoint.
+        seed: Seed of the adapters; the global random state of torch is left unchanged.
 
     Raises:
-        CheckpointError: There is no such checkpoint, it is no causal language model, it does not fit its tokenizer, or
-            its context is shorter than asked for.
-        MissingExtra: Adapters are asked for, and peft is not installed.
+        CheckpointError: There is no such checkpoint, it is not a causal language model, it does not fit its tokenizer,
+            or its context is shorter than ``config.context``.
+        MissingExtra: ``config.lora`` is set, and peft is not installed.
     """
     settings = _read(AutoConfig, config, "configuration")
     _check(config, settings, tokenizer)
@@ -77,7 +79,7 @@ def load_model(config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, see
             f"{config.checkpoint}: the tokenizer has {len(tokenizer)} tokens, the model {rows}: they do not belong "
             "together; put the model's own tokenizer beside it"
         )
-    for settings in (model.config, model.generation_config):  # what trainers and engines would change, and say so
+    for settings in (model.config, model.generation_config):  # trainers and engines would change these with a warning
         settings.bos_token_id, settings.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
         settings.pad_token_id = tokenizer.pad_token_id
     model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
@@ -87,12 +89,12 @@ def load_model(config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, see
 def save_weights(
     model: PreTrainedModel | PeftModel, folder: Path, weights: Mapping[str, torch.Tensor] | None = None
 ) -> None:
-    """Store what is trained of a model: all weights, or the adapters alone.
+    """Store the trained weights of a model: all weights, or the adapters alone.
 
     Args:
-        model: Whose they are.
-        folder: Where to.
-        weights: By name, where the model itself has only its part of them.
+        model: The model.
+        folder: Destination.
+        weights: Whole weights by name, where the model is sharded and has only a part of them.
     """
     tied = getattr(model, "all_tied_weights_keys", {})  # two names of one weight; it is stored once
     state = None if weights is None else {name: weight for name, weight in weights.items() if name not in tied}
@@ -104,10 +106,10 @@ def save_weights(
 
 
 def load_weights(model: PreTrainedModel | PeftModel, folder: Path) -> None:
-    """Give a model the weights that `save_weights` stored.
+    """Load weights that `save_weights` stored into a model.
 
     Raises:
-        CheckpointError: The folder has none, or those of another model.
+        CheckpointError: The folder holds no weights, or those of another model.
     """
     try:
         if (folder / ADAPTER).exists():
@@ -130,7 +132,7 @@ def _must_match(unexpected: list[str]) -> None:
 
 
 def _read(kind: Any, config: CheckpointConfig, what: str, **options: Any) -> Any:
-    """Part of a checkpoint: from its folder, where there is one, else from the hub or its cache."""
+    """Load a part of a checkpoint: from its folder if there is one, else from the hub or its cache."""
     name = config.checkpoint
     local = os.path.isdir(name)  # noqa: PTH112  (pathlib raises over names that no file can have)
     if not local and (Path(name).is_absolute() or name.startswith(".") or not _HUB_NAME.fullmatch(name)):
@@ -182,7 +184,7 @@ def _brief(error: Exception) -> str:
 
 
 def trained(model: PreTrainedModel | PeftModel, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Of a model's weights those that are trained: all, or the adapters."""
+    """Select the trained weights of a model: all of them, or the adapters."""
     if not hasattr(model, "peft_config"):
         return dict(state)
     learnt = {name for name, parameter in model.named_parameters() if parameter.requires_grad}

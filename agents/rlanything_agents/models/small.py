@@ -1,8 +1,8 @@
 """Small language models made on the spot, in folders like those of any other model.
 
-A model of a million parameters learns on a laptop in minutes, if its texts have few words: those of a short view. Here
-its folder is made: Qwen3 with random weights, a tokenizer with one token a word, and a chat template of one line.
-Everything that reads a pretrained model takes it unchanged.
+A model of a million parameters learns on a laptop in minutes if its texts have few words: those of a short view. This
+module makes its folder: Qwen3 with random weights, a tokenizer with one token per word, and a chat template of one
+line. All code that loads a pretrained model loads such a folder unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["MAX_POSITIONS", "as_checkpoint", "make_small_model", "small_model", 
 
 PAD, UNK = "<pad>", "<unk>"
 USER, ANSWER, END = "<user>", "<answer>", "<end>"
-"""Marks of the chat template: a message of the user, where the answer to it begins, and where that ends."""
+"""Special tokens of the chat template: the beginning of a user's message, and the beginning and end of an answer."""
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
@@ -35,16 +35,16 @@ MAX_POSITIONS = 4096
 
 
 def make_small_model(folder: Path, words: Sequence[str], size: SmallConfig, seed: int) -> None:
-    """Make the folder of a small model, as ``save_pretrained`` writes it; the same for the same arguments.
+    """Make the folder of a small model, as ``save_pretrained`` writes it; equal arguments give equal folders.
 
     Args:
-        folder: Made if need be.
-        words: The vocabulary, see `word_tokenizer`.
-        size: Its widths and depths.
-        seed: Of the weights.
+        folder: Destination; created if it does not exist.
+        words: Vocabulary, see `word_tokenizer`.
+        size: Widths and depth.
+        seed: Seed of the weights.
 
     Raises:
-        ValueError: The words are no vocabulary.
+        ValueError: The words are not a vocabulary, see `word_tokenizer`.
     """
     tokenizer = word_tokenizer(words)
     small_model(tokenizer, size, seed).save_pretrained(folder)
@@ -52,13 +52,13 @@ def make_small_model(folder: Path, words: Sequence[str], size: SmallConfig, seed
 
 
 def word_tokenizer(words: Sequence[str]) -> PreTrainedTokenizerFast:
-    """A tokenizer with one token a word.
+    """Make a tokenizer with one token per word.
 
-    Text is split at white space. A word with a blank in it, such as ``go to``, is one token too. Colons are dropped
-    where no word has one: they are for readers. Anything else becomes ``<unk>``.
+    Text is split at white space. A word that contains a blank, such as ``go to``, is one token too. Colons are dropped
+    unless a word of the vocabulary has one: they only help readers. Any other text becomes ``<unk>``.
 
     Args:
-        words: The vocabulary, in the order of its ids after those of the marks.
+        words: Vocabulary in the order of its ids, which follow those of the special tokens.
 
     Raises:
         ValueError: A word occurs twice, is empty, or begins or ends with white space.
@@ -91,14 +91,14 @@ def word_tokenizer(words: Sequence[str]) -> PreTrainedTokenizerFast:
 
 
 def small_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: int = 0) -> Qwen3ForCausalLM:
-    """A Qwen3 model with random float32 weights, about 0.8 million parameters with the defaults.
+    """Make a Qwen3 model with random float32 weights, about 0.8 million parameters with the defaults.
 
-    One key-value head serves all query heads: reading the cache is what decoding costs on a processor.
+    One key-value head serves all query heads: the time of decoding on a processor goes into reading the cache.
 
     Args:
-        tokenizer: Gives the vocabulary and the special ids.
-        size: Its widths and depths.
-        seed: Of the weights; the global generator of torch is left as it was.
+        tokenizer: Tokenizer with the vocabulary and the special ids.
+        size: Widths and depth.
+        seed: Seed of the weights; the global random state of torch is left unchanged.
     """
     config = Qwen3Config(
         vocab_size=len(tokenizer),
@@ -125,19 +125,19 @@ def small_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: int
 
 
 def as_checkpoint(model: AnyModel, folder: Path, words: Sequence[str], seed: int) -> CheckpointConfig:
-    """A model of a run as a checkpoint: what it is, or, for a small one, the folder that is made of it.
+    """Turn a model of the configuration into a checkpoint: a small model's folder is made if it does not exist.
 
     Args:
-        model: As the configuration has it.
-        folder: Of a small model; one that is there already is taken as it is.
-        words: Its vocabulary.
-        seed: Of its weights.
+        model: Model of the configuration; a `CheckpointConfig` is returned unchanged.
+        folder: Folder of a small model; an existing one is used as it is.
+        words: Vocabulary of a small model.
+        seed: Seed of a small model's weights.
     """
     if isinstance(model, CheckpointConfig):
         return model
     if not (folder / "config.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent) as scratch:  # a folder with a configuration is whole
+        with TemporaryDirectory(dir=folder.parent) as scratch:  # so that a folder with a config.json is complete
             make_small_model(Path(scratch) / "model", words, model, seed)
             shutil.rmtree(folder, ignore_errors=True)
             (Path(scratch) / "model").rename(folder)

@@ -1,8 +1,8 @@
-"""A tokenizer's chat template turn by turn, in token ids whose boundaries are exact.
+"""Chat template of a tokenizer, applied turn by turn, in token ids with exact boundaries.
 
-A chat is rendered by the template and tokenised once. What stands between two responses is what the template adds to a
-chat when it goes on; nothing before it is rendered or tokenised again. No text of an environment, a task or a model
-comes to stand for a mark of the template: marks in it are written in other characters first.
+The template renders a chat, and each part of it is tokenised once. The text between two responses is the text that the
+template adds when a chat goes on; nothing before it is rendered or tokenised again. Special tokens in untrusted text
+(of an environment, a task or a model) are escaped before tokenisation.
 """
 
 from __future__ import annotations
@@ -18,32 +18,35 @@ from transformers import PreTrainedTokenizerBase, ProcessorMixin
 __all__ = ["ChatTemplate", "Message", "TemplateError"]
 
 Message = Mapping[str, Any]
-"""A role, and content: a text, or a list of parts, as ``{"type": "text", "text": str}`` or an image."""
+"""Message of a chat: ``role``, and ``content``, a text or a list of parts such as ``{"type": "text", "text": str}`` or
+an image."""
 
-PLACE = "XresponseX"
-"""Stands for a response while the template is rendered around it."""
+PLACEHOLDER = "XresponseX"
+"""Placeholder of a response while the template is rendered around it."""
 
 FIXED = {"date_string": "01 Jan 2026"}
-"""What templates would take from the clock: a run that goes on tomorrow must read what it would have read today."""
+"""Fixed values for variables that templates take from the clock: a run that continues tomorrow must read the same
+text as today."""
 
 
 class TemplateError(ValueError):
-    """A chat template that cannot be used, or images that its tokens do not match."""
+    """Chat template that cannot be used, or images that do not match its tokens."""
 
 
 class ChatTemplate:
-    """Renders chats for one model.
+    """Renderer of chats for one model.
 
     Args:
-        tokenizer: A fast tokenizer with a chat template.
-        thinking: Whether the template is to let the model think, where it has a switch for that.
-        processor: Has the chat template in the tokenizer's place, for models that see images.
+        tokenizer: Fast tokenizer with a chat template.
+        thinking: Whether the model thinks before it answers, where the template has a switch for that.
+        processor: Processor of a model that sees images; its chat template replaces the tokenizer's.
 
     Attributes:
-        end_id: The id that closes a response.
+        end_id: Id of the special token that closes a response.
 
     Raises:
-        TemplateError: There is no template, or nothing in it closes a response.
+        TemplateError: There is no template, the tokenizer is not a fast one, no special token closes a response, or
+            the template changes an earlier response when the chat goes on.
     """
 
     def __init__(
@@ -61,17 +64,17 @@ class ChatTemplate:
         self.tokenizer = tokenizer
         self._options = {**FIXED, "enable_thinking": thinking, "thinking": thinking}
         self._marks = {i for i, token in tokenizer.added_tokens_decoder.items() if _is_mark(token)}
-        self._closing = self._after_place([*_ASKED, _said(PLACE)], opens=False)
+        self._closing = self._after_response([*_OPENING, _assistant(PLACEHOLDER)], opens=False)
         self.end_id = self._find_end()
         self._end = tokenizer.added_tokens_decoder[self.end_id].content
-        if not self._after_place([*_ASKED, _said(PLACE), _told("on")]).startswith(self._closing):
+        if not self._after_response([*_OPENING, _assistant(PLACEHOLDER), _user("on")]).startswith(self._closing):
             raise TemplateError("the chat template closes a response otherwise when the chat goes on: it cannot append")
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Ids of a chat up to the model's next response.
 
         Args:
-            messages: With ``role`` and ``content``, whoever wrote it.
+            messages: Messages with ``role`` and ``content``; their content is untrusted.
 
         Raises:
             TemplateError: The template refuses such a chat.
@@ -79,45 +82,47 @@ class ChatTemplate:
         return self.encode(self.text(messages))
 
     def text(self, messages: Sequence[Message]) -> str:
-        """The same as text, in which marks are the template's own."""
+        """Text of a chat up to the model's next response; all special tokens in it are the template's own."""
         return self._render([self._safe(message) for message in messages])
 
     def between(self, text: str) -> list[int]:
-        """Ids between a response that `end_id` closed and the next one, which answers this text."""
-        return self.encode(self.tail(_told(text)))
+        """Ids between a response that `end_id` closed and the next response, which answers the user's ``text``."""
+        return self.encode(self.tail(_user(text)))
 
     def tail(self, message: Message, *, ended: bool = True) -> str:
-        """What stands between a response and the next one, which answers this message.
+        """Text between a response and the next response, which answers ``message``.
 
         Args:
-            message: A user's.
-            ended: Whether the response has its `end_id`; if not, it is added.
+            message: Message of the user.
+            ended: Whether the first response ends with `end_id`; if not, the text begins with it.
         """
-        tail = self._after_place([*_ASKED, _said(PLACE), self._safe(message)])
+        tail = self._after_response([*_OPENING, _assistant(PLACEHOLDER), self._safe(message)])
         return tail.removeprefix(self._end) if ended else tail
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of a response, without the id that closes it."""
+        """Text of a response without the id that closes it."""
         ended = bool(ids) and ids[-1] == self.end_id
         return str(self.tokenizer.decode(list(ids[: len(ids) - ended]), skip_special_tokens=False))
 
     def answer(self, text: str) -> list[int]:
-        """Ids of a response of this text, closed, as a demonstration gives it."""
+        """Ids of a response with this text, closed by `end_id`, for a demonstration."""
         return [*self.encode(self.safe(text)), self.end_id]
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a text in which marks are marks: for rendered text only."""
+        """Ids of a text whose special tokens are not escaped; for rendered text only."""
         return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def safe(self, text: str) -> str:
-        """The text without surrounding blanks and with nothing in it that the tokenizer takes for a mark.
+        """Strip a text and escape every special token in it: ``<|im_end|>`` becomes ``(im_end)``.
 
-        ``<|im_end|>`` becomes ``(im_end)``.
+        Raises:
+            TemplateError: The tokenizer treats ordinary words as special tokens, and no escape removes them.
         """
         text = text.strip()
-        for _ in range(8):  # once is enough, unless a tokenizer has marks of plain words
-            found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-            places = [at for i, at in zip(found["input_ids"], found["offset_mapping"], strict=True) if i in self._marks]
+        for _ in range(8):  # once is enough, unless a tokenizer has special tokens of plain words
+            encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            spans = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            places = [span for token, span in spans if token in self._marks]
             if not places:
                 return text
             for begin, end in reversed(places):
@@ -144,15 +149,15 @@ class ChatTemplate:
         except JinjaError as error:
             raise TemplateError(f"the chat template refuses a chat of user and assistant: {error}") from error
 
-    def _after_place(self, messages: Sequence[Message], *, opens: bool = True) -> str:
-        """What the template writes after the response."""
-        _, place, after = self._render(messages, opens=opens).partition(PLACE)
-        if not place:
+    def _after_response(self, messages: Sequence[Message], *, opens: bool = True) -> str:
+        """Text that the template writes after the response."""
+        _, placeholder, after = self._render(messages, opens=opens).partition(PLACEHOLDER)
+        if not placeholder:
             raise TemplateError("the chat template leaves out what the assistant said")
         return after
 
     def _find_end(self) -> int:
-        """The mark with which the template closes a response, else the tokenizer's end of sequence."""
+        """Id of the special token with which the template closes a response, else the tokenizer's end of sequence."""
         first = self.encode(self._closing)[:1]
         if first and first[0] in self._marks:
             return first[0]
@@ -166,17 +171,18 @@ _WORDS = re.compile(r"\w+")
 
 
 def _is_mark(token: AddedToken) -> bool:
-    """Special, or between brackets of some kind as ``<think>``; words and blanks may have tokens of their own too."""
+    """Whether an added token is special, or in brackets of some kind as ``<think>``; words and blanks can be added
+    too."""
     text = token.content.strip()
     return bool(text) and (token.special or not (text[0].isalnum() or text[-1].isalnum()))
 
 
-def _told(text: str) -> dict[str, str]:
+def _user(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
-def _said(text: str) -> dict[str, str]:
+def _assistant(text: str) -> dict[str, str]:
     return {"role": "assistant", "content": text}
 
 
-_ASKED = (_told("go"),)
+_OPENING = (_user("go"),)
