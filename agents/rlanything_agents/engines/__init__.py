@@ -1,5 +1,12 @@
-"""Sources of text for a model that is trained: transformers in this process, vLLM in this process, vLLM servers; the
-hand-over of weights to them.
+"""Engines that generate text with a trained model: prompts as token ids go in; token ids, text and log-probabilities
+come out, in the order of the prompts. New weights go in by `update_weights`.
 
-Token ids go in; token ids, text and log-probabilities come out, in the order of the prompts.
+- ``open``: opens the engine of a configuration; ``chat``: renders chats for any engine;
+- ``transformers``: samples from the trained module in this process, with ``cache`` (key-value cache of rows of any
+  length), ``batching`` (batches by length, shared prefixes) and ``sampling`` (random streams, top-k, top-p);
+- ``choices``: forms of answers over token ids, for constrained decoding;
+- ``vllm``: vLLM in this process; ``vllm_server``: a vLLM server that this process also gives its weights;
+  ``vllm_client``: a server that another process gives its weights; ``controls``: requests to a server besides prompts;
+- ``sampled``: checks of the ids and log-probabilities that an engine returns; ``weights``: folders of weights for an
+  engine; ``scheduler``: GPU memory of several engines over the phases of an iteration.
 """

@@ -1,4 +1,4 @@
-"""Which sequences of different length go through a model together, and what they share."""
+"""Batches of sequences of different lengths, and prefixes that they share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["Batches", "common_prefix", "like_length", "shared_prefixes"]
 
 
 class Batches:
-    """Cuts prompts into batches in their order, as they come in: equal prompts are always cut at the same places.
+    """Cuts a sequence of prompts into batches as they come in; equal sequences are always cut at the same places.
 
     Args:
-        tokens: Most tokens of a batch, each sample as long as the longest; a batch has at least one prompt.
-        samples: Of each prompt.
+        tokens: Most tokens of a batch, each sample padded to the longest; a batch has at least one prompt.
+        samples: Samples per prompt.
         room: Tokens that a sample may add to its prompt.
     """
 
@@ -23,7 +23,7 @@ class Batches:
         self._prompts = self._longest = 0
 
     def begins(self, length: int) -> bool:
-        """Whether the next prompt, of so many tokens, begins another batch than the one before."""
+        """Count the next prompt, of ``length`` tokens; True if it begins a new batch."""
         self._prompts, self._longest = self._prompts + 1, max(self._longest, length + self._room)
         if self._prompts == 1 or self._prompts * self._samples * self._longest <= self._tokens:
             return False
@@ -32,15 +32,15 @@ class Batches:
 
 
 def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.ndarray]:
-    """Split lanes into groups padded to at most twice the length, unless that leaves groups of a few lanes.
+    """Split rows into groups padded to less than twice their length, unless that leaves groups of a few rows.
 
     Args:
-        counts: Tokens of each lane, int64 array of shape (n,).
-        tokens: Most padded tokens of a group, which bounds the memory of a forward pass.
-        smallest: A group is not cut below this many lanes for the sake of padding.
+        counts: Tokens of each row, int64 array of shape (n,).
+        tokens: Most padded tokens of a group, which bounds the memory of a forward pass; a single row may have more.
+        smallest: A group is not cut below this many rows for the sake of padding.
 
     Returns:
-        The lanes of each group, ascending.
+        Indices of the rows of each group, ascending.
     """
     groups: list[list[int]] = []
     for i in np.argsort(-counts, kind="stable"):
@@ -54,7 +54,7 @@ def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.n
 
 
 def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two sequences have in common at the beginning."""
+    """Number of tokens in the common prefix of two sequences."""
     length = min(len(one), len(other))
     if one[:length] == other[:length]:
         return length
@@ -62,20 +62,20 @@ def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 def shared_prefixes(texts: Sequence[Sequence[int]], least: int) -> list[tuple[int, int] | None]:
-    """What of each text another one has at its beginning, so that it need be read only once.
+    """Find the prefix that each text shares with another one, so that a model reads it only once.
 
-    Neighbours that begin alike form a group (turns of one episode, samples of one task); the longest of a group is read
-    whole.
+    Neighbours with a common prefix form a group (turns of one episode, samples of one task); the model reads the
+    longest text of a group whole.
 
     Args:
-        texts: In their order.
-        least: Fewest tokens that are worth it.
+        texts: Token ids of each text.
+        least: Fewest tokens of a prefix that is worth sharing.
 
     Returns:
-        For each text that one which has its beginning, and how many tokens; at least one is left to read. None for a
-        text that is read whole.
+        For each text the index of the text that shares its prefix, and the tokens of the prefix, which leave at least
+        one token to read; None for a text that is read whole.
     """
-    found: list[tuple[int, int] | None] = [None] * len(texts)
+    shared: list[tuple[int, int] | None] = [None] * len(texts)
     first = 0
     for end in range(1, len(texts) + 1):
         if end < len(texts) and common_prefix(texts[end - 1], texts[end]) >= least:
@@ -84,6 +84,6 @@ def shared_prefixes(texts: Sequence[Sequence[int]], least: int) -> list[tuple[in
         for at in range(first, end):
             same = min(common_prefix(texts[longest], texts[at]), len(texts[at]) - 1)
             if at != longest and same >= least:
-                found[at] = longest, same
+                shared[at] = longest, same
         first = end
-    return found
+    return shared

@@ -1,4 +1,4 @@
-"""A source of text whose chats are rendered here, and not by whatever engine it runs on."""
+"""Generator that renders chats to token ids before they reach an engine."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["ChatGenerator"]
 
 
 class ChatGenerator:
-    """Turns chats into token ids, and leaves the rest to another generator.
+    """Renders chats to token ids and passes them to another generator.
 
     Args:
-        generator: Takes token ids.
-        template: Of its model.
-        ready: Called before every use: wakes the generator, say, and gives it the newest weights.
+        generator: Generator that takes token ids.
+        template: Chat template of its model.
+        ready: Called before every use, for instance to wake the generator and to give it the newest weights.
     """
 
     def __init__(
@@ -29,18 +29,18 @@ class ChatGenerator:
 
     @property
     def trainable(self) -> bool:
-        """As the generator is."""
+        """Whether the generator returns ids and log-probabilities to train on."""
         return self.generator.trainable
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """``params.n`` completions for each prompt, in the order of the prompts."""
+        """Sample ``params.n`` completions for each prompt, in the order of the prompts."""
         self._ready()
         if params.form is not None:
             params = replace(params, choices=(params.form,) * len(prompts), form=None)
         return self.generator.generate([self.prompt_ids(prompt) for prompt in prompts], params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Hand new weights on."""
+        """Pass new weights on to the generator."""
         self.generator.update_weights(source, version)
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class ChatGenerator:
         self.generator.close()
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """The tokens of a prompt."""
+        """Token ids of a prompt; a chat is rendered, ids are copied."""
         if prompt and isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
         return self.template.prompt(prompt)  # type: ignore[arg-type]

@@ -1,11 +1,11 @@
-"""Forms of answers over token ids: what may come next, for the tokenizer of any model.
+"""Forms of answers over token ids: the ids allowed next, for the tokenizer of any model.
 
-Each text of a form is tokenised by itself, and the ids of neighbouring texts stand side by side: with a tokenizer that
-works on bytes they decode to the text of the form, with one of words to its words. A text may have no ids at all
+Each text of a form is tokenised by itself, and the ids of neighbouring texts are concatenated: with a tokenizer of
+bytes they decode to the text of the form, with a tokenizer of words to its words. A text may have no ids at all
 (``": "``, where a tokenizer drops punctuation).
 
-Forms of one turn after the other differ in a few commands. So what is equal between them is worked out once: the ids of
-each text, and what may come next within a `OneOf` of texts.
+The forms of successive turns differ in a few commands. So the parts that they share are computed once: the ids of each
+text, and the prefix tree of a `OneOf` of texts.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class FormTokens:
     """Forms over the ids of one tokenizer.
 
     Args:
-        tokenizer: Has an end of sequence, which follows a complete form.
+        tokenizer: Tokenizer with an end of sequence, which follows a complete form.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.end: int = tokenizer.eos_token_id
         self._tokenizer = tokenizer
-        # A turn offers some thirty commands, nearly all of which were offered before.
+        # A turn offers some thirty commands, and earlier turns have offered nearly all of them.
         self._ids = lru_cache(maxsize=2**16)(self._tokenise)
         self.node = lru_cache(maxsize=2**12)(self._node)
 
     def start(self, form: Form) -> Place:
-        """The place before the first token of a form.
+        """Place before the first token of a form.
 
         Raises:
             ValueError: A text of the form holds the end of sequence.
@@ -44,19 +44,19 @@ class FormTokens:
         return _Walk(self, form).place([(form, None, None)])
 
     def allowed(self, form: Form, ids: Sequence[int]) -> list[tuple[int, ...] | None]:
-        """For each id the ids that it was chosen from; None from the first that leaves the form on.
+        """Allowed ids at each position of an answer; None from the first id on that leaves the form.
 
         Args:
-            form: The form of an answer.
-            ids: Its tokens, chosen by another program, which may have divided the text in another way.
+            form: Form of the answer.
+            ids: Ids of the answer from another engine, which may have tokenised the text in another way.
         """
-        place, found = self.start(form), list[tuple[int, ...] | None]()
+        place, allowed = self.start(form), list[tuple[int, ...] | None]()
         for token in ids:
             if token not in place.allowed:
                 break
-            found.append(place.allowed)
+            allowed.append(place.allowed)
             place = place.after(token)
-        return found + [None] * (len(ids) - len(found))
+        return allowed + [None] * (len(ids) - len(allowed))
 
     def _tokenise(self, text: str) -> tuple[int, ...]:
         ids = tuple(self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))
@@ -65,7 +65,7 @@ class FormTokens:
         return ids
 
     def _node(self, form: str | OneOf) -> _Node | None:
-        """Where a text, or one of several texts, begins; None if there is more than texts in it."""
+        """Root of the prefix tree of a text or of several texts; None if an option is not a plain text."""
         options: list[tuple[tuple[int, ...], str]] = []
         for option in (form,) if isinstance(form, str) else form.options:
             if isinstance(option, str):
@@ -79,12 +79,12 @@ class FormTokens:
 
 
 class Place:
-    """How far a form has been written; never changed, so that all that have written the same share it.
+    """Position within a form after some ids; immutable, so that all answers with the same ids share it.
 
     Attributes:
         allowed: Ids that may come next, ascending; empty after the end of sequence.
-        text: What was written, where the form is complete, else None. Texts that no ids tell apart are the first of
-            them.
+        text: Text of the answer where the form is complete, else None. Of several texts with the same ids it is the
+            first.
     """
 
     __slots__ = ("_next", "_open", "_walk", "allowed", "text")
@@ -94,13 +94,13 @@ class Place:
         self._next: dict[int, Place] = {}
         if len(places) == 1 and ended is None:
             ((node, _),) = places
-            self.allowed = node.allowed  # the same object for all that stand here: `sample_tokens` makes use of it
+            self.allowed = node.allowed  # one object for all answers here: `sample_tokens` relies on its identity
         else:
             ids = {token for node, _ in places for token in node.allowed}
             self.allowed = tuple(sorted(ids | {walk.tokens.end} if ended is not None else ids))
 
     def after(self, token: int) -> Place:
-        """The place after a further token, one of `allowed`."""
+        """Place after a further token, one of `allowed`."""
         if token not in self._next:
             self._next[token] = self._step(token)
         return self._next[token]
@@ -116,7 +116,7 @@ class Place:
 
 
 class _Done(Place):
-    """After the end of sequence."""
+    """Place after the end of sequence."""
 
     __slots__ = ()
 
@@ -126,11 +126,11 @@ class _Done(Place):
 
 
 class _Node:
-    """A place within one of several texts.
+    """Node of the prefix tree of several texts.
 
     Attributes:
-        allowed: Ids that lead on, ascending.
-        text: The text that is complete here, if one is.
+        allowed: Ids of its children, ascending.
+        text: Text that is complete here, if there is one.
     """
 
     __slots__ = ("_depth", "_next", "allowed", "text")
@@ -148,7 +148,7 @@ class _Node:
         self.allowed = tuple(sorted(self._next))
 
     def after(self, token: int) -> _Node:
-        """The place after one of `allowed`."""
+        """Child of one of the `allowed` ids."""
         node = self._next[token]
         if isinstance(node, list):
             self._next[token] = node = _Node(node, self._depth + 1)
@@ -156,7 +156,7 @@ class _Node:
 
 
 class _Rest:
-    """What follows a part of a form: the parts of a `Then` from one on, or a `Repeat` that was written some times."""
+    """Continuation of a form: the parts of a `Then` from ``at`` on, or a `Repeat` after ``at`` repetitions."""
 
     __slots__ = ("at", "form", "rest")
 
@@ -165,24 +165,24 @@ class _Rest:
 
 
 _Text: TypeAlias = "tuple[_Text, str] | None"
-"""What was written: all but the last text, and the last."""
+"""Texts written so far, as a linked list: all but the last text, and the last text."""
 
 _Open: TypeAlias = dict[tuple[_Node, _Rest | None], _Text]
-"""Where a token is read, what follows it, and what was written before."""
+"""Open ways through a form: node of the next token and continuation after it -> texts written before."""
 
 _Step: TypeAlias = "tuple[Form | _Node | None, _Rest | None, _Text]"
-"""A form to begin, a place within texts, or None for a part that is complete; what follows; what was written."""
+"""Step without a token: a form to begin, a node, or None for a complete part; the continuation; the texts so far."""
 
 
 class _Walk:
-    """All ways through one form. Equal rests are one object, so that no place is visited twice by two ways."""
+    """All ways through one form. Equal continuations are one object, so that two ways never visit a place twice."""
 
     def __init__(self, tokens: FormTokens, form: Form) -> None:
-        self.tokens, self._form = tokens, form  # it keeps the parts alive whose addresses name the rests
+        self.tokens, self._form = tokens, form  # keeps the parts alive whose addresses are keys of the continuations
         self._rests: dict[tuple[int, int, _Rest | None], _Rest] = {}
 
     def place(self, steps: list[_Step]) -> Place:
-        """The place where these steps lead without a token."""
+        """Place that these steps reach without a token."""
         places: _Open = {}
         ended: _Text = None
         seen: set[tuple[int, _Rest | None]] = set()
@@ -210,7 +210,7 @@ class _Walk:
         return Place(self, places, ended)
 
     def _follow(self, rest: _Rest, text: _Text) -> list[_Step]:
-        """The next part, and what follows it, the last of them first."""
+        """Steps into the next part and past it; the first alternative is the last of the list."""
         form, at = rest.form, rest.at
         if isinstance(form, Then):
             if at == len(form.parts):

@@ -1,4 +1,4 @@
-"""What a vLLM server is asked besides text, over the one HTTP client of this project."""
+"""Control requests to a vLLM server, over the HTTP client of this project."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Controls", "read_object"]
 
 
 class Controls:
-    """What a server is asked besides text: one request at a time, tried again like any other.
+    """Control requests to a vLLM server, one at a time, with the retries of any other request.
 
     Args:
-        endpoint: Of the server; what is asked here lies beside its ``/v1``.
-        retries: How patiently.
+        endpoint: Endpoint of the server; control paths are relative to the parent of its ``/v1``.
+        retries: Attempts, pauses and time limit of a request.
     """
 
     def __init__(self, endpoint: Endpoint, retries: Retries) -> None:
@@ -31,28 +31,28 @@ class Controls:
         self._loop: BackgroundLoop | None = None
         self._client: Any = None
 
-    def ask(self, path: str, body: Mapping[str, Any] | None) -> bytes:
-        """POST ``body``, or GET where it is None; the body of the answer.
+    def request(self, path: str, body: Mapping[str, Any] | None) -> bytes:
+        """POST ``body``, or GET where it is None, and return the body of the answer.
 
         Raises:
-            RequestFailed: It failed for good.
+            RequestFailed: All attempts failed.
             EndpointRefused: There is no such endpoint, or it refuses the key.
         """
         if self._loop is None or not self._loop.alive:
             from rlanything_envs.llm.client import Client
 
             self._loop, self._client = BackgroundLoop("vllm controls"), Client(self.endpoint)
-        return self._loop.submit(self._patiently(self._root + path, body)).result()
+        return self._loop.submit(self._with_retries(self._root + path, body)).result()
 
     def close(self) -> None:
-        """Close the connection; a later question opens another."""
+        """Close the connection; a later request opens another."""
         loop, self._loop = self._loop, None
         if loop is not None:
             if loop.alive:
                 loop.submit(self._client.aclose()).result(timeout=5)
             loop.close()
 
-    async def _patiently(self, url: str, body: Mapping[str, Any] | None) -> bytes:
+    async def _with_retries(self, url: str, body: Mapping[str, Any] | None) -> bytes:
         attempts = self.retries.attempts
         try:
             async with asyncio.timeout(self.retries.total_s):
@@ -70,10 +70,10 @@ class Controls:
 
 
 def read_object(content: bytes) -> dict[str, Any]:
-    """The JSON object of an answer.
+    """Parse an answer as a JSON object.
 
     Raises:
-        MalformedAnswer: It is none.
+        MalformedAnswer: The answer is not a JSON object.
     """
     try:
         value = json.loads(content.decode("utf-8"))

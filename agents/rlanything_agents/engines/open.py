@@ -1,4 +1,4 @@
-"""The source of text for a model that is trained, of the kind that a configuration asks for."""
+"""Opening of the engine that a configuration names, for a trained model or for a copy of it."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ __all__ = ["Serving", "open_engine", "open_served"]
 
 @runtime_checkable
 class Serving(Protocol):
-    """An engine that is a program of its own, from which other processes can have text too."""
+    """Engine that is a program of its own, so that other processes can generate with it too."""
 
     def serve(self) -> Served:
-        """See to it that it has the weights it was given last, and say which they are."""
+        """Load the newest weights into the engine, and return their name."""
         ...
 
 
 def open_engine(
     config: EngineConfig, role: str, model: Any, tokenizer: PreTrainedTokenizerBase, folder: Path
 ) -> TextGenerator:
-    """A generator for a model; close it when it is no longer needed.
+    """Open a generator for a trained model; the caller closes it.
 
-    Only `TransformersGenerator` writes with the module itself. The others write with the weights that
-    `TextGenerator.update_weights` last gave them, and with the model's weights of the first use before that; they have
+    Only `TransformersGenerator` samples from the module itself. The others sample from the weights of the last
+    `TextGenerator.update_weights`, or, before the first one, from the model's weights at their first use; they have
     ``sleep`` and ``wake`` (see `rlanything_agents.engines.scheduler`).
 
     Args:
-        config: What generates.
+        config: Kind of the engine, and its settings.
         role: ``policy`` or ``judge``.
-        model: What is trained: a transformers model, or a PEFT one.
-        tokenizer: Its tokenizer.
-        folder: Of scratch files, inside a folder that servers can read under the same path.
+        model: Trained model of transformers or PEFT.
+        tokenizer: Tokenizer of the model.
+        folder: Folder of scratch files, which servers can read under the same path.
 
     Raises:
         MissingExtra: The engine's package is not installed.
         MissingKey: The environment variable of a server's key is unset.
-        ValueError: Model or tokenizer do not suit the engine.
+        ValueError: The engine does not support the model or the tokenizer.
     """
     if config.kind == "vllm":
         from rlanything_agents.engines.vllm import VLLMGenerator
@@ -60,15 +60,16 @@ def open_engine(
 
 
 def open_served(config: EngineConfig, role: str, tokenizer: PreTrainedTokenizerBase) -> ServedGenerator | None:
-    """What asks the same server as `open_engine`, for processes that train nothing; None where a role has no server.
+    """Open a generator on the server of `open_engine`, for processes that do not train; None if a role has no server.
 
     Args:
-        config: What generates.
+        config: Kind of the engine, and its settings.
         role: ``policy`` or ``judge``.
-        tokenizer: Of the role's model.
+        tokenizer: Tokenizer of the role's model.
 
     Raises:
-        MissingExtra, MissingKey: As with `open_engine`.
+        MissingExtra: The package openai is not installed.
+        MissingKey: The environment variable of the server's key is unset.
     """
     server = config.server(role) if config.kind == "vllm_server" else None
     if server is None:

@@ -1,7 +1,7 @@
-"""What an engine says it sampled, held to what it was asked for.
+"""Checks of the ids and log-probabilities that an engine returns, against the request.
 
-An engine is another program, often on another machine. Ids and log-probabilities that cannot be true would be learned
-from without anybody noticing, so that they become a completion with ``finish_reason="error"``.
+An engine is another program, often on another machine. Impossible ids and log-probabilities would corrupt the training
+without a sign, so they become a completion with ``finish_reason="error"``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rlanything_envs.llm.wire import check_prompt
 __all__ = ["Sampled", "token_prompts"]
 
 _LEAST, _MOST = -9000.0, 1e-3
-"""Of a log-probability: vLLM's server writes -9999 for minus infinity, which nobody samples, and rounding may leave a
-certain token a hair above 0."""
+"""Range of a log-probability: vLLM's server writes -9999 for minus infinity, which is never sampled, and rounding may
+put a token of probability 1 slightly above 0."""
 
 
 def token_prompts(prompts: Sequence[Prompt], vocabulary: int) -> list[list[int]]:
-    """The prompts as lists of ids.
+    """Check prompts of token ids, and return them as lists.
 
     Raises:
-        ValueError: One is empty, a chat, or holds an id that the model does not have.
+        ValueError: A prompt is empty, is a chat, or holds an id that the model does not have.
     """
     checked: list[list[int]] = []
     for at, prompt in enumerate(prompts):
@@ -40,11 +40,11 @@ def token_prompts(prompts: Sequence[Prompt], vocabulary: int) -> list[list[int]]
 
 
 class Sampled:
-    """Makes completions of what an engine returns.
+    """Makes completions of the ids that an engine returns.
 
     Args:
-        tokenizer: Of the model; texts are decoded with it, whatever text the engine sends along.
-        vocabulary: How many ids the model has.
+        tokenizer: Tokenizer of the model; it decodes the text, and the engine's own text is ignored.
+        vocabulary: Number of ids of the model.
 
     Raises:
         ValueError: The tokenizer has no end of sequence.
@@ -60,15 +60,15 @@ class Sampled:
     def completion(
         self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
     ) -> Completion:
-        """What was sampled, or an error that says why it cannot have been.
+        """Make a completion of sampled ids, or an error completion that names the fault.
 
         Args:
-            prompt: Ids that were asked to be continued.
-            ids: Sampled ids as the engine gave them, the end of sequence included.
-            logprobs: One for each id.
-            reason: Why it ended.
-            params: What was asked for of this prompt alone.
-            version: Of the weights.
+            prompt: Ids of the prompt.
+            ids: Sampled ids as the engine returned them, the end of sequence included; untrusted.
+            logprobs: Log-probability of each id; untrusted.
+            reason: The engine's reason for the end of the completion; untrusted.
+            params: Parameters of this prompt alone.
+            version: Version of the weights.
         """
         if fault := self._fault(ids, logprobs, reason, params):
             return self.error(prompt, f"MalformedAnswer: {fault}", version)
@@ -83,7 +83,7 @@ class Sampled:
         return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
 
     def error(self, prompt: list[int], message: str, version: int) -> Completion:
-        """A completion that nobody wrote."""
+        """Make an empty completion with ``finish_reason="error"`` and this message."""
         return Completion("", "error", prompt, weights_version=version, error=message)
 
     def _fault(self, ids: Any, logprobs: Any, reason: Any, params: SamplingParams) -> str:

@@ -168,12 +168,12 @@ class VLLMClient(OpenAIGenerator):
     def _read(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What the server answers to something other than a prompt: a JSON object."""
         with self._failing(path):
-            return read_object(self._controls.ask(path, body))
+            return read_object(self._controls.request(path, body))
 
     def _tell(self, path: str, body: Mapping[str, Any]) -> None:
         """Have the server do something; what it says to that is not read."""
         with self._failing(path):
-            self._controls.ask(path, body)
+            self._controls.request(path, body)
 
     @contextmanager
     def _failing(self, path: str) -> Iterator[None]:
