@@ -1,9 +1,9 @@
 """A key-value cache whose rows grow by different amounts, and a decoder on top of it.
 
 In a batch of multi-turn episodes every episode has its own length, gains its own number of tokens per turn,
-and ends at its own time. `RaggedCache` keeps one row (a *lane*) per episode, each with a write position of
-its own, so that a turn costs only its new tokens: nothing is ever read twice, and no lane is padded to
-another's history.
+and ends at its own time. `RaggedCache` keeps one row per episode, each with a write position of its own, so
+that a turn costs only its new tokens: the model reads no token twice, and no row is padded to the length of
+another.
 """
 
 from __future__ import annotations
@@ -30,48 +30,48 @@ GROUPED_ATTENTION = "rlanything_grouped"
 
 
 class RaggedCache(Cache):  # type: ignore[misc]
-    """Keys and values of a batch of lanes with a length each.
+    """Keys and values of a batch of rows of different lengths.
 
     Attributes:
-        lengths: int64 array of shape (lanes,): tokens stored per lane.
+        lengths: int64 array of shape (rows,): tokens stored per row.
     """
 
-    def __init__(self, lanes: int, capacity: int = 256) -> None:
+    def __init__(self, rows: int, capacity: int = 256) -> None:
         super().__init__(layers=[])
-        self.lengths = np.zeros(lanes, dtype=np.int64)
+        self.lengths = np.zeros(rows, dtype=np.int64)
         self._capacity = capacity
-        self._keys: list[torch.Tensor] = []  # per layer: (lanes, capacity, key-value heads, head size)
+        self._keys: list[torch.Tensor] = []  # per layer: (rows, capacity, key-value heads, head size)
         self._values: list[torch.Tensor] = []
-        self._lanes: torch.Tensor | None = None
-        self._rows = self._columns = self._new = torch.empty(0, dtype=torch.int64)
+        self._selected: torch.Tensor | None = None
+        self._new_rows = self._new_columns = self._new = torch.empty(0, dtype=torch.int64)
         self._seen = 0
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Tokens of the longest lane."""
+        """Tokens of the longest row."""
         return int(self.lengths.max(initial=0))
 
-    def extend(self, lanes: np.ndarray, counts: np.ndarray, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-        """Announce that the next forward pass appends ``counts[i]`` tokens, right-padded, to ``lanes[i]``.
+    def extend(self, rows: np.ndarray, counts: np.ndarray, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """Prepare for a forward pass that appends ``counts[i]`` tokens, right-padded, to ``rows[i]``.
 
         Args:
-            lanes: int64 array of shape (n,), distinct.
+            rows: int64 array of shape (n,), distinct.
             counts: int64 array of shape (n,), each at least 1.
-            device: Where the model runs.
+            device: Device of the model.
 
         Returns:
             ``position_ids`` of shape (n, T) and an additive attention mask of shape (n, 1, T, S), with T the
             largest count and S the largest length afterwards.
         """
-        width, before = int(counts.max()), self.lengths[lanes]
-        self.lengths[lanes] = before + counts
-        self._seen = int(self.lengths[lanes].max())
+        width, before = int(counts.max()), self.lengths[rows]
+        self.lengths[rows] = before + counts
+        self._seen = int(self.lengths[rows].max())
         self._reserve(self._seen)
-        every = len(lanes) == len(self.lengths) and bool((lanes == np.arange(len(lanes))).all())
-        self._lanes = None if every else torch.from_numpy(lanes).to(device)
-        row, column = np.nonzero(np.arange(width) < counts[:, None])
-        self._rows = torch.from_numpy(lanes[row]).to(device)
-        self._columns = torch.from_numpy(before[row] + column).to(device)
-        self._new = torch.from_numpy(row * width + column).to(device)
+        every = len(rows) == len(self.lengths) and bool((rows == np.arange(len(rows))).all())
+        self._selected = None if every else torch.from_numpy(rows).to(device)
+        place, column = np.nonzero(np.arange(width) < counts[:, None])
+        self._new_rows = torch.from_numpy(rows[place]).to(device)
+        self._new_columns = torch.from_numpy(before[place] + column).to(device)
+        self._new = torch.from_numpy(place * width + column).to(device)
         positions = torch.from_numpy(before[:, None] + np.arange(width)).to(device)
         hidden = torch.arange(self._seen, device=device) > positions[:, :, None]
         return positions, torch.zeros(hidden.shape, device=device).masked_fill_(hidden, float("-inf"))[:, None]
@@ -79,7 +79,7 @@ class RaggedCache(Cache):  # type: ignore[misc]
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Store the new keys and values of one layer, return all of the announced lanes: (n, heads, S, size)."""
+        """Store the new keys and values of one layer; return all of the rows of `extend`: (n, heads, S, size)."""
         if layer_idx == len(self._keys):
             heads, size = key_states.shape[1], key_states.shape[3]
             shape = (len(self.lengths), self._capacity, heads, size)
@@ -89,16 +89,16 @@ class RaggedCache(Cache):  # type: ignore[misc]
 
     def _store(self, stored: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         new = new.transpose(1, 2)
-        stored[self._rows, self._columns] = new.reshape(-1, *new.shape[2:])[self._new]
+        stored[self._new_rows, self._new_columns] = new.reshape(-1, *new.shape[2:])[self._new]
         seen = stored[:, : self._seen]
-        return (seen if self._lanes is None else seen.index_select(0, self._lanes)).transpose(1, 2)
+        return (seen if self._selected is None else seen.index_select(0, self._selected)).transpose(1, 2)
 
-    def keep(self, lanes: np.ndarray, lengths: np.ndarray | None = None) -> None:
+    def keep(self, rows: np.ndarray, lengths: np.ndarray | None = None) -> None:
         """See `RaggedDecoder.keep`."""
-        self.lengths = self.lengths[lanes] if lengths is None else lengths.copy()
+        self.lengths = self.lengths[rows] if lengths is None else lengths.copy()
         for tensors in (self._keys, self._values):
             for i, tensor in enumerate(tensors):
-                tensors[i] = tensor[torch.from_numpy(lanes).to(tensor.device)]
+                tensors[i] = tensor[torch.from_numpy(rows).to(tensor.device)]
 
     def _reserve(self, tokens: int) -> None:
         if tokens <= self._capacity:
@@ -112,39 +112,39 @@ class RaggedCache(Cache):  # type: ignore[misc]
 
 
 class RaggedDecoder:
-    """Appends tokens to lanes and returns what the model expects next.
+    """Decoder that appends tokens to rows of a `RaggedCache` and returns the logits of the next tokens.
+
+    Tokens are appended inside a block of `running`: there the model works without gradients, in evaluation mode and
+    with an attention that reads shared key-value heads once. The rows stay between such blocks.
 
     Args:
         model: Any transformers decoder that takes an additive 4D mask and ``position_ids``.
-        lanes: Number of sequences.
-
-    Tokens are appended while it is `running`: the model then works without gradients, in evaluation mode and with an
-    attention that reads shared key-value heads once. Between such blocks the lanes stay.
+        rows: Number of sequences.
     """
 
-    def __init__(self, model: PreTrainedModel, lanes: int) -> None:
+    def __init__(self, model: PreTrainedModel, rows: int) -> None:
         self.model = model
-        self.cache = RaggedCache(lanes)
+        self.cache = RaggedCache(rows)
         self._decoder = model.get_decoder()
         self._head = model.get_output_embeddings()
 
     @property
     def lengths(self) -> np.ndarray:
-        """int64 array of shape (lanes,): tokens stored per lane."""
+        """int64 array of shape (rows,): tokens stored per row."""
         return self.cache.lengths
 
-    def keep(self, lanes: np.ndarray, lengths: np.ndarray | None = None) -> None:
-        """Keep only these lanes, in this order; a lane named twice is copied.
+    def keep(self, rows: np.ndarray, lengths: np.ndarray | None = None) -> None:
+        """Keep only these rows, in this order; a row that occurs twice is copied.
 
         Args:
-            lanes: int64 array of shape (n,).
-            lengths: int64 array of shape (n,): forget what comes after so many tokens of each; nothing if None.
+            rows: int64 array of shape (n,).
+            lengths: int64 array of shape (n,): tokens to keep of each row; all if None.
         """
-        self.cache.keep(lanes, lengths)
+        self.cache.keep(rows, lengths)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """For the time of a block tokens can be appended; then the model is given back as it was."""
+        """Allow `append` within a block; afterwards the model has its own mode and attention again."""
         model = self.model
         training, attention = model.training, model.config._attn_implementation
         model.eval()
@@ -156,29 +156,29 @@ class RaggedDecoder:
             model.set_attn_implementation(attention)
             model.train(training)
 
-    def append(self, lanes: np.ndarray, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Append ``tokens[i]`` to ``lanes[i]``.
+    def append(self, rows: np.ndarray, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Append ``tokens[i]`` to ``rows[i]``.
 
         Args:
-            lanes: int64 array of shape (n,), distinct.
+            rows: int64 array of shape (n,), distinct.
             tokens: n sequences of at least one id each; those of like length share a forward pass.
 
         Returns:
-            float32 logits of shape (n, vocabulary) after the last token of each lane.
+            float32 logits of shape (n, vocabulary) after the last token of each row.
         """
         counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         groups = like_length(counts, MOST_TOKENS)
-        parts = [self._forward(lanes[group], [tokens[i] for i in group], counts[group]) for group in groups]
+        parts = [self._forward(rows[group], [tokens[i] for i in group], counts[group]) for group in groups]
         if len(parts) == 1:
             return parts[0]
         order = torch.from_numpy(np.argsort(np.concatenate(groups))).to(parts[0].device)
         return torch.cat(parts)[order]
 
-    def _forward(self, lanes: np.ndarray, tokens: Sequence[Sequence[int]], counts: np.ndarray) -> torch.Tensor:
+    def _forward(self, rows: np.ndarray, tokens: Sequence[Sequence[int]], counts: np.ndarray) -> torch.Tensor:
         device = self.model.device
         ids = np.zeros((len(tokens), int(counts.max())), dtype=np.int64)
         ids[np.arange(ids.shape[1]) < counts[:, None]] = np.concatenate([np.asarray(t) for t in tokens])
-        positions, mask = self.cache.extend(lanes, counts, device)
+        positions, mask = self.cache.extend(rows, counts, device)
         hidden = self._decoder(
             input_ids=torch.from_numpy(ids).to(device),
             attention_mask=mask.to(self.model.dtype),

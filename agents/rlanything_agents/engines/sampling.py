@@ -1,4 +1,4 @@
-"""Choosing the next token, the same way on every machine: randomness comes in from outside, one stream per lane."""
+"""Sampling of the next token, reproducible on every machine: each completion has a random stream of its own."""
 
 from __future__ import annotations
 
@@ -8,32 +8,39 @@ from itertools import chain
 import numpy as np
 import torch
 
-__all__ = ["LaneNoise", "sample_tokens"]
+__all__ = ["NoiseStreams", "sample_tokens"]
 
 
-class LaneNoise:
-    """Uniform random numbers with a stream per lane, so that no lane's luck depends on another lane.
+class NoiseStreams:
+    """Uniform random numbers in independent streams, so that no completion depends on the others of its batch.
 
     Args:
         seed: Seed of all streams, or one for each.
-        lanes: Number of each stream, below 2**32.
-        block: How many numbers a stream draws at a time.
+        numbers: Number of each stream, below 2**32.
+        block: Random numbers that a stream draws at a time.
     """
 
-    def __init__(self, seed: int | Sequence[int], lanes: Sequence[int], block: int = 512) -> None:
-        # As ``default_rng((seed, lane))``, whose conversion of small numbers takes as long as all the rest.
+    def __init__(self, seed: int | Sequence[int], numbers: Sequence[int], block: int = 512) -> None:
+        # As ``default_rng((seed, number))``, whose conversion of small numbers takes as long as all the rest.
         words = np.array([*_words(seed), 0] if isinstance(seed, int) else [0], dtype=np.uint32)
         self._streams = []
-        for place, lane in enumerate(lanes):
+        for place, number in enumerate(numbers):
             if not isinstance(seed, int):
                 words = np.array([*_words(seed[place]), 0], dtype=np.uint32)
-            words[-1] = lane
+            words[-1] = number
             self._streams.append(np.random.Generator(np.random.PCG64(np.random.SeedSequence(words))))
         self._block = np.array([stream.random(block) for stream in self._streams])
-        self._used = np.zeros(len(lanes), dtype=np.int64)
+        self._used = np.zeros(len(numbers), dtype=np.int64)
 
     def draw(self, rows: np.ndarray) -> np.ndarray:
-        """The next number in [0, 1) of each of these streams, given by their positions."""
+        """Draw the next number in [0, 1) of each of these streams.
+
+        Args:
+            rows: int64 array of shape (n,): positions of the streams, distinct.
+
+        Returns:
+            float64 array of shape (n,).
+        """
         for row in rows[self._used[rows] == self._block.shape[1]]:
             self._block[row] = self._streams[row].random(self._block.shape[1])
             self._used[row] = 0
@@ -43,7 +50,7 @@ class LaneNoise:
 
 
 def _words(number: int) -> list[int]:
-    """The 32-bit words of a natural number, the lowest first; at least one."""
+    """32-bit words of a natural number, the lowest first; at least one."""
     return [number & 0xFFFFFFFF, *(_words(number >> 32) if number >> 32 else [])]
 
 
@@ -55,29 +62,29 @@ def sample_tokens(
     top_k: int = 0,
     top_p: float = 1.0,
 ) -> tuple[list[int], list[float]]:
-    """One token per row by inversion of the distribution function.
+    """Sample one token per row by inversion of the cumulative distribution.
 
     Args:
         logits: float32 of shape (n, vocabulary).
-        choices: Per row the ids to choose from, or None for all.
+        choices: Allowed ids of each row, or None for all.
         uniform: float64 of shape (n,) in [0, 1).
-        temperature: Divides the logits.
-        top_k: Sample only the most probable ids, so many of them; 0 for all.
-        top_p: Sample only the most probable ids that together reach this probability; 1 for all.
+        temperature: Divisor of the logits.
+        top_k: Number of most probable ids to sample from; 0 for all.
+        top_p: Probability that the most probable ids to sample from reach together; 1 for all.
 
     Returns:
         n ids, and their log-probabilities at temperature 1 among the choices.
     """
     free = np.array([choice is None for choice in choices], dtype=bool)
     if free.any() and not free.all():
-        # Each kind for itself: a table of the whole vocabulary would be a large one.
+        # Free and constrained rows separately: one table for both would cover the whole vocabulary.
         tokens, values = np.zeros(len(choices), dtype=np.int64), np.zeros(len(choices))
         for rows in (np.flatnonzero(free), np.flatnonzero(~free)):
             part, some = logits[torch.from_numpy(rows).to(logits.device)], [choices[row] for row in rows.tolist()]
             tokens[rows], values[rows] = sample_tokens(part, some, uniform[rows], temperature, top_k, top_p)
         return tokens.tolist(), values.tolist()
     table = None if free.all() else _table(choices)  # type: ignore[arg-type]
-    if table is not None:  # only the candidates are looked at
+    if table is not None:  # compute with the candidates only
         ids, outside = (torch.from_numpy(part).to(logits.device) for part in table)
         logits = logits.gather(1, ids.expand(len(logits), -1)).masked_fill(outside, float("-inf"))
     logprobs = logits.log_softmax(-1)
@@ -89,7 +96,7 @@ def sample_tokens(
 
 
 def _bar(logits: torch.Tensor, temperature: float, top_k: int, top_p: float) -> torch.Tensor:
-    """Logits of shape (n, candidates) with what ``top_k`` and ``top_p`` exclude at minus infinity."""
+    """Logits of shape (n, candidates), with the ids that ``top_k`` and ``top_p`` exclude at minus infinity."""
     if top_k and top_k < logits.shape[-1]:
         least = logits.topk(top_k).values[:, -1:]
         logits = logits.masked_fill(logits < least, float("-inf"))
@@ -101,8 +108,9 @@ def _bar(logits: torch.Tensor, temperature: float, top_k: int, top_p: float) -> 
 
 
 def _table(choices: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
-    """Candidate ids of shape (n, most candidates) in their order, and which places have none; n is 1 if all agree."""
-    if all(choice is choices[0] for choice in choices):  # the slots of a thought are the same for every row
+    """Candidate ids of shape (n, most candidates) in their order, and the mask of unused places; n is 1 if all rows
+    have the same candidates."""
+    if all(choice is choices[0] for choice in choices):  # every row has the same slots in its thought
         choices = choices[:1]
     counts = np.fromiter(map(len, choices), dtype=np.int64, count=len(choices))
     inside = np.arange(counts.max()) < counts[:, None]

@@ -1,4 +1,4 @@
-"""Several models on one set of GPUs: who holds memory in which phase of an iteration."""
+"""GPU scheduler: the engine that holds GPU memory in each phase of an iteration."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ __all__ = ["GPUScheduler", "Sleeper"]
 
 @runtime_checkable
 class Sleeper(Protocol):
-    """Something that can give its accelerator memory back for a while."""
+    """Engine that can free its accelerator memory for a while."""
 
     def sleep(self) -> None:
-        """Give the memory back; nothing happens if that was done already."""
+        """Free the memory; an engine that is asleep does nothing."""
         ...
 
     def wake(self) -> None:
-        """Take it again; nothing happens if it has it."""
+        """Take the memory again; an engine that is awake does nothing."""
         ...
 
 
 class GPUScheduler:
-    """Lets one engine be awake at a time: the one that works in the phase.
+    """Scheduler that keeps one engine awake at a time: the engine of the phase.
 
-    An iteration goes through rollouts, judging, rewriting and updates. Whoever works in a phase is woken when it
-    begins, after all others went to sleep; in a phase where nobody works all sleep, and the trainers have the memory.
-    An engine that is needed again right away stays awake: two phases of the same engine in a row cost nothing.
+    An iteration has the phases rollouts, judging, rewriting and updates. At the beginning of a phase all other engines
+    go to sleep, and then the engine of the phase wakes. In a phase without an engine all sleep, and the trainers have
+    the memory. Two successive phases of the same engine cost nothing: it stays awake.
 
     Args:
-        workers: For each phase who generates in it, or None. What cannot sleep (a module that is shared with its
-            trainer, a hosted service) is left alone. One engine may work in several phases.
+        workers: Generator of each phase, or None. A generator without `Sleeper` (a module that is shared with its
+            trainer, a hosted service) is neither put to sleep nor woken. One engine may work in several phases.
 
     Examples:
         >>> class Engine:
@@ -49,12 +49,12 @@ class GPUScheduler:
     def __init__(self, workers: Mapping[str, Any]) -> None:
         self._workers = dict(workers)
         self.now: str | None = None
-        """The phase of the moment."""
+        """Current phase; None before the first one and after a failure."""
 
     def enter(self, phase: str) -> None:
         """Begin a phase.
 
-        If somebody cannot be put to sleep or woken, the failure is raised and no phase is entered; a later call tries
+        If an engine fails to sleep or to wake, the failure is raised and no phase is current; a later call tries
         everything again.
 
         Raises:
@@ -65,7 +65,7 @@ class GPUScheduler:
             raise ValueError(f"there is no phase {phase!r}: {', '.join(self._workers)}")
         self.now = None
         worker = self._workers[phase]
-        # All sleep before one wakes: two would not fit.
+        # All others sleep before one wakes: two engines would not fit.
         for other in self._sleepers():
             if other is not worker:
                 other.sleep()
@@ -74,7 +74,7 @@ class GPUScheduler:
         self.now = phase
 
     def close(self) -> None:
-        """End every engine that can be closed, even if one of them fails."""
+        """Close every generator that can be closed, even if one of them fails; then raise the first failure."""
         self.now = None
         failures = []
         for worker in {id(worker): worker for worker in self._workers.values()}.values():

@@ -1,4 +1,4 @@
-"""Text from a transformers model in this process: batched, and without reading twice what was read before."""
+"""Generator on a transformers model in this process: batched, with a key-value cache across turns and prompts."""
 
 from __future__ import annotations
 
@@ -15,33 +15,34 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from rlanything_agents.engines.batching import Batches, common_prefix, shared_prefixes
 from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
-from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
+from rlanything_agents.engines.sampling import NoiseStreams, sample_tokens
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
 __all__ = ["TransformersGenerator"]
 
 TOKENS = 2**17
-"""Of a batch: 0.13 GB of keys and values with a model of 0.8 M parameters, 7.5 GB with Qwen2.5-7B in bfloat16."""
+"""Most tokens of a batch: 0.13 GB of keys and values for a model of 0.8 M parameters, 7.5 GB for Qwen2.5-7B in
+bfloat16."""
 
 SHARED = 32
-"""Fewest tokens of a common beginning that prompts of a batch read once."""
+"""Fewest tokens of a prefix that is read once for several prompts of a batch."""
 
 
 class TransformersGenerator:
-    """Samples from a causal language model, which it shares with its trainer.
+    """Generator that samples from a causal language model, which it shares with the trainer.
 
-    All completions of a prompt share what was read of it. Between calls the generator keeps what it read and wrote of
-    conversations (``SamplingParams.keys``, with one completion a prompt), as long as the weights stay and the next call
-    goes on with them: of a prompt that begins as its conversation did, only the rest is read.
+    All completions of a prompt share its cached keys and values. Between calls the generator keeps the cache of
+    conversations (``SamplingParams.keys``, with one completion per prompt) while the weights stay the same and the next
+    call continues them: the model reads only the new part of a prompt that begins with its conversation.
 
-    With ``SamplingParams.choices`` a token that alone is allowed is written without the model, and read together with
-    the next one that was sampled.
+    With ``SamplingParams.choices`` a forced token (the only allowed id) is written without the model, which reads it
+    together with the next sampled token.
 
     Args:
-        model: Any decoder-only model of full attention.
-        tokenizer: Its tokenizer; chats need its chat template.
-        tokens: Most tokens of a batch, prompts and completions together, which bounds the memory of its cache; what is
-            kept of conversations has at most as many.
+        model: Any decoder-only model with full attention.
+        tokenizer: Tokenizer of the model; chats need its chat template.
+        tokens: Most tokens of a batch, prompts and completions together, which bounds the memory of its cache; the
+            cache of conversations has the same bound.
     """
 
     trainable = True
@@ -57,11 +58,11 @@ class TransformersGenerator:
         self._kept: _Kept | None = None
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """``params.n`` completions for each prompt, in the order of the prompts.
+        """Sample ``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ValueError: A prompt is empty, a chat is given and the tokenizer has no chat template, a form holds the end
-                of sequence, or there is not one seed, form or key for each prompt.
+            ValueError: A prompt is empty, or it is a chat and the tokenizer has no chat template; a form holds the end
+                of sequence; or there is not one seed, form or key for each prompt.
         """
         params.check(len(prompts))
         seed = int(np.random.default_rng().integers(2**63)) if params.seed is None else params.seed
@@ -85,7 +86,7 @@ class TransformersGenerator:
         return completions
 
     def update_weights(self, source: PreTrainedModel | Path, version: int) -> None:
-        """Copy the weights of another model, or of a folder; the model's own weights need no copying."""
+        """Copy the weights of another model or of a folder; weights of the generator's own model are not copied."""
         if isinstance(source, Path):
             source = type(self.model).from_pretrained(source)
         if source is not self.model:
@@ -93,21 +94,21 @@ class TransformersGenerator:
         self.version, self._kept = version, None
 
     def close(self) -> None:
-        """Forget what was kept of conversations; the model belongs to its owner."""
+        """Drop the cache of conversations; the model belongs to its owner."""
         self._kept = None
 
     def text(self, ids: Sequence[int]) -> str:
-        """What ids say."""
+        """Decode ids to text."""
         return self._text(tuple(ids))
 
     def _decode(self, ids: tuple[int, ...]) -> str:
         return str(self.tokenizer.decode(list(ids)))
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """The tokens of a prompt.
+        """Token ids of a prompt; a chat is rendered, ids are copied.
 
         Raises:
-            ValueError: It is empty, or a chat, and the tokenizer has no chat template.
+            ValueError: The prompt is empty, or it is a chat and the tokenizer has no chat template.
         """
         if prompt and isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
@@ -117,7 +118,7 @@ class TransformersGenerator:
         return list(ids["input_ids"])
 
     def _starts(self, params: SamplingParams, prompts: int) -> list[Place | None]:
-        """Where the form of each prompt begins; prompts often share one."""
+        """First place of the form of each prompt, None for a free prompt; prompts often share a form."""
         if not params.choices:
             return [None] * prompts
         known: dict[int, Place | None] = {id(None): None}
@@ -127,28 +128,31 @@ class TransformersGenerator:
         return [known[id(form)] for form in params.choices]
 
     def batches(self, params: SamplingParams) -> Batches:
-        """How it cuts prompts into batches: a part that ends where one of them does is answered as part of a whole."""
+        """Rule by which `generate` cuts prompts into batches.
+
+        A chunk of prompts that ends at the end of a batch gets the same completions as in one call for all prompts.
+        """
         return Batches(self.tokens, params.n, params.max_tokens)
 
     def _places(
         self, ids: Sequence[list[int]], params: SamplingParams, held: dict[int, tuple[int, int]]
     ) -> list[list[int]]:
-        """The places of the prompts of each batch; those whose conversations are kept come first."""
-        batches, found = self.batches(params), list[list[int]]()
+        """Places of the prompts of each batch; prompts that continue a cached conversation come first."""
+        batches, groups = self.batches(params), list[list[int]]()
         for at in (*held, *(at for at in range(len(ids)) if at not in held)):
-            if batches.begins(len(ids[at])) or not found:
-                found.append([])
-            found[-1].append(at)
-        return [sorted(places) for places in found]
+            if batches.begins(len(ids[at])) or not groups:
+                groups.append([])
+            groups[-1].append(at)
+        return [sorted(places) for places in groups]
 
-    def _noise(self, places: Sequence[int], params: SamplingParams, seed: int) -> LaneNoise:
+    def _noise(self, places: Sequence[int], params: SamplingParams, seed: int) -> NoiseStreams:
         block, drafts = min(params.max_tokens, 512), range(params.n)
         if params.seeds:
-            return LaneNoise([params.seeds[at] for at in places for _ in drafts], [*drafts] * len(places), block)
-        return LaneNoise(seed, [(params.first + at) * params.n + draft for at in places for draft in drafts], block)
+            return NoiseStreams([params.seeds[at] for at in places for _ in drafts], [*drafts] * len(places), block)
+        return NoiseStreams(seed, [(params.first + at) * params.n + draft for at in places for draft in drafts], block)
 
     def _weights(self) -> tuple[tuple[int, int], ...]:
-        """Changes when a trainer changes the weights, even where it does not say so (see `update_weights`)."""
+        """Fingerprint that changes when a trainer changes the weights, even without a call of `update_weights`."""
         return tuple((weight.data_ptr(), -1 if weight.is_inference() else weight._version) for weight in self._all())
 
     def _all(self) -> list[torch.Tensor]:
@@ -157,17 +161,17 @@ class TransformersGenerator:
 
 @dataclass(eq=False)
 class _Draft:
-    """A completion while it is written."""
+    """Completion while it is sampled."""
 
     generator: TransformersGenerator
     params: SamplingParams
     place: Place | None
-    """In its form; None if it is free."""
+    """Place within the form of the answer; None if it is free."""
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     allowed: list[tuple[int, ...] | None] = field(default_factory=list)
     unread: list[int] = field(default_factory=list)
-    """What the model has not read yet."""
+    """Ids that the model has not read yet."""
     text: str = ""
     finish_reason: Literal["stop", "length"] | None = None
 
@@ -176,11 +180,11 @@ class _Draft:
 
     @property
     def choice(self) -> tuple[int, ...] | None:
-        """The ids that may come next; None for all."""
+        """Ids that may come next; None for all."""
         return None if self.place is None else self.place.allowed
 
     def take(self, token: int, logprob: float) -> None:
-        """Take a sampled token, and those that can only follow it."""
+        """Append a sampled token, and the forced tokens that follow it."""
         self._append(token, logprob)
         self._force()
 
@@ -215,38 +219,38 @@ class _Draft:
 
 @dataclass(eq=False)
 class _Kept:
-    """What was read and written of conversations.
+    """Cache of conversations between calls.
 
     Attributes:
-        decoder: Has a lane for each.
-        read: The tokens in each lane.
-        lanes: Of each key.
-        weights: Those that it was computed with.
+        decoder: Decoder with one row per conversation.
+        read: Ids in each row.
+        rows: Row of each key.
+        weights: Fingerprint of the weights that computed it.
     """
 
     decoder: RaggedDecoder
     read: list[list[int]]
-    lanes: dict[int, int]
+    rows: dict[int, int]
     weights: tuple[tuple[int, int], ...]
 
     def held(self, prompts: Sequence[list[int]], keys: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """For the places of prompts that go on with a conversation: its lane, and how many tokens are the same."""
-        found = {}
+        """Map the place of each prompt that continues a conversation to its row and the length of the shared prefix."""
+        held = {}
         for at, (prompt, key) in enumerate(zip(prompts, keys, strict=True)):
-            lane = self.lanes.get(key)
-            if lane is not None and (same := common_prefix(self.read[lane], prompt)):
-                found[at] = lane, same
-        return found
+            row = self.rows.get(key)
+            if row is not None and (same := common_prefix(self.read[row], prompt)):
+                held[at] = row, same
+        return held
 
 
 class _Batch:
-    """Prompts that are decoded together.
+    """Batch of prompts that are decoded together.
 
     Args:
-        model: That is sampled from.
-        prompts: Their ids.
-        drafts: The same number for each prompt, one after the other.
-        params: How to sample.
+        model: Model to sample from.
+        prompts: Ids of each prompt.
+        drafts: The ``params.n`` completions of each prompt, in the order of the prompts.
+        params: Sampling parameters.
     """
 
     def __init__(
@@ -255,17 +259,17 @@ class _Batch:
         self._model, self._prompts, self._drafts, self._params = model, prompts, drafts, params
         self._decoder: RaggedDecoder | None = None
         self._shrinks = not params.keys or params.n > 1
-        """Lanes of conversations stay when their turn is over."""
+        """Whether rows of finished completions are dropped; rows of conversations stay for the next turn."""
 
-    def run(self, noise: LaneNoise, kept: _Kept | None, held: Sequence[tuple[int, int] | None]) -> None:
-        """Write all drafts.
+    def run(self, noise: NoiseStreams, kept: _Kept | None, held: Sequence[tuple[int, int] | None]) -> None:
+        """Sample all drafts.
 
         Args:
-            noise: A stream for each draft.
-            kept: Lanes to go on with.
-            held: For each prompt a lane that it goes on with, and how many tokens it takes over.
+            noise: Random stream of each draft.
+            kept: Cached conversations to continue.
+            held: For each prompt the row of ``kept`` that it continues and the length of the shared prefix, or None.
         """
-        # What can only follow a prompt is read with it; the same for all its drafts.
+        # Forced first tokens are read with the prompt; all its drafts have the same ones.
         own = zip(self._prompts, self._drafts[:: self._params.n], strict=True)
         texts = [prompt + draft.unread for prompt, draft in own]
         for draft in self._drafts:
@@ -278,7 +282,7 @@ class _Batch:
         self._decoder = RaggedDecoder(self._model, len(whole)) if kept is None else kept.decoder
         with self._decoder.running():
             if kept is not None:
-                self._go_on(self._decoder, [held[at] for at in whole], [texts[at] for at in whole])
+                self._continue(self._decoder, [held[at] for at in whole], [texts[at] for at in whole])
             known = self._decoder.lengths.tolist()
             new = [texts[at][length:] for at, length in zip(whole, known, strict=True)]
             logits = self._decoder.append(np.arange(len(whole)), new)
@@ -286,13 +290,13 @@ class _Batch:
                 logits = self._branch(self._decoder, logits, texts, shared)
             self._write(self._decoder, logits, noise)
 
-    def _go_on(
+    def _continue(
         self, decoder: RaggedDecoder, held: Sequence[tuple[int, int] | None], texts: Sequence[list[int]]
     ) -> None:
-        """Give each text the lane that it goes on with; its last token is read again, if need be, for what follows."""
-        lanes = [0 if one is None else one[0] for one in held]
+        """Give each text the row that it continues; at least its last token is read again, for the next logits."""
+        rows = [0 if one is None else one[0] for one in held]
         known = [0 if one is None else min(one[1], len(text) - 1) for one, text in zip(held, texts, strict=True)]
-        decoder.keep(np.array(lanes, dtype=np.int64), np.array(known, dtype=np.int64))
+        decoder.keep(np.array(rows, dtype=np.int64), np.array(known, dtype=np.int64))
 
     def _branch(
         self,
@@ -301,34 +305,34 @@ class _Batch:
         texts: Sequence[list[int]],
         shared: Sequence[tuple[int, int] | None],
     ) -> torch.Tensor:
-        """Read the texts whose beginnings others have, now that those were read; the logits of all, in order."""
-        lane_of = {at: lane for lane, at in enumerate(at for at, one in enumerate(shared) if one is None)}
-        lanes = [lane_of[at if one is None else one[0]] for at, one in enumerate(shared)]
+        """Read the rest of the texts that share a prefix with a whole text; return the logits of all texts in order."""
+        row_of = {at: row for row, at in enumerate(at for at, one in enumerate(shared) if one is None)}
+        rows = [row_of[at if one is None else one[0]] for at, one in enumerate(shared)]
         lengths = [len(text) if one is None else one[1] for text, one in zip(texts, shared, strict=True)]
-        decoder.keep(np.array(lanes), np.array(lengths))
+        decoder.keep(np.array(rows), np.array(lengths))
         late = [at for at, one in enumerate(shared) if one is not None]
         more = decoder.append(np.array(late), [texts[at][lengths[at] :] for at in late])
-        order = np.argsort(np.array([*lane_of, *late]))
+        order = np.argsort(np.array([*row_of, *late]))
         return torch.cat((logits, more))[torch.from_numpy(order).to(logits.device)]
 
     def kept(self, keys: Sequence[int], weights: tuple[tuple[int, int], ...]) -> _Kept:
-        """What to keep of it, where each prompt has one draft."""
+        """Cache of the conversations of this batch, where each prompt has one draft."""
         assert self._decoder is not None  # nosec B101 # for the type checker
         pairs = zip(self._prompts, self._drafts, strict=True)
         read = [prompt + draft.ids[: len(draft.ids) - len(draft.unread)] for prompt, draft in pairs]
-        return _Kept(self._decoder, read, {key: lane for lane, key in enumerate(keys)}, weights)
+        return _Kept(self._decoder, read, {key: row for row, key in enumerate(keys)}, weights)
 
-    def _write(self, decoder: RaggedDecoder, logits: torch.Tensor, noise: LaneNoise) -> None:
+    def _write(self, decoder: RaggedDecoder, logits: torch.Tensor, noise: NoiseStreams) -> None:
         params, drafts = self._params, self._drafts
-        rows = np.array([row for row, draft in enumerate(drafts) if draft.finish_reason is None], dtype=np.int64)
-        at, lanes = rows // params.n, np.arange(len(self._prompts))  # logits of each row, lane of each logits
-        while len(rows):
-            live = [drafts[row] for row in rows]
+        numbers = np.array([k for k, draft in enumerate(drafts) if draft.finish_reason is None], dtype=np.int64)
+        at, rows = numbers // params.n, np.arange(len(self._prompts))  # logits of each draft, cache row of each logits
+        while len(numbers):
+            live = [drafts[k] for k in numbers]
             places = torch.from_numpy(at).to(logits.device)
             tokens, logprobs = sample_tokens(
                 logits[places],
                 [draft.choice for draft in live],
-                noise.draw(rows),
+                noise.draw(numbers),
                 params.temperature,
                 params.top_k,
                 params.top_p,
@@ -338,15 +342,15 @@ class _Batch:
             going = np.array([draft.finish_reason is None for draft in live])
             if not going.any():
                 return
-            # Drafts of one prompt that have written the same so far share a lane.
-            grown = lanes[at[going]] * logits.shape[1] + np.array(tokens)[going]
-            rows = rows[going]
+            # Drafts of one prompt with the same ids so far share a row of the cache.
+            grown = rows[at[going]] * logits.shape[1] + np.array(tokens)[going]
+            numbers = numbers[going]
             _, first, at = np.unique(grown, return_index=True, return_inverse=True)
-            lanes = grown[first] // logits.shape[1]
-            new = [drafts[row].unread for row in rows[first]]
-            for row in rows:
-                drafts[row].unread = []
-            if self._shrinks and (len(np.unique(lanes)) < len(lanes) or 2 * len(lanes) < len(decoder.lengths)):
-                decoder.keep(lanes)
-                lanes = np.arange(len(lanes))
-            logits = decoder.append(lanes, new)
+            rows = grown[first] // logits.shape[1]
+            new = [drafts[k].unread for k in numbers[first]]
+            for k in numbers:
+                drafts[k].unread = []
+            if self._shrinks and (len(np.unique(rows)) < len(rows) or 2 * len(rows) < len(decoder.lengths)):
+                decoder.keep(rows)
+                rows = np.arange(len(rows))
+            logits = decoder.append(rows, new)

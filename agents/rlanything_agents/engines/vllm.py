@@ -1,6 +1,7 @@
-"""Text from vLLM in this process: an engine that sleeps while others need the GPU, and reads new weights from a folder.
+"""Generator on vLLM in this process: an engine that sleeps while other phases need the GPU, and loads new weights from
+a folder.
 
-Written for vLLM 0.31 (extra ``vllm``), which is imported when the engine is first needed.
+Written for vLLM 0.31 (extra ``vllm``), which is imported when the engine first starts.
 """
 
 from __future__ import annotations
@@ -30,44 +31,44 @@ __all__ = ["EngineFailed", "VLLMGenerator", "check_temperature"]
 logger = logging.getLogger(__name__)
 
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Ranks that vLLM reserves room for."""
+"""Values that vLLM accepts for the greatest rank of adapters (``max_lora_rank``)."""
 
 HOTTEST = 2.0
-"""vLLM refuses a temperature above this."""
+"""Highest temperature that vLLM accepts."""
 
 
 class EngineFailed(RunMustStop):
-    """An engine did not start, died, or did not take its weights; nothing that it had under way counts."""
+    """Engine that did not start, died, or did not load its weights; completions under way are discarded."""
 
 
 def check_temperature(params: SamplingParams) -> None:
-    """Refuse what vLLM would refuse, before anything is asked.
+    """Refuse a temperature that vLLM would refuse, before any request.
 
     Raises:
-        ValueError: It is too hot.
+        ValueError: The temperature is above `HOTTEST`.
     """
     if params.temperature > HOTTEST:
         raise ValueError(f"temperature {params.temperature}: vLLM samples at {HOTTEST:g} at most")
 
 
 class VLLMGenerator:
-    """Samples with a vLLM engine of this process from what a trainer last handed over.
+    """Generator that samples with a vLLM engine of this process, from the weights that a trainer last handed over.
 
     Log-probabilities are vLLM's ``raw_logprobs``: natural, before temperature and truncation, over the whole
-    vocabulary, or over what vLLM's structured outputs leave where there is a form (``SamplingParams.choices``). Those
-    allow a text to be divided in other ways than its form is; ``Completion.allowed`` is filled as far as the sampled
-    ids follow the form.
-    The end of sequence is the tokenizer's alone, whatever a checkpoint's ``generation_config.json`` adds. Which tokens
-    come of a seed depends on vLLM's batching; a run with it is no bit-exact repetition of another.
+    vocabulary, or over the ids that vLLM's structured outputs allow where there is a form (``SamplingParams.choices``).
+    Structured outputs also allow other tokenisations of a text than the form has; ``Completion.allowed`` is filled as
+    far as the sampled ids follow the form. Only the tokenizer's end of sequence ends a completion, whatever a
+    checkpoint's ``generation_config.json`` adds. The tokens of a seed depend on vLLM's batching, so runs with it are
+    not repeatable bit for bit.
 
-    The engine starts at the first `wake` or `generate`. Asleep it holds no GPU memory: weights that are trained are
-    dropped (level 2) and read again from their folder, the base of adapters waits in the machine's memory (level 1).
+    The engine starts at the first `wake` or `generate`. While it sleeps it holds no GPU memory: trained weights are
+    dropped (level 2) and loaded again from their folder, the base of adapters moves to the host's memory (level 1).
 
     Args:
-        model: What is trained; it is only ever read.
-        tokenizer: Its tokenizer.
-        config: Uses what concerns ``kind: vllm``.
-        folder: Scratch space of this generator alone, for the weights on their way; emptied at once.
+        model: Trained model; the generator only reads it.
+        tokenizer: Tokenizer of the model.
+        config: Settings of ``kind: vllm``.
+        folder: Scratch folder of this generator alone, for weights in transit; emptied on construction.
 
     Raises:
         MissingExtra: vLLM is not installed.
@@ -93,7 +94,7 @@ class VLLMGenerator:
 
     @property
     def version(self) -> int:
-        """Of the weights that the next completion is written with."""
+        """Version of the weights of the next completion."""
         return self._weights.version
 
     @property
@@ -102,14 +103,14 @@ class VLLMGenerator:
         return self._engine is not None and not self._asleep
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """``params.n`` completions for each prompt, in the order of the prompts; wakes the engine if need be.
+        """Sample ``params.n`` completions for each prompt, in the order of the prompts; wakes the engine first.
 
-        A prompt that leaves no room for a token, and whatever the engine cannot have sampled, becomes a completion with
-        ``finish_reason="error"``.
+        A prompt that leaves no room for a token gets completions with ``finish_reason="error"``, and so does a
+        completion that the engine cannot have sampled.
 
         Raises:
-            ValueError: A prompt is no list of the model's ids, there is not one seed for each, or vLLM has no such
-                temperature.
+            ValueError: A prompt is not a list of the model's ids, there is not one seed for each prompt, or vLLM does
+                not accept the temperature.
             EngineFailed: The engine died; the next call starts another.
         """
         check_temperature(params)
@@ -137,22 +138,22 @@ class VLLMGenerator:
         ]
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Take over the weights of a model or of a folder; an engine that is awake reads them at once.
+        """Store the weights of a model or of a folder for the engine, which loads them at once if it is awake.
 
         Raises:
-            ValueError: The folder holds something else.
-            EngineFailed: The engine did not take them.
-            OSError: They cannot be written.
+            ValueError: The folder does not hold such weights.
+            EngineFailed: The engine did not load them.
+            OSError: The weights cannot be written.
         """
         self._weights.put(source, version)
         if self.awake:
             self._refresh()
 
     def sleep(self) -> None:
-        """Give the GPU memory back, unless ``engine.sleep`` is off.
+        """Free the GPU memory, unless ``engine.sleep`` is off.
 
         Raises:
-            EngineFailed: The engine died; its memory is free too.
+            EngineFailed: The engine died, which frees its memory too.
         """
         if not self.awake or not self.config.sleeps:
             return
@@ -163,15 +164,15 @@ class VLLMGenerator:
             self._read = None
 
     def wake(self) -> None:
-        """Take the GPU memory, and the newest weights.
+        """Take the GPU memory and load the newest weights.
 
         Raises:
-            EngineFailed: The engine did not start, or did not take them.
+            EngineFailed: The engine did not start, or did not load them.
         """
         if self._engine is None:
             self._open()
         elif self._asleep:
-            # Weights first: reading them needs room that the cache would take.
+            # Weights first: loading them needs memory that the key-value cache would take.
             with self._failing("as it woke"):
                 self._engine.wake_up(tags=["weights"])
                 self._load()
@@ -180,7 +181,7 @@ class VLLMGenerator:
         self._refresh()
 
     def close(self) -> None:
-        """End the engine and delete the weights on their way; a later call starts another."""
+        """Shut the engine down and delete the weights in transit; a later call starts another engine."""
         engine, self._engine, self._asleep, self._read = self._engine, None, False, None
         if engine is not None:
             engine.llm_engine.engine_core.shutdown()
@@ -210,11 +211,11 @@ class VLLMGenerator:
         self._read = None if weights.adapters else path
 
     def _refresh(self) -> None:
-        """Bring an engine that is awake to the newest weights."""
+        """Load the newest weights into an engine that is awake."""
         if self._read != self._weights.path():
             with self._failing("as it read new weights"):
                 self._load()
-                # What was computed with other weights must not be read on; asleep the engine forgot it anyway.
+                # Keys and values of other weights must not be reused; an engine that slept has dropped them already.
                 if not self._engine.reset_prefix_cache():
                     raise RuntimeError("the prefix cache was not reset")
         self._weights.prune()
@@ -270,7 +271,7 @@ class VLLMGenerator:
 
     @contextmanager
     def _failing(self, when: str) -> Iterator[None]:
-        """What goes wrong with the engine ends it: nothing that it holds is to be relied on."""
+        """Shut the engine down after any failure within the block: its state cannot be relied on."""
         try:
             yield
         except BaseException as error:
@@ -289,7 +290,7 @@ class VLLMGenerator:
 
 
 def seeded(params: SamplingParams, prompts: int) -> list[SamplingParams]:
-    """The parameters of each prompt, with a seed of its own where there is one: equal prompts differ in their luck.
+    """Parameters of each prompt. A common seed becomes a seed per prompt, so that equal prompts get different samples.
 
     Raises:
         ValueError: There are seeds, but not one for each prompt.
@@ -301,7 +302,7 @@ def seeded(params: SamplingParams, prompts: int) -> list[SamplingParams]:
 
 
 def _logprobs(output: Any, ids: list[int]) -> list[float] | None:
-    """Of the sampled ids, out of vLLM's list of ``{id: Logprob}``; None where one is missing."""
+    """Log-probabilities of the sampled ids from vLLM's list of ``{id: Logprob}``; None if one is missing."""
     try:
         return [float(step[token].logprob) for step, token in zip(output.logprobs, ids, strict=True)]
     except (KeyError, TypeError, ValueError, AttributeError):

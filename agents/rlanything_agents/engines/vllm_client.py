@@ -1,7 +1,7 @@
-"""Asking a vLLM server for text, whoever gives it its weights.
+"""Client of a vLLM server, for the process that gives the server its weights and for others.
 
-Each request says all there is to say, each answer is held to what was asked, and no answer counts unless the server had
-the right weights before it was asked and afterwards.
+Each request names all its parameters, each answer is checked against its request, and answers count only if the server
+had the right weights before the request and after the answer.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ from rlanything_envs.llm.openai import OpenAIGenerator
 __all__ = ["Served", "ServedGenerator", "UnfitServer", "VLLMClient", "WeightsLost"]
 
 _NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-"""Said in each request: the server's defaults are those of the checkpoint's ``generation_config.json``."""
+"""Neutral parameters of each request; the server's defaults come from the checkpoint's ``generation_config.json``."""
 
 _MOST_BYTES = 64 * 2**20
-"""Of one answer; a token with its log-probability takes some hundred bytes, and samples of a prompt come together."""
+"""Most bytes of one answer; a token with its log-probability takes some hundred bytes, and all samples of a prompt
+arrive together."""
 
 _ALWAYS_THERE = ("/v1/completions", "/v1/models")
 
 
 class UnfitServer(NotTrainable, RunMustStop):
-    """A server whose text nothing can learn from, or that takes no new weights; the message says how to start it."""
+    """Server that hides what training needs, or that takes no new weights; the message names the right options."""
 
 
 class WeightsLost(EngineFailed):
-    """A server does not have the weights that it was last given; what it wrote since then is thrown away."""
+    """Server that no longer has the weights it was last given; its completions since then are discarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Weights that a server has been given.
+    """Name of the weights that a server should have.
 
     Attributes:
-        mark: Their name; no other weights, and no other sending of the same, ever have it.
-        adapters: Whether they are adapters, served as a model of that name.
-        version: Of the weights.
-        vocabulary: How many ids the model has.
+        mark: Unique name of this transfer of weights.
+        adapters: Whether they are adapters, which the server offers as a model of this name.
+        version: Version of the weights.
+        vocabulary: Number of ids of the model.
     """
 
     mark: str
@@ -63,10 +64,10 @@ class Served:
 
 
 class VLLMClient(OpenAIGenerator):
-    """What asks a server for text.
+    """Generator on a vLLM server, with checks of its answers and of its weights.
 
     Args:
-        server: Where it is.
+        server: Address, served model and limits.
 
     Raises:
         MissingExtra: The package openai is not installed.
@@ -96,11 +97,11 @@ class VLLMClient(OpenAIGenerator):
     @property
     @abstractmethod
     def served(self) -> Served:
-        """The weights that the server should have."""
+        """Weights that the server should have."""
 
     @property
     def version(self) -> int:
-        """Of the weights that the next completion is written with."""
+        """Version of the weights of the next completion."""
         return self.served.version
 
     async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
@@ -108,14 +109,14 @@ class VLLMClient(OpenAIGenerator):
         return await asyncio.to_thread(self.generate, prompts, params)
 
     def close(self) -> None:
-        """Close all connections; the server goes on."""
+        """Close all connections; the server keeps running."""
         super().close()
         self._controls.close()
 
-    def _written(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]] | None:
-        """Completions; None if the server lost its weights meanwhile.
+    def _completions(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]] | None:
+        """Sample completions; None if the server lost its weights during the call.
 
-        A prompt's chance is named by its place, as that of an engine in this process.
+        Seeds depend on the place of a prompt, as with an engine in this process.
         """
         ids = token_prompts(prompts, self._sampled.vocabulary)
         if params.seed is not None and not params.seeds:
@@ -130,7 +131,7 @@ class VLLMClient(OpenAIGenerator):
         return completions if self._has_weights() else None
 
     def _has_weights(self) -> bool:
-        """Whether the server has its weights, by its own account."""
+        """Whether the server reports the weights that it should have."""
         mark = self.served.mark
         if self.served.adapters:
             cards = self._read("/v1/models").get("data")
@@ -140,7 +141,7 @@ class VLLMClient(OpenAIGenerator):
 
     def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
         path, body = super()._request(prompt, params, n, seed)
-        asked = {
+        fields = {
             "model": self.served.mark if self.served.adapters else self.endpoint.model,
             "top_k": params.top_k,
             "logprobs": 0,
@@ -150,8 +151,8 @@ class VLLMClient(OpenAIGenerator):
             "skip_special_tokens": False,
         }
         if params.choices and params.choices[0] is not None:
-            asked["structured_outputs"] = {"regex": pattern(params.choices[0])}
-        return path, body | _NEUTRAL | asked
+            fields["structured_outputs"] = {"regex": pattern(params.choices[0])}
+        return path, body | _NEUTRAL | fields
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
         ids: Any = prompt
@@ -166,12 +167,12 @@ class VLLMClient(OpenAIGenerator):
         return self._sampled.completion(ids, fields.get("token_ids"), values, reason, params, version)
 
     def _read(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """What the server answers to something other than a prompt: a JSON object."""
+        """Send a control request, and return the JSON object of the answer."""
         with self._failing(path):
             return read_object(self._controls.request(path, body))
 
-    def _tell(self, path: str, body: Mapping[str, Any]) -> None:
-        """Have the server do something; what it says to that is not read."""
+    def _command(self, path: str, body: Mapping[str, Any]) -> None:
+        """Send a control request, and ignore the body of the answer."""
         with self._failing(path):
             self._controls.request(path, body)
 
@@ -195,11 +196,11 @@ class VLLMClient(OpenAIGenerator):
 
 
 class ServedGenerator(VLLMClient):
-    """Samples with a server to which another process gives its weights (a `VLLMServerGenerator`).
+    """Generator on a server that gets its weights from another process (from a `VLLMServerGenerator`).
 
     Args:
-        server: Where it is.
-        tokenizer: Of its model.
+        server: Address, served model and limits.
+        tokenizer: Tokenizer of the model.
     """
 
     def __init__(self, server: ServerConfig, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -209,17 +210,17 @@ class ServedGenerator(VLLMClient):
 
     @property
     def served(self) -> Served:
-        """The weights that the server should have.
+        """Weights that the server should have.
 
         Raises:
-            WeightsLost: It was never said which.
+            WeightsLost: `take` has not named any yet.
         """
         if self._served is None:
             raise WeightsLost(f"{self!r}: nobody has said which weights it is to have")
         return self._served
 
     def take(self, served: Served) -> None:
-        """From now on, what was written with other weights than these does not count.
+        """Accept only completions of these weights from now on.
 
         Raises:
             ValueError: The tokenizer has no end of sequence.
@@ -227,16 +228,16 @@ class ServedGenerator(VLLMClient):
         self._served, self._sampled = served, Sampled(self._tokenizer, served.vocabulary)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """``params.n`` completions for each prompt, in the order of the prompts.
+        """Sample ``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ValueError: A prompt is no list of the model's ids, there is not one seed for each, or vLLM has no such
-                temperature.
-            WeightsLost: The server has other weights, or lost them meanwhile.
-            EngineFailed: It is out of reach.
-            EndpointRefused: It refuses the key or the model.
+            ValueError: A prompt is not a list of the model's ids, there is not one seed for each prompt, or vLLM does
+                not accept the temperature.
+            WeightsLost: The server has other weights, or lost its weights during the call.
+            EngineFailed: The server is out of reach.
+            EndpointRefused: The server refuses the key or the model.
         """
         check_temperature(params)
-        if self._has_weights() and (completions := self._written(prompts, params)) is not None:
+        if self._has_weights() and (completions := self._completions(prompts, params)) is not None:
             return completions
         raise WeightsLost(f"{self!r} lost its weights: was it restarted, or do two runs share it?")

@@ -1,7 +1,8 @@
-"""Text from a vLLM server over HTTP: token ids in and out, and new weights by the path of a folder both sides can read.
+"""Generator on a vLLM server over HTTP, which also gives the server its weights: by the path of a folder that both can
+read.
 
 Written for vLLM 0.31, started with ``VLLM_SERVER_DEV_MODE=1`` (or, for adapters, with ``--enable-lora`` and
-``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``). Those endpoints let anybody who reaches the server change its weights: keep it
+``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``). These endpoints let anybody who reaches the server change its weights: keep it
 in a network of your own.
 """
 
@@ -27,23 +28,24 @@ __all__ = ["UnfitServer", "VLLMServerGenerator"]
 logger = logging.getLogger(__name__)
 
 _SAME = 0.05
-"""Log-probabilities that differ by less are the same, computed in another batch."""
+"""Greatest difference between log-probabilities of the same distribution, computed in different batches."""
 
 
 class VLLMServerGenerator(VLLMClient):
-    """Samples with a vLLM server from what a trainer last handed over.
+    """Generator that samples with a vLLM server, from the weights that a trainer last handed over.
 
-    Before each call the server's weights are compared with those it should have, and afterwards again: one that was
-    restarted, or given other weights by somebody else, is sent them anew and asked again. Failures of single requests
-    become completions with ``finish_reason="error"``, as with every service. Other processes may ask the same server
-    for text with a `ServedGenerator`; weights come from here alone.
+    Before and after each call the generator checks the name of the server's weights. A server that was restarted, or
+    that another program gave other weights, gets the weights and the prompts once more. Failures of single requests
+    become completions with ``finish_reason="error"``, as with every service. Other processes may sample from the same
+    server with a `ServedGenerator`; only this generator gives it weights.
 
     Args:
-        server: Where it is.
-        model: What is trained; it is only ever read.
-        tokenizer: Its tokenizer.
-        folder: Scratch space of this generator alone, which the server reads under the same path; emptied at once.
-        sleeps: Whether the server is to give its GPU memory back between phases.
+        server: Address, served model and limits.
+        model: Trained model; the generator only reads it.
+        tokenizer: Tokenizer of the model.
+        folder: Scratch folder of this generator alone, which the server reads under the same path; emptied on
+            construction.
+        sleeps: Whether the server frees its GPU memory between phases.
 
     Raises:
         MissingExtra: The package openai is not installed.
@@ -71,24 +73,24 @@ class VLLMServerGenerator(VLLMClient):
 
     @property
     def served(self) -> Served:
-        """The weights that the server should have; `wake` sees to it that it has them."""
+        """Weights that the server should have; `wake` loads them into it."""
         mark = f"rlanything-{self._run_id}-{self._weights.path().name}-{self._sent}"
         return Served(mark, self._weights.adapters, self._weights.version, self._weights.vocabulary)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """``params.n`` completions for each prompt, in the order of the prompts.
+        """Sample ``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ValueError: A prompt is no list of the model's ids, there is not one seed for each, or vLLM has no such
-                temperature.
-            UnfitServer: The server hides its ids, takes no weights, or reports log-probabilities of another kind.
-            EngineFailed: It is out of reach, or keeps losing its weights.
-            EndpointRefused: It refuses the key or the model.
+            ValueError: A prompt is not a list of the model's ids, there is not one seed for each prompt, or vLLM does
+                not accept the temperature.
+            UnfitServer: The server hides its ids, takes no weights, or reports log-probabilities after temperature.
+            EngineFailed: The server is out of reach, or lost its weights twice during the call.
+            EndpointRefused: The server refuses the key or the model.
         """
         check_temperature(params)
         for _ in range(2):
             self.wake()
-            if (completions := self._written(prompts, params)) is not None:
+            if (completions := self._completions(prompts, params)) is not None:
                 return completions
             logger.warning("%r lost its weights while it generated: what it wrote is thrown away", self)
         raise EngineFailed(
@@ -96,36 +98,36 @@ class VLLMServerGenerator(VLLMClient):
         )
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Take over the weights of a model or of a folder; the server reads them when it is next asked.
+        """Store the weights of a model or of a folder; the server loads them at its next use.
 
         Raises:
-            ValueError: The folder holds something else.
-            OSError: They cannot be written.
+            ValueError: The folder does not hold such weights.
+            OSError: The weights cannot be written.
         """
         self._weights.put(source, version)
 
     def sleep(self) -> None:
-        """Have the server give its GPU memory back, if it is to sleep.
+        """Free the server's GPU memory, if ``sleeps`` is set.
 
         Raises:
-            EngineFailed: It does not.
+            EngineFailed: The server does not go to sleep.
         """
         if self.sleeps and not self._asleep:
-            self._tell(f"/sleep?level={1 if self._weights.adapters else 2}", {})
+            self._command(f"/sleep?level={1 if self._weights.adapters else 2}", {})
             self._asleep = True
 
     def wake(self) -> None:
-        """Have the server take its memory, and the newest weights.
+        """Wake the server, and load the newest weights into it.
 
         Raises:
-            EngineFailed: It is out of reach, or did not take them.
-            UnfitServer: It cannot.
+            EngineFailed: The server is out of reach, or did not load them.
+            UnfitServer: The server takes no weights, or hides what training needs.
         """
         if self._asleep:
-            self._tell("/wake_up?tags=weights", {})
+            self._command("/wake_up?tags=weights", {})
             if not self._weights.adapters:
                 self._send_weights()
-            self._tell("/wake_up?tags=kv_cache", {})
+            self._command("/wake_up?tags=kv_cache", {})
             self._asleep = False
         if not self._has_weights():
             self._send_weights()
@@ -134,46 +136,46 @@ class VLLMServerGenerator(VLLMClient):
             self._probe()
 
     def serve(self) -> Served:
-        """Have the server take the newest weights, for others who ask it, and say which they are.
+        """Load the newest weights into the server for other processes, and return their name.
 
         Raises:
-            EngineFailed, UnfitServer: As `wake`.
+            EngineFailed, UnfitServer: See `wake`.
         """
         self.wake()
         return self.served
 
     def close(self) -> None:
-        """Close all connections and delete the weights on their way; the server goes on."""
+        """Close all connections and delete the weights in transit; the server keeps running."""
         super().close()
         self._weights.clear()
 
     def _send_weights(self) -> None:
-        self._sent += 1  # what others still write with those of the last sending is told apart
+        self._sent += 1  # completions of the previous transfer, still under way elsewhere, have another name
         path, mark = self._weights.path(), self.served.mark
         if self._weights.adapters:
-            self._tell("/v1/load_lora_adapter", {"lora_name": mark, "lora_path": str(path)})
+            self._command("/v1/load_lora_adapter", {"lora_name": mark, "lora_path": str(path)})
             old, self._adapter = self._adapter, mark
             if old:
                 self._forget(old)
             return
-        # Half-read weights have no name of their own: whatever fails from here on, they are sent again.
-        self._tell("/update_weight_version", {"new_version": f"{mark}-under-way"})
-        self._tell("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(path)}})
+        # The name "under-way" marks half-loaded weights: after any failure from here on they are sent again.
+        self._command("/update_weight_version", {"new_version": f"{mark}-under-way"})
+        self._command("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(path)}})
         if self._read("/reset_prefix_cache", {}).get("success") is not True:
             raise EngineFailed(f"{self!r} did not forget what it computed with other weights: is it asked by others?")
-        self._tell("/update_weight_version", {"new_version": mark})
+        self._command("/update_weight_version", {"new_version": mark})
 
     def _forget(self, adapter: str) -> None:
         try:
-            self._tell("/v1/unload_lora_adapter", {"lora_name": adapter})
+            self._command("/v1/unload_lora_adapter", {"lora_name": adapter})
         except (EngineFailed, UnfitServer) as error:  # it was restarted, or dropped it already
             logger.info("%s", error)
 
     def _probe(self) -> None:
-        """Ask for one token at two temperatures: are ids there, and log-probabilities of the untouched distribution?
+        """Sample one token at two temperatures, to check for ids and for log-probabilities before temperature.
 
         Raises:
-            UnfitServer: They are not.
+            UnfitServer: Ids or log-probabilities are missing, or temperature changes the log-probabilities.
         """
         seen = []
         for temperature in (1.0, 2.0):

@@ -1,7 +1,7 @@
-"""Weights on their way from a trainer to an engine: numbered folders, the newest of which counts.
+"""Weights in transit from a trainer to an engine: numbered folders, of which the newest is current.
 
-An engine reads a folder, never a module: it runs in a process of its own, perhaps on another machine, and may have to
-read the same weights again after it slept or was started anew.
+An engine loads a folder, never a module: it runs in a process of its own, perhaps on another machine, and may have to
+load the same weights again after it slept or restarted.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _WEIGHT_FILES = (".safetensors", ".json", ".jinja")
 
 
 class Weights:
-    """The weights of one model for its engine: all of them, or adapters on a base that stays as it is.
+    """Weights of one model for its engine: all of them, or adapters on a frozen base.
 
-    Adapters are handed over as adapters. Merged into weights of bfloat16 most of what a small learning rate changes
-    would be rounded away, and the engine would sample from another model than the one that is trained.
+    Adapters are handed over as adapters. If they were merged into bfloat16 weights, rounding would lose most of the
+    changes of a small learning rate, and the engine would sample from another model than the trained one.
 
     Args:
-        folder: Scratch space of this object alone; emptied at once.
-        model: A transformers model, or a PEFT one.
-        tokenizer: Its tokenizer, stored beside it.
+        folder: Scratch folder of this object alone; emptied on construction.
+        model: Model of transformers or PEFT.
+        tokenizer: Tokenizer of the model, stored in the scratch folder too.
     """
 
     def __init__(self, folder: Path, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -40,20 +40,20 @@ class Weights:
 
     @property
     def adapters(self) -> bool:
-        """Whether the base stays and adapters change."""
+        """Whether only adapters change and the base is frozen."""
         return hasattr(self._model, "peft_config")
 
     @property
     def rank(self) -> int:
-        """Of the adapters."""
+        """Rank of the adapters."""
         return max(int(config.r) for config in self._model.peft_config.values())
 
     @property
     def base(self) -> str:
-        """Folder or name of what the adapters belong to.
+        """Folder or hub name of the checkpoint that the adapters belong to.
 
         Raises:
-            ValueError: The model does not say what it was loaded from.
+            ValueError: The model does not record its checkpoint.
         """
         names = {config.base_model_name_or_path for config in self._model.peft_config.values()}
         (name,) = names if len(names) == 1 else (None,)
@@ -63,39 +63,40 @@ class Weights:
 
     @property
     def dtype(self) -> str:
-        """Of the model's weights, such as ``bfloat16``."""
+        """Precision of the model's weights, such as ``bfloat16``."""
         return str(self._model.dtype).removeprefix("torch.")
 
     @property
     def vocabulary(self) -> int:
-        """How many ids the model has."""
+        """Number of ids of the model."""
         return int(self._model.get_input_embeddings().weight.shape[0])
 
     @property
     def tokenizer_folder(self) -> Path:
-        """A folder with the tokenizer."""
+        """Folder with the tokenizer."""
         folder = self.folder / "tokenizer"
         if not folder.is_dir():
             self._tokenizer.save_pretrained(folder)
         return folder
 
     def path(self) -> Path:
-        """The folder of the newest weights; until there were any, the model's own of this moment."""
+        """Folder of the newest weights; without a `put` before, the model's current weights are stored first."""
         if self._path is None:
             self.put(self._model, self.version)
         assert self._path is not None  # nosec B101 # for the type checker: put() has set it
         return self._path
 
     def put(self, source: Any, version: int) -> None:
-        """Take over weights.
+        """Store weights as the newest ones.
 
         Args:
-            source: A model, or a folder that one was saved to; it is copied, so that it may go.
-            version: Their number.
+            source: Model, or folder that a model was saved to; the folder is copied, so that it may be deleted.
+            version: Version of the weights.
 
         Raises:
-            ValueError: The folder holds adapters where weights are wanted, or the other way round.
-            OSError: They cannot be written.
+            ValueError: The folder holds adapters instead of whole weights, whole weights instead of adapters, or
+                neither.
+            OSError: The weights cannot be written.
         """
         path = self.folder / f"weights-{self._written:06d}"
         self._written += 1
@@ -112,13 +113,13 @@ class Weights:
         self._path, self.version = path, version
 
     def prune(self) -> None:
-        """Delete all weights but the newest: the engine has read them."""
+        """Delete all weights but the newest, which the engine has loaded."""
         for old in self.folder.glob("weights-*"):
             if old != self._path:
                 shutil.rmtree(old, ignore_errors=True)
 
     def clear(self) -> None:
-        """Delete everything; the model's own weights count again."""
+        """Delete everything; the model's own weights are the newest ones again."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self._path = None
 

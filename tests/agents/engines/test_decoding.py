@@ -9,7 +9,7 @@ from random_models import random_model
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from rlanything_agents.engines.cache import RaggedDecoder
-from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
+from rlanything_agents.engines.sampling import NoiseStreams, sample_tokens
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
 from rlanything_envs.llm.generator import SamplingParams
@@ -107,7 +107,7 @@ def one_by_one(model: Qwen3ForCausalLM, prompts: list[list[int]], params: Sampli
     for number, prompt in enumerate(prompts):
         found.append([])
         for vote in range(params.n):
-            noise, ids = LaneNoise(params.seed or 0, [number * params.n + vote], min(params.max_tokens, 512)), []
+            noise, ids = NoiseStreams(params.seed or 0, [number * params.n + vote], min(params.max_tokens, 512)), []
             while len(ids) < params.max_tokens and TOKENIZER.eos_token_id not in ids:
                 logits = log_probs(model, prompt + ids)[-1:]
                 tokens, _ = sample_tokens(logits, [None], noise.draw(np.array([0])), params.temperature)

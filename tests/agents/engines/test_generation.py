@@ -10,7 +10,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrai
 
 from rlanything_agents.config import SmallConfig
 from rlanything_agents.engines.cache import RaggedCache, RaggedDecoder
-from rlanything_agents.engines.sampling import LaneNoise, sample_tokens
+from rlanything_agents.engines.sampling import NoiseStreams, sample_tokens
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import END, PAD, small_model, word_tokenizer
 from rlanything_envs.llm.generator import SamplingParams
@@ -208,17 +208,17 @@ def test_looking_at_candidates_only_chooses_what_a_mask_would(data: st.DataObjec
 
 
 def test_noise_of_a_lane_is_its_own() -> None:
-    many, few = LaneNoise(7, range(5)), LaneNoise(7, [3], block=3)
+    many, few = NoiseStreams(7, range(5)), NoiseStreams(7, [3], block=3)
     rows = np.array([0, 3, 4])
     for _ in range(20):
         assert few.draw(np.array([0]))[0] == many.draw(rows)[1]
-    assert LaneNoise(8, [3]).draw(np.array([0])) != LaneNoise(7, [3]).draw(np.array([0]))
+    assert NoiseStreams(8, [3]).draw(np.array([0])) != NoiseStreams(7, [3]).draw(np.array([0]))
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**63 - 1])
 def test_a_lane_draws_what_numpy_draws_for_seed_and_lane(seed: int) -> None:
     lanes = [0, 1, 767, 2**32 - 1]
-    noise, rows = LaneNoise(seed, lanes, block=2), np.arange(len(lanes))
+    noise, rows = NoiseStreams(seed, lanes, block=2), np.arange(len(lanes))
     drawn = np.array([noise.draw(rows) for _ in range(5)]).T
     for lane, numbers in zip(lanes, drawn, strict=True):
         assert numbers.tolist() == np.random.default_rng((seed, lane)).random(5).tolist()
