@@ -63,7 +63,7 @@ class JudgedGroup(RolloutGroup):
                     {
                         "thought": step.thought,
                         "action": step.action,
-                        "observation": step.observation,
+                        "observation": step.full,
                         "command": step.command,
                         "judgements": [vote.text for vote in judged.votes],
                         "votes": list(judged.scores),

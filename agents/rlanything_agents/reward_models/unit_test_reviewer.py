@@ -264,7 +264,7 @@ class UnitTestReview:
                     {
                         "thought": step.thought,
                         "action": step.action,
-                        "observation": step.observation,
+                        "observation": step.full,
                         "command": step.command,
                         "judgements": texts,
                         "votes": votes[t][0].astype(int).tolist(),
@@ -285,7 +285,7 @@ def program_of(trajectory: Trajectory, entry_point: str | None = None) -> str:
         trajectory: The episode.
         entry_point: The function that the task asks for; None for a task that asks for a program.
     """
-    answer = trajectory.steps[-1].observation if trajectory.steps else ""
+    answer = trajectory.steps[-1].full if trajectory.steps else ""
     if not answer.startswith(("SUBMIT: ", FAILED)):  # the last of several turns may have been another action
         return ""
     try:
@@ -302,7 +302,7 @@ def program_of(trajectory: Trajectory, entry_point: str | None = None) -> str:
 
 def hidden_verdicts(trajectory: Trajectory) -> dict[str, int]:
     """Hidden tests per verdict, parsed from the environment's answer to the submission; empty without one."""
-    answer = trajectory.steps[-1].observation if trajectory.steps else ""
+    answer = trajectory.steps[-1].full if trajectory.steps else ""
     listed = _SUBMITTED.match(answer)
     if listed is None:
         return {}

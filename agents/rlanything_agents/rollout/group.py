@@ -50,13 +50,15 @@ class RolloutGroup:
         return self
 
     def header(self, t: int, iteration: int) -> dict[str, Any]:
-        """What is written down of an episode besides its turns."""
+        """Record of an episode besides its turns; messages are the environment's own, whatever the view."""
+        trajectory = self.trajectories[t]
         return {
             "iteration": iteration,
             "slot": self.assignment.slot,
             "role": self.assignment.role,
             "goal": self.assignment.task.goal,
-            **{k: v for k, v in self.trajectories[t].to_dict().items() if k not in ("tag", "steps")},
+            **{k: v for k, v in trajectory.to_dict().items() if k not in ("tag", "message", "steps")},
+            "opening": trajectory.full_opening,
         }
 
 
