@@ -48,7 +48,13 @@ class ChatGenerator:
         self.generator.close()
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt; a chat is rendered, ids are copied."""
-        if prompt and isinstance(prompt[0], int):
+        """Token ids of a prompt; a chat is rendered, ids are copied.
+
+        Raises:
+            ValueError: The prompt is empty.
+        """
+        if not prompt:
+            raise ValueError("a prompt needs at least one token or message")
+        if isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
         return self.template.prompt(prompt)  # type: ignore[arg-type]
