@@ -1,4 +1,4 @@
-"""Work on the tasks beside the updates, where it mostly waits for a service."""
+"""Rewrites of tasks in the background of the updates, for rewriters that mostly wait for a service."""
 
 from __future__ import annotations
 
@@ -16,60 +16,60 @@ from rlanything_envs.llm.errors import RunMustStop
 __all__ = ["Abandoned", "BackgroundRewriter"]
 
 LAST_WRITE_S = 1.0
-"""Seconds that a step has for its end when it is let go of: all that takes longer is waiting for the service."""
+"""Seconds that an abandoned step gets to finish a write; a step that takes longer waits for the service."""
 
 
 class Abandoned(RunMustStop):
-    """Nobody waits for this rewrite any more."""
+    """The iteration that requested the rewrite has failed."""
 
 
 class BackgroundRewriter:
-    """Does steps in a thread while its owner does something else, and lets go of them if that fails.
+    """A `Rewriter` that runs steps in a thread while its owner works, and abandons them if the owner fails.
 
-    A step that waits for its service would then wait on alone, for minutes, and what comes of it must not reach the
-    pool, which may have been set back meanwhile. So the steps rewrite tasks through this object, as a `Rewriter`.
+    An abandoned step may wait for its service for minutes, and its result must not reach the pool, which may have been
+    restored by then. So steps rewrite tasks through this object, which raises `Abandoned` instead of returning.
 
     Args:
-        rewriter: Asks the service.
+        rewriter: Queries the service.
     """
 
     def __init__(self, rewriter: Rewriter) -> None:
         self._rewriter = rewriter
-        self._left = threading.Event()
+        self._abandoned = threading.Event()
 
     @property
     def name(self) -> str:
-        """The rewriter's."""
+        """Name of the rewriter."""
         return self._rewriter.name
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
-        """As the rewriter does.
+        """See `Rewriter.rewrite`.
 
         Raises:
-            Abandoned: The owner has failed meanwhile.
+            Abandoned: The owner has failed.
         """
         result = self._rewriter.rewrite(request, rng)
-        if self._left.is_set():
+        if self._abandoned.is_set():
             raise Abandoned("the iteration has ended")
         return result
 
     @contextmanager
     def running(self, steps: Sequence[Callable[[], object]]) -> Iterator[Callable[[], None]]:
-        """Do the steps, one after the other, while the block runs.
+        """Run the steps, one after the other, while the block runs.
 
         Yields:
-            What waits until they are done, and raises what one of them raised.
+            A function that waits until all steps are done, and raises the error of a step that failed.
         """
-        begun = BACKGROUND.submit(lambda: self._do(steps))
+        begun = BACKGROUND.submit(lambda: self._run(steps))
         try:
             yield begun.result
         except BaseException:
-            self._left.set()
+            self._abandoned.set()
             wait([begun], LAST_WRITE_S)
             raise
 
-    def _do(self, steps: Sequence[Callable[[], object]]) -> None:
+    def _run(self, steps: Sequence[Callable[[], object]]) -> None:
         for step in steps:
-            if self._left.is_set():
+            if self._abandoned.is_set():
                 return
             step()

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: what it goes on from. One is whole, with the hashes of its files, or it is not there."""
+"""Checkpoints of a run. A checkpoint is complete, with a manifest of its files and their hashes, or it is absent."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Checkpoints:
     """A folder of checkpoints, ``NNNN/`` after iteration NNNN.
 
     Args:
-        path: Where they are.
-        metrics: File of the run's metrics, of which each checkpoint has a copy.
+        path: The folder.
+        metrics: File of the run's metrics; each checkpoint gets a copy.
     """
 
     KEPT = 2
-    """How many are there at once; one more while one is written."""
+    """Number of checkpoints kept; one more exists while a new one is written."""
 
     def __init__(self, path: Path, metrics: Path) -> None:
         self.path = path
         self._metrics = metrics
 
     def folder(self, iteration: int) -> Path:
-        """Where the checkpoint after an iteration is, or would be."""
+        """Path of the checkpoint after an iteration, existing or not."""
         return self.path / f"{iteration:04d}"
 
     def stored(self) -> list[tuple[int, Path]]:
@@ -40,10 +40,10 @@ class Checkpoints:
         return sorted(((int(path.name), path) for path in found), reverse=True)
 
     def latest(self) -> tuple[int, Path] | None:
-        """Iteration number and folder of the newest checkpoint that is whole; None before the first.
+        """Iteration number and folder of the newest undamaged checkpoint; None where there is no checkpoint.
 
         Raises:
-            RunFolderError: There are checkpoints, and all of them are damaged.
+            RunFolderError: All checkpoints are damaged.
         """
         stored = self.stored()
         for iteration, path in stored:
@@ -57,10 +57,10 @@ class Checkpoints:
         return None
 
     def final(self) -> Path | None:
-        """Folder of the newest checkpoint, for whoever wants the end of a run and nothing older; None before the first.
+        """Folder of the newest checkpoint, without falling back on an older one; None where there is no checkpoint.
 
         Raises:
-            RunFolderError: It is damaged.
+            RunFolderError: The newest checkpoint is damaged.
         """
         stored = self.stored()
         if stored and (wrong := damage(stored[0][1])):
@@ -71,7 +71,7 @@ class Checkpoints:
         return stored[0][1] if stored else None
 
     def damaged(self) -> list[str]:
-        """What is wrong with the checkpoints that are newer than the one to go on from, the newest first."""
+        """Damage of each checkpoint that is newer than the newest undamaged one, the newest first."""
         found = []
         for _, path in self.stored():
             if not (wrong := damage(path)):
@@ -81,7 +81,7 @@ class Checkpoints:
 
     @contextmanager
     def write(self, iteration: int) -> Iterator[Path]:
-        """A folder to fill; it becomes the newest checkpoint when the block ends without an error."""
+        """Empty folder that becomes the newest checkpoint when the block ends without an error."""
         final = self.folder(iteration)
         scratch = final.with_name(f"{final.name}.part")
         with storing(scratch):
@@ -93,7 +93,7 @@ class Checkpoints:
                     shutil.copyfile(self._metrics, scratch / self._metrics.name)
                 seal(scratch)
             except Exception:
-                # Room for what may be written next; after a kill `RunFolder.prepare` sweeps it away.
+                # Frees the disk for other writes; after a kill `RunFolder.prepare` deletes the leftovers.
                 shutil.rmtree(scratch, ignore_errors=True)
                 raise
             shutil.rmtree(final, ignore_errors=True)
@@ -102,7 +102,7 @@ class Checkpoints:
             self.drop_before(iteration)
 
     def drop_before(self, iteration: int) -> None:
-        """Delete all but the last `KEPT` of those up to an iteration."""
+        """Delete all but the last `KEPT` checkpoints up to an iteration."""
         until = [path for number, path in self.stored() if number <= iteration]
         for old in until[self.KEPT :]:
             shutil.rmtree(old)

@@ -1,4 +1,4 @@
-"""Fixed panels: the policy's success on games it never trained on, and the judge's agreement with the truth."""
+"""Evaluation on fixed panels: the policy's success on held-out tasks, and the quality of the reward model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Evaluation", "panel_result", "panel_tasks", "play_panel"]
 
 
 def panel_tasks(domain: Domain, split: str, config: EvaluationConfig, episodes: int | None = None) -> list[Task]:
-    """The games of a panel, one per episode: the first ``episodes`` of them, or all."""
+    """Tasks of a panel, one per episode: the first ``episodes`` of them, or all if None."""
     count = config.episodes if episodes is None else min(episodes, config.episodes)
     return generate_tasks(domain, split, range(config.seed, config.seed + count), config.knobs)
 
@@ -32,18 +32,17 @@ def panel_tasks(domain: Domain, split: str, config: EvaluationConfig, episodes: 
 def play_panel(
     workers: Workers, tasks: Sequence[Task], config: EvaluationConfig, progress: Callable[[int], None] | None = None
 ) -> list[Trajectory]:
-    """Play every game of a panel once; the sampling seed is fixed, so two policies meet the same luck."""
+    """Roll out every task of a panel once; the sampling seed is fixed, so that two policies are paired."""
     how = Play(config.max_steps, seed_of(config.seed, "sampling"), config.temperature)
     return workers.play(tasks, how, progress=progress)
 
 
 def panel_result(trajectories: Sequence[Trajectory], unreadable: Sequence[Unreadable] = ()) -> dict[str, Any]:
-    """Success on a panel with its interval, the shares of readable and admissible actions, and what pairs it with
-    another policy's.
+    """Success on a panel with its interval, shares of readable and admissible actions, and the outcomes for pairing.
 
-    ``outcomes`` holds 1 (won), 0 (lost) or None (infrastructure error, or a game that cannot be read) in the order of
-    the panel, ``tasks`` a hash of the ids of its games: two results with the same hash were played on the same games
-    in the same order. ``unreadable`` has the reason for each game that cannot be read, where there is one.
+    ``outcomes`` holds 1 (solved), 0 (failed) or None (infrastructure error, or an unreadable task) in the order of the
+    panel, ``tasks`` a hash of the ids of its tasks: two results with the same hash are on the same tasks in the same
+    order. ``unreadable`` maps the id of each unreadable task to the reason; the key is absent where all were read.
     """
     ids = [trajectory.task_id for trajectory in trajectories]
     outcomes = [None if t.outcome is None else int(t.outcome == 1) for t in trajectories]
@@ -60,11 +59,11 @@ def panel_result(trajectories: Sequence[Trajectory], unreadable: Sequence[Unread
 
 
 class Evaluation:
-    """The evaluations of a run, each a stage of its folder.
+    """Evaluations of a run, each a stage of its folder.
 
     Args:
-        parts: The run.
-        workers: Who plays; this process, in the run's environments, if None.
+        parts: Parts of the run.
+        workers: Run the rollouts; this process, with the run's environments, if None.
     """
 
     def __init__(self, parts: RunParts, workers: Workers | None = None) -> None:
@@ -72,18 +71,18 @@ class Evaluation:
         self.workers = workers or LocalWorkers(parts.config, parts.learners, parts.envs)
 
     def before(self) -> dict[str, Any]:
-        """Evaluate the warm start, or take over what the run it is from measured on the same panels."""
+        """Evaluate the warm start, or adopt the result of the run it was reused from, if that used the same panels."""
         stored, reuse = self.parts.folder.stage("before"), self.parts.config.warm_start.reuse
         if stored is None and reuse is not None and self._measured_alike(RunFolder(reuse)):
             return self.parts.folder.adopt_stage(RunFolder(reuse), "before")
         return self.run("before")
 
     def run(self, name: str, episodes: int | None = None) -> dict[str, Any]:
-        """Play the panels and measure the judge, unless that is done already.
+        """Roll out the panels and measure the reward model, unless the stage is finished.
 
         Args:
-            name: Of the stage; ``before`` comes first and chooses what the judge is measured on.
-            episodes: Per panel, if not all.
+            name: Name of the stage; ``before`` comes first and stores the panel of the reward model.
+            episodes: Episodes per panel; all if None.
         """
         parts = self.parts
         stored = parts.folder.stage(name)
@@ -105,12 +104,12 @@ class Evaluation:
         return result
 
     def _measured_alike(self, source: RunFolder) -> bool:
-        """Whether another run's first evaluation is what this run's would be, given the same weights."""
+        """Whether another run's first evaluation equals this run's, given the same weights."""
         theirs, ours = source.config(), self.parts.config.model_dump(mode="json")
         stored = source.stage("before")
         return (
             stored is not None
-            and _what_decides(theirs) == _what_decides(ours)
+            and _evaluation_settings(theirs) == _evaluation_settings(ours)
             and (bool(stored["judge"]) or not self.parts.config.queries_judge)
         )
 
@@ -122,7 +121,7 @@ class Evaluation:
         write_atomically(self._judge_panel, json.dumps(self.parts.reviewer.panel(trajectories, tasks)))
 
     def _judge_quality(self, name: str) -> dict[str, Any]:
-        """Empty where no reward model has a part in the run; one that does not learn is measured once."""
+        """Quality of the reward model on its panel; empty in a run without one. A frozen one is measured only once."""
         config = self.parts.config
         if not config.queries_judge:
             return {}
@@ -135,7 +134,7 @@ class Evaluation:
             return self.parts.reviewer.measure(panel)
 
 
-def _what_decides(config: Mapping[str, Any]) -> dict[str, Any]:
+def _evaluation_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the first evaluation of given weights depends on."""
     evaluation = {k: v for k, v in config["evaluation"].items() if k not in ("every", "every_episodes")}
     judge = {k: config["judge"].get(k) for k in ("votes", "temperature")}

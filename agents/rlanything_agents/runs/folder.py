@@ -1,7 +1,7 @@
-"""The folder of one run: everything a reader or a resumed process needs, and nothing half-written.
+"""The folder of one run: everything that a reader or a resumed process needs, and no partial file.
 
-A file appears under its final name only when it is complete (written beside it and renamed), so a
-process killed at any instruction leaves a folder that the same command can continue from.
+A file gets its final name only when it is complete (written under a temporary name, then renamed), so a process killed
+at any instruction leaves a folder from which the same command continues.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class RunFolder:
     Layout::
 
         config.json  versions.json  summary.json  report.html
-        prompts.jsonl             what a language model was asked and answered, where one rewrites tasks
+        prompts.jsonl             prompts and answers of the language model that rewrites tasks, where there is one
         stages/NAME.json          result of a finished stage: warm_start, before, iteration-NNNN, after
         metrics.jsonl             one line per iteration
         trajectories/NNNN.jsonl.gz   every turn with every judgement
-        screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` keeps some
-        checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, and a list of their hashes
+        screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` is above 0
+        checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, and a manifest of hashes
 
-    What cannot be written is a `StorageError`.
+    A file that cannot be written raises `StorageError`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,10 +51,10 @@ class RunFolder:
         self._stages = path / "stages"
 
     def final_weights(self) -> Path | None:
-        """The last checkpoint of a run that has come to its end; None before.
+        """Last checkpoint of a finished run; None of an unfinished one.
 
         Raises:
-            RunFolderError: It is damaged.
+            RunFolderError: The checkpoint is damaged.
         """
         return self.checkpoints.final() if self.summary.exists() else None
 
@@ -68,7 +68,7 @@ class RunFolder:
             for folder in (self.path, self.trajectories, self.checkpoints.path, self._stages):
                 folder.mkdir(parents=True, exist_ok=True)
             scratch = (*self.path.glob("*.part"), *self.trajectories.glob("*.part"), *self._stages.rglob("*.part"))
-            for leftover in scratch:  # of writes that a kill cut short
+            for leftover in scratch:  # writes interrupted by a kill
                 leftover.unlink()
             for leftover in (*self.checkpoints.path.glob("*.part"), *self._stages.glob("*.adopted")):
                 shutil.rmtree(leftover)
@@ -95,10 +95,10 @@ class RunFolder:
         return True
 
     def config(self) -> dict[str, Any]:
-        """The configuration of the run this folder belongs to.
+        """Stored configuration of the run.
 
         Raises:
-            RunFolderError: There is none.
+            RunFolderError: The folder is no run folder, or its configuration is damaged.
         """
         stored = self._config()
         if stored is None:
@@ -110,22 +110,22 @@ class RunFolder:
         return _read(self.path / "config.json", remedy)
 
     def stage(self, name: str) -> dict[str, Any] | None:
-        """The stored result of a finished stage, or None.
+        """Stored result of a finished stage; None of an unfinished one.
 
         Raises:
-            RunFolderError: It is damaged.
+            RunFolderError: The result is damaged.
         """
         remedy = "delete it: the command of this run does the stage again"
         return _read(self._stages / f"{name}.json", remedy)
 
     def finish_stage(self, name: str, result: Mapping[str, Any]) -> None:
-        """Store the result of a stage; from now on it is not run again."""
+        """Store the result of a stage, which is then finished and not run again."""
         if (self._stages / name).is_dir():
             seal(self._stages / name)
         write_atomically(self._stages / f"{name}.json", json.dumps(result, sort_keys=True) + "\n")
 
     def stage_damage(self, name: str) -> str:
-        """What is wrong with a finished stage or its own files; empty where all is well."""
+        """Description of the damage of a finished stage or its files; empty without damage."""
         try:
             self.stage(name)
         except RunFolderError as error:
@@ -133,7 +133,7 @@ class RunFolder:
         return "; ".join(f"stages/{name}/{file}: {what}" for file, what in damage(self._stages / name).items())
 
     def drop_damaged_stages(self) -> Iterator[str]:
-        """Forget finished stages that are damaged, so that they are done again; say of each what was wrong."""
+        """Delete damaged stages, so that they are run again, and yield a message about each."""
         for file in sorted(self._stages.glob("*.json")):
             if what := self.stage_damage(file.stem):
                 with storing(file):
@@ -143,10 +143,10 @@ class RunFolder:
                 yield f"the stage {file.stem} is done again{when}: {what}"
 
     def adopt_stage(self, source: RunFolder, name: str) -> dict[str, Any]:
-        """Take over a finished stage of another run, its files included; the result says where it is from.
+        """Copy a finished stage of another run with its files; the result names the source in ``adopted_from``.
 
         Raises:
-            RunFolderError: The other run has not finished this stage, or its files are damaged.
+            RunFolderError: The other run has not finished the stage, or its files are damaged.
         """
         result = source.stage(name)
         if result is None:
@@ -165,7 +165,7 @@ class RunFolder:
         return adopted
 
     def folder(self, name: str) -> Path:
-        """A folder for a stage's own files (weights, cached demonstrations)."""
+        """Folder for a stage's own files, created where it is missing (weights, a panel)."""
         path = self._stages / name
         path.mkdir(parents=True, exist_ok=True)
         return path
@@ -192,7 +192,7 @@ class RunFolder:
                 raise
 
     def rows(self) -> list[dict[str, Any]]:
-        """All complete metrics rows, in order of iteration; a last line cut short by a crash is skipped.
+        """All complete metrics rows, in order of iteration; a partial last line is skipped.
 
         Raises:
             RunFolderError: Another line is damaged.
@@ -200,10 +200,10 @@ class RunFolder:
         return _rows(self.metrics) if self.metrics.exists() else []
 
     def rewind(self, iteration: int) -> None:
-        """Forget what was written after the checkpoint of ``iteration``; its metrics take the place of the file's.
+        """Delete the results after ``iteration``, and restore the metrics from its checkpoint.
 
         Raises:
-            RunFolderError: The metrics up to it are damaged, and the checkpoint has none.
+            RunFolderError: The metrics up to the iteration are damaged, and the checkpoint has no copy.
         """
         copy = self.checkpoints.folder(iteration) / self.metrics.name
         rows = _rows(copy) if copy.is_file() else self.rows() if iteration else []
@@ -214,7 +214,7 @@ class RunFolder:
                 number = path.name.split(".")[0]
                 if number.isdigit() and int(number) > iteration:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            self.checkpoints.drop_before(iteration)  # a kill may have come between writing one and dropping another
+            self.checkpoints.drop_before(iteration)  # a kill may fall between writing one and dropping another
 
     def delete(self) -> None:
         """Delete the run.
@@ -231,7 +231,7 @@ class RunFolder:
 
 
 def _read(path: Path, remedy: str) -> dict[str, Any] | None:
-    """A JSON object; None where there is no such file."""
+    """JSON object of a file; None where the file does not exist."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -246,7 +246,7 @@ def _read(path: Path, remedy: str) -> dict[str, Any] | None:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    """Metrics rows of a file, without a last line cut short by a crash."""
+    """Metrics rows of a file, without a partial last line."""
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:

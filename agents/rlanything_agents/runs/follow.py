@@ -1,4 +1,4 @@
-"""A process that follows: it makes the two models, waits, and does what the one that leads has it do."""
+"""A following training process: it makes the two models, then executes the commands of the leading process."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["execute", "follow"]
 
 
 def follow() -> int:
-    """Take part in a run until the process that leads ends it.
+    """Execute the commands of the leading process until it ends the run.
 
-    It says nothing of what that one meets or is told of: models that cannot be made, an error in an update, its end.
+    Nothing is printed: the leading process reports errors of models and updates, and the end of the run.
 
     Returns:
         The exit code of this process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that leads is asked as well, and ends the others
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the leading process gets it as well, and ends the others
     warnings.simplefilter("ignore")
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
@@ -50,7 +50,7 @@ def follow() -> int:
 
 
 def _prepare(ranks: Ranks) -> Mapping[Role, Learner]:
-    """Both models, with the weights and trainers that the one that leads begins with."""
+    """Make both learners, with the initial weights and trainers of the leading process."""
     config = RunConfig.model_validate(ranks.receive())
     torch.set_num_threads(config.threads)
     try:
@@ -63,7 +63,7 @@ def _prepare(ranks: Ranks) -> Mapping[Role, Learner]:
 
 
 def execute(command: Mapping[str, Any], learner: Learner, ranks: Ranks) -> None:
-    """Do with a learner what the process that leads does with its own; see `lead.LeadingTrainer`."""
+    """Execute a command of the leading process on a learner; see `lead.LeadingTrainer`."""
     if command["weights"]:
         ranks.share(learner.model)
     match command["do"]:

@@ -1,4 +1,4 @@
-"""The process that leads: its trainers have the others do each step with them."""
+"""The leading training process: its trainers send each step as a command to the other processes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["LeadingTrainer", "check_launch", "leading"]
 
 
 class LeadingTrainer:
-    """The trainer of a model that several processes train; a `Trainer` for the one that leads.
+    """`Trainer` of the leading process for a model that several processes train.
 
     Args:
-        role: Of the model.
-        learner: Its own trainer does the work here.
-        ranks: All processes.
+        role: Role of the model.
+        learner: Learner of the model, whose own trainer does this process's share.
+        ranks: All training processes.
     """
 
     def __init__(self, role: str, learner: Learner, ranks: Ranks) -> None:
@@ -41,46 +41,46 @@ class LeadingTrainer:
     def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
         """Train on the samples, each process on its share of every micro-batch; see `Trainer`."""
         with noticing_loss():
-            self._order("update", samples=packed(samples), rate=rate, steps=steps)
+            self._command("update", samples=packed(samples), rate=rate, steps=steps)
             stats = self._trainer.update(samples, rate, steps)
-        # The others have taken the same steps: theirs is the version that the learner will count next.
+        # The other processes took the same steps, so they hold the version that the learner counts next.
         self._sent = self._learner.version + bool(stats.optimizer_steps)
         return stats
 
     def set_anchor(self, model: PreTrainedModel) -> None:
-        """Hold the models of all processes near what they are now."""
+        """Anchor the models of all processes at their current weights."""
         with noticing_loss():
-            self._order("hold")
+            self._command("hold")
         self._trainer.set_anchor(model)
 
     @property
     def sharded(self) -> bool:
-        """Whether the model is spread over the processes by now."""
+        """Whether the model is sharded over the processes."""
         return self._trainer.sharded
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """What is trained of the model, by name."""
+        """Trained weights of the model, by name."""
         return self._trainer.weights()
 
     def state_dict(self) -> dict[str, Any]:
-        """Of all processes, where the model is spread over them; else of this one, for the others have the same."""
+        """State of the trainer: gathered from all processes for a sharded model, else of this one, equal in all."""
         if not self.sharded:
             return self._trainer.state_dict()
         with noticing_loss():
-            self._order("state")
+            self._command("state")
             return self._trainer.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state in all processes; only this one needs to have read it."""
-        told = {**state, "optimizer": {}} if self._ranks.spreads and state["optimizer"] else dict(state)
+        """Load a state in all processes; only this one has read it from the disk."""
+        sent = {**state, "optimizer": {}} if self._ranks.spreads and state["optimizer"] else dict(state)
         with noticing_loss():
-            self._order("load", state=told)
+            self._command("load", state=sent)
         self._trainer.load_state_dict(state)
 
-    def _order(self, do: str, **what: Any) -> None:
-        """Say what is done next, and give out the weights if they are not those the others have."""
+    def _command(self, do: str, **arguments: Any) -> None:
+        """Send a command to the other processes, and the weights if theirs are of another version."""
         stale = self._sent != self._learner.version and not self.sharded
-        self._ranks.send({"do": do, "role": self._role, "weights": stale, **what})
+        self._ranks.send({"do": do, "role": self._role, "weights": stale, **arguments})
         if stale:
             self._ranks.share(self._learner.model)
             self._sent = self._learner.version
@@ -88,28 +88,28 @@ class LeadingTrainer:
 
 @contextmanager
 def leading(config: RunConfig, learners: Learners, ranks: Ranks | None) -> Iterator[None]:
-    """Within the block the models are trained by all processes; afterwards the others end.
+    """Train the models with all processes within the block; the other processes end after it.
 
-    If the block ends with an error the others are told nothing: they notice when this process ends.
+    No command is sent after an error in the block: the other processes notice when this process ends.
 
     Args:
-        config: Of the run.
-        learners: Made by this process; their trainers are replaced.
-        ranks: All processes; None or one alone changes nothing.
+        config: All settings.
+        learners: Learners of this process; their trainers are replaced.
+        ranks: All training processes; None or a single one changes nothing.
 
     Raises:
-        RanksError: Others could not make the models.
+        RanksError: Another process could not make the models.
         RunStopped: A process is lost, or the launcher ends this one.
     """
     if ranks is None or ranks.size == 1:
         yield
         return
-    with _asked_to_end_once():
+    with _first_signal_only():
         try:
             ranks.send(config.model_dump(mode="json"))
-            if failed := [(number, said) for number, said in enumerate(ranks.report()) if said]:
-                number, said = failed[0]
-                raise RanksError(f"training process {number} of {ranks.size}: {said}")
+            if failed := [(number, error) for number, error in enumerate(ranks.report()) if error]:
+                number, message = failed[0]
+                raise RanksError(f"training process {number} of {ranks.size}: {message}")
             for role, learner in learners.both.items():
                 learner.trainer = LeadingTrainer(role, learner, ranks)
             yield
@@ -125,11 +125,11 @@ LOST = (
 
 
 @contextmanager
-def _asked_to_end_once() -> Iterator[None]:
-    """Signals to end become errors, so that what is open is closed; only the first one counts.
+def _first_signal_only() -> Iterator[None]:
+    """Turn the first SIGTERM or SIGINT into an exception, so that open resources are closed, and ignore later ones.
 
-    A launcher whose processes do not all live asks the rest to end, and one that is interrupted passes that on: a
-    process in its terminal gets it twice.
+    A launcher ends the remaining processes when one is lost, and forwards an interrupt: a process in its terminal gets
+    the interrupt twice.
     """
 
     def once(error: BaseException) -> Callable[[int, FrameType | None], None]:
@@ -146,7 +146,7 @@ def _asked_to_end_once() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for number in before:  # this process is about to end: it says why first
+        for number in before:  # this process is about to end, and reports the error first
             signal.signal(number, signal.SIG_IGN)
         raise
     for number, handler in before.items():
@@ -154,10 +154,10 @@ def _asked_to_end_once() -> Iterator[None]:
 
 
 def check_launch(config: RunConfig, ranks: Ranks | None) -> None:
-    """Whether a run can be trained as its processes were launched.
+    """Check that a run can be trained by the processes that were launched.
 
     Raises:
-        RanksError: It cannot, or there are several that know nothing of each other.
+        RanksError: It cannot, or several processes were launched and none of them leads.
     """
     launch = launched()
     if ranks is None and launch.size > 1:

@@ -1,4 +1,4 @@
-"""The two models that learn, and what a run writes with."""
+"""The two models of a run with their trainers, engines and chat templates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 
 from transformers import PreTrainedModel
 
@@ -31,36 +31,43 @@ __all__ = ["Learners", "make_both"]
 
 
 class Learners:
-    """Policy and judge of a run, and what they write with.
+    """Policy and reward model of a run.
 
     Args:
         config: All settings.
-        folder: For the folders of small models, and for the weights that engines read; a temporary one if None.
+        folder: Folder for small models, and for the weights that engines read; a temporary one until `close` if None.
 
     Attributes:
-        both: The learners by their roles.
-        actor: The policy as it plays.
-        judge_model: The reward model as it is asked.
-        phases: Which engine is awake; none while models are trained.
+        both: Learners by role.
+        policy: Learner of the policy.
+        judge: Learner of the reward model.
+        actor: Policy that samples answers with the current weights.
+        judge_model: Language model of the reward model, with the current weights.
+        scheduler: GPU scheduler: one engine is awake at a time, and none during an update.
 
     Raises:
         CheckpointError: A checkpoint cannot be used.
-        MissingExtra: What its adapters or its engine need is not installed.
+        MissingExtra: A package that the adapters or the engine need is not installed.
         UnknownDomain, UnknownView: The domain is not installed, or has no such view.
     """
 
     def __init__(self, config: RunConfig, folder: Path | None = None) -> None:
-        scratch = folder or Path(mkdtemp(prefix="models-"))
-        self.both, checkpoints, templates = _begin(config, scratch)
+        self._scratch: TemporaryDirectory[str] | None = None
+        if folder is None:
+            self._scratch = TemporaryDirectory(prefix="models-")
+            folder = Path(self._scratch.name)
+        self.both, checkpoints, templates = _begin(config, folder)
         self.policy, self.judge = self.both["policy"], self.both["judge"]
         self._engines: dict[Role, TextGenerator] = {
-            role: open_engine(config.engine, role, learner.model, templates[role].tokenizer, scratch)
+            role: open_engine(config.engine, role, learner.model, templates[role].tokenizer, folder)
             for role, learner in self.both.items()
         }
-        self._given: dict[str, int] = {}
-        self.phases = GPUScheduler({"policy": self._engines["policy"], "judge": self._engines["judge"], "update": None})
+        self._served: dict[str, int] = {}
+        self.scheduler = GPUScheduler(
+            {"policy": self._engines["policy"], "judge": self._engines["judge"], "update": None}
+        )
         for learner in self.both.values():
-            learner.prepare = partial(self.phases.enter, "update")
+            learner.prepare = partial(self.scheduler.enter, "update")
         policy, judge = (
             ChatGenerator(self._engines[role], templates[role], partial(self._ready, role)) for role in self.both
         )
@@ -68,12 +75,12 @@ class Learners:
         self.judge_model = JudgeModel(judge, templates["judge"], checkpoints["judge"])
 
     def _ready(self, role: Role) -> None:
-        """Let an engine write with the weights of this moment."""
+        """Wake an engine, and load the current weights if it has older ones."""
         learner = self.both[role]
-        if learner.version != self._given.get(role, 0):
+        if learner.version != self._served.get(role, 0):
             learner.give(self._engines[role])
-            self._given[role] = learner.version
-        self.phases.enter(role)
+            self._served[role] = learner.version
+        self.scheduler.enter(role)
 
     def save(self, folder: Path) -> None:
         """Store both learners."""
@@ -81,30 +88,30 @@ class Learners:
         self.judge.save(folder / "judge")
 
     def load(self, folder: Path) -> None:
-        """Continue from what `save` stored."""
+        """Restore both learners from a folder of `save`."""
         self.policy.load(folder / "policy")
         self.judge.load(folder / "judge")
 
     def hold(self) -> None:
-        """From now on both are held near what they are at this moment, as far as their trainers do so."""
+        """Anchor both models at their current weights, where their trainers use an anchor."""
         self.policy.hold()
         self.judge.hold()
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """Within the block both have their average weights."""
+        """Use the averaged weights of both models within the block."""
         with self.policy.averaged(), self.judge.averaged():
             yield
 
     def for_copies(self, role: Role) -> Given:
-        """What a `ModelCopy` is to write with at this moment.
+        """Current weights for a `ModelCopy`.
 
         Returns:
-            What the model has learnt so far, by name, on the processor (all weights, or the adapters); or which weights
-            its server has, where it has one.
+            Trained weights by name, on the CPU (all weights, or the adapters); or the reference to the weights of the
+            model's server, where it has one.
 
         Raises:
-            EngineFailed, UnfitServer: The server does not take them.
+            EngineFailed, UnfitServer: The server does not load the weights.
         """
         engine = self._engines[role]
         if isinstance(engine, Serving):
@@ -114,20 +121,23 @@ class Learners:
         return {name: weight.detach().cpu() for name, weight in trained(model, model.state_dict()).items()}
 
     def close(self) -> None:
-        """End the engines."""
-        self.phases.close()
+        """Close the engines, and delete the temporary folder."""
+        try:
+            self.scheduler.close()
+        finally:
+            if self._scratch is not None:
+                self._scratch.cleanup()
 
 
 def make_both(config: RunConfig) -> dict[Role, Learner]:
-    """The learners of a run by their roles, and nothing to play or write with: all that a process needs that trains
-    beside the one that runs it.
+    """Learners of a run by role, without engines, for a following training process.
 
     Raises:
         CheckpointError: A checkpoint cannot be used.
-        MissingExtra: What its adapters need is not installed.
+        MissingExtra: A package that the adapters need is not installed.
         UnknownDomain, UnknownView: The domain is not installed, or has no such view.
     """
-    with TemporaryDirectory(prefix="models-") as folder:  # of small models, which are read whole
+    with TemporaryDirectory(prefix="models-") as folder:  # small models are loaded into memory as a whole
         return _begin(config, Path(folder))[0]
 
 

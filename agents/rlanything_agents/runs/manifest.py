@@ -1,4 +1,4 @@
-"""A folder that knows whether it is whole: a list of its files with their sizes and hashes, written last."""
+"""Manifest of a folder: its files with their sizes and hashes, written last, so that damage is detected."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["MANIFEST", "damage", "seal"]
 
 MANIFEST = "manifest.json"
 MAX_LIST = 1 << 20
-"""Most bytes read of it; a checkpoint has some twenty files."""
+"""Most bytes read of a manifest; a checkpoint has about twenty files."""
 
 
 def seal(folder: Path) -> None:
-    """Bring every file of a folder to the disk and list it.
+    """Sync every file of a folder to the disk, then write the manifest.
 
     Raises:
-        StorageError: The list cannot be written.
+        StorageError: The manifest cannot be written.
     """
     files = {}
     for path in sorted(folder.rglob("*")):
@@ -37,10 +37,10 @@ def seal(folder: Path) -> None:
 
 
 def damage(folder: Path) -> dict[str, str]:
-    """What is wrong with the listed files of a folder, by file; empty where all are as they were sealed.
+    """Description of the damage of each listed file of a folder, by file; empty without damage.
 
-    A folder without a list (from before there were any) has none that could be told. Files beside the listed ones do
-    not count. Nothing in the folder is trusted.
+    Damage of a folder without a manifest cannot be detected, and files that the manifest does not list are ignored.
+    Nothing in the folder is trusted.
     """
     manifest = folder / MANIFEST
     if not manifest.exists():

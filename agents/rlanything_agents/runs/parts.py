@@ -1,4 +1,4 @@
-"""What the stages of a run share: its settings, its folder, its models and its environments."""
+"""Objects that all stages of a run share: settings, folder, models, environments, reviewer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunParts:
 
     @classmethod
     def assemble(cls, config: RunConfig, folder: RunFolder, reporter: Reporter) -> RunParts:
-        """Make the parts.
+        """Make the parts of a run.
 
         Raises:
             UnknownView: The domain has no such view.
@@ -57,16 +57,16 @@ class RunParts:
 
     @property
     def actor(self) -> Policy:
-        """The policy as it plays."""
+        """Policy that samples answers with the current weights."""
         return self.learners.actor
 
     @property
     def judge_model(self) -> JudgeModel:
-        """The reward model as it is asked."""
+        """Language model of the reward model, with the current weights."""
         return self.learners.judge_model
 
     def close(self) -> None:
-        """Close the environments, and end what the models write with."""
+        """Close the environments and the engines."""
         for env in self.envs:
             env.close()
         self.learners.close()
@@ -76,6 +76,6 @@ class RunParts:
         return seed_of(self.config.seed, *path)
 
     def train_tasks(self, purpose: str, count: int) -> list[Task]:
-        """Training tasks for a purpose: ``pool``, or lessons of the warm start."""
+        """Generate training tasks for a purpose: ``pool``, or a lesson of the warm start."""
         mixture = (self.config.curriculum if purpose == "pool" else self.config.warm_start).knobs
         return generate_tasks(self.domain, "train", [self.seed(purpose, number) for number in range(count)], mixture)

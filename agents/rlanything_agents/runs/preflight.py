@@ -1,4 +1,4 @@
-"""What a run is refused for before PyTorch and TRL are imported, which takes ten seconds: all of this is light."""
+"""Checks of a run before PyTorch and TRL are imported, which takes ten seconds; this module imports neither."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["preflight"]
 
 
 def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) -> None:
-    """Refuse a run whose tasks, rewriter or folder cannot be had; nothing is written.
+    """Check that a run's tasks, rewriter and folder can be used; nothing is written.
 
     Args:
         config: All settings.
-        folder: Where the run would be, or is.
-        restart: Whether what is in the folder will be deleted, so that it may belong to another run.
+        folder: Folder of the run, existing or not.
+        restart: Whether the content of the folder will be deleted, so that it may belong to another run.
 
     Raises:
         UnknownDomain: The domain is not installed.
-        ValueError: The domain refuses its knobs or operators.
-        MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked.
+        ValueError: The domain rejects its knobs or operators.
+        MissingKey, MissingExtra: The service of an LLM rewriter cannot be used.
         RunFolderError: The folder belongs to another run.
     """
     domain = get_domain(config.domain)

@@ -19,27 +19,27 @@ __all__ = ["Reporter", "Stage"]
 
 
 class Stage:
-    """One piece of work of known size; tells how far it is."""
+    """Progress of one stage with a known number of units."""
 
     def __init__(self, show: Callable[[int, str], None]) -> None:
         self._show = show
         self._done = 0
 
     def add(self, count: int) -> None:
-        """``count`` more units are done."""
+        """Count ``count`` more units as done."""
         self.reach(self._done + count)
 
     def reach(self, done: int, note: str = "") -> None:
-        """``done`` units are done in all; ``note`` stands beside the bar."""
+        """Set the number of units done; ``note`` is shown next to the bar."""
         self._done = done
         self._show(done, note)
 
 
 class Reporter:
-    """Says what a run is doing.
+    """Reports the progress of a run.
 
-    On a terminal each stage is a bar with elapsed and remaining time; in a log file it is a line when the
-    stage begins and one for each tenth of it.
+    On a terminal each stage is a bar with elapsed and remaining time; elsewhere it is one line when the stage begins,
+    and one for each tenth of it.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -47,7 +47,7 @@ class Reporter:
 
     @classmethod
     def silent(cls) -> Reporter:
-        """One that shows nothing."""
+        """A reporter without output."""
         return cls(Console(quiet=True, force_terminal=False))
 
     def show(self, table: RenderableType) -> None:
@@ -74,13 +74,13 @@ class Reporter:
             yield Stage(show)
 
     def _lines(self, name: str, total: int) -> Callable[[int, str], None]:
-        said = 0
+        reported = 0
 
         def show(done: int, note: str) -> None:
-            nonlocal said
+            nonlocal reported
             tenth = 10 * done // max(total, 1)
-            if tenth > said:
-                said = tenth
+            if tenth > reported:
+                reported = tenth
                 self.say(f"  {name}: {done}/{total}  {note}".rstrip())
 
         return show

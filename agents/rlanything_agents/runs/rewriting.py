@@ -1,4 +1,4 @@
-"""The rewriter a configuration asks for."""
+"""Opens the rewriter that a configuration names."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rlanything_envs.llm import (
 __all__ = ["check_rewriter", "open_rewriter", "service_of"]
 
 LONGEST_SILENCE_S = 300.0
-"""Most seconds that a service may take to begin its answer, however patient one is."""
+"""Most seconds that a service may take to begin its answer, even where ``patience`` is longer."""
 
 
 def check_rewriter(config: CurriculumConfig) -> None:
-    """Whether a rewriter could be opened; nothing is sent, read or written.
+    """Check that a rewriter can be opened; nothing is sent, read or written.
 
     Raises:
         MissingExtra: The package ``openai`` is not installed.
@@ -39,13 +39,14 @@ def check_rewriter(config: CurriculumConfig) -> None:
 
 @contextmanager
 def open_rewriter(config: CurriculumConfig, log: Path, say: Callable[[str], None] | None = None) -> Iterator[Rewriter]:
-    """A rewriter for the time of a loop.
+    """Open a rewriter for the time of a loop.
 
     Args:
-        config: Uses ``rewriter``, ``operators`` and ``llm``.
-        log: Where a language model's prompts and answers are written. What is in it already is not asked again, so a
-            resumed run takes the course it would have taken, and it counts in the budget.
-        say: Is told while a service is waited for, or gone on without; the text holds what the service wrote.
+        config: Settings of the curriculum, of which ``rewriter``, ``operators`` and ``llm`` are used.
+        log: File of a language model's prompts and answers. A prompt in it is answered from it, so that a resumed run
+            repeats its course, and its tokens count in the budget.
+        say: Called with a message while the run waits for a service or continues without it; the message quotes the
+            service, so it is untrusted.
 
     Raises:
         MissingExtra: The package ``openai`` is not installed.
@@ -64,7 +65,7 @@ def open_rewriter(config: CurriculumConfig, log: Path, say: Callable[[str], None
 
 
 def service_of(rewriter: Rewriter) -> PatientGenerator | None:
-    """The service that a rewriter depends on; None for one that needs none."""
+    """The service that a rewriter depends on; None for a rewriter without one."""
     found = getattr(rewriter, "generator", None)
     return found if isinstance(found, PatientGenerator) else None
 
@@ -84,6 +85,6 @@ def _generator(config: LLMConfig, log: Path) -> OpenAIGenerator:
         retries=Retries(total_s=config.patience),
         budget=Budget(max_tokens=config.budget, spent=usage_of(log)),
         log=PromptLog(log),
-        # An iteration that went on without the service has to do so again; elsewhere what failed is asked again.
+        # An iteration that went on without the service must repeat that; otherwise a failed request is sent again.
         recorded=RecordedAnswers(log, failures=config.on_failure == "degrade"),
     )

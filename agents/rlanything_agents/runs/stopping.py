@@ -1,4 +1,4 @@
-"""Ends of a run before its end, from which the same command goes on."""
+"""Early ends of a run, from which the same command continues."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["RunStopped", "resumably"]
 
 
 class RunStopped(RuntimeError):
-    """The run has ended before its end and can go on; the message says why and how.
+    """The run has ended early and can be continued; the message says why and how.
 
     Attributes:
-        exit_code: For the command line.
+        exit_code: Exit code of the command.
     """
 
     UNHEALTHY = 1
-    """A monitor was to stop the run."""
+    """A monitor stopped the run."""
     TRY_LATER = 75
-    """Something around the run has failed (``EX_TEMPFAIL``): a disk, a service."""
+    """Infrastructure of the run has failed, such as a disk or a service (``EX_TEMPFAIL`` of sysexits.h)."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -31,17 +31,17 @@ class RunStopped(RuntimeError):
 
 @contextmanager
 def resumably(folder: RunFolder) -> Iterator[None]:
-    """Within the block, a disk that cannot be written and a service that is lost are a `RunStopped`.
+    """Turn a failing disk and a lost service within the block into `RunStopped`.
 
     Args:
-        folder: Of the run.
+        folder: Folder of the run.
 
     Raises:
-        RunStopped: There was such a failure.
+        RunStopped: The disk cannot be written, or a service is lost.
     """
     try:
         with storing(folder.path):
             yield
     except (StorageError, RunMustStop) as error:
-        said = f"{error}. The run has stopped and nothing that was done is lost: the same command goes on"
-        raise RunStopped(said, RunStopped.TRY_LATER) from error
+        message = f"{error}. The run has stopped and nothing that was done is lost: the same command goes on"
+        raise RunStopped(message, RunStopped.TRY_LATER) from error

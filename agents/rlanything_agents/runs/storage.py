@@ -1,4 +1,4 @@
-"""Writing to a disk that may be full, read-only or broken: a file is whole or absent, and a failure has a name."""
+"""Atomic writes to a disk that may be full, read-only or broken; a failed write is a typed error with a remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SQLITE = {
     sqlite3.SQLITE_CANTOPEN: errno.EACCES,
 }
 _TORCH = ("PytorchStreamWriter", "inline_container")
-"""In the messages of torch when a file of its own cannot be written; they tell no cause."""
+"""Marks of torch's messages about a file that it cannot write; they do not name the cause."""
 
 
 class RunFolderError(ValueError):
@@ -36,21 +36,21 @@ class RunFolderError(ValueError):
 
 
 class StorageError(RuntimeError, OSError):
-    """Something cannot be written; the message names the place, the cause and the remedy. What was whole before is so
-    still."""
+    """A write has failed; the message names the place, the cause and the remedy. Files that were complete before are
+    unchanged."""
 
 
 @contextmanager
 def storing(place: Path, then: str = "") -> Iterator[None]:
-    """Whatever cannot be written within the block is a `StorageError`.
+    """Turn failed writes within the block into `StorageError`.
 
     Args:
-        place: What is written there.
-        then: What to do after the remedy.
+        place: The file or folder that is written.
+        then: Instruction for the user after the remedy.
 
     Raises:
-        StorageError: The disk is full, read-only or broken, or a limit or a right forbids to write. Any other error
-            comes through as it is.
+        StorageError: The disk is full, read-only or broken, or a limit or a permission forbids the write. Any other
+            error is raised unchanged.
     """
     try:
         yield
@@ -60,15 +60,15 @@ def storing(place: Path, then: str = "") -> Iterator[None]:
         cause = _cause(error)
         if cause is None:
             raise
-        said, remedy = cause
-        raise StorageError(f"{place} cannot be written ({said}): {remedy}{f', {then}' if then else ''}") from error
+        reason, remedy = cause
+        raise StorageError(f"{place} cannot be written ({reason}): {remedy}{f', {then}' if then else ''}") from error
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Write ``text`` so that ``path`` holds either its old content or all of the new one, even after a power cut.
 
     Raises:
-        StorageError: It cannot be written; the old content stays.
+        StorageError: The file cannot be written; the old content stays.
     """
     scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
     with storing(path):
@@ -84,7 +84,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk."""
+    """Sync the directory entries of a folder to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -93,13 +93,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def _cause(error: BaseException) -> tuple[str, str] | None:
-    """What a failure to write is about, and its remedy; None for any other failure."""
+    """Reason and remedy of a failed write; None for any other error."""
     number: int | None = None
     if isinstance(error, sqlite3.Error):
         number = _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
     elif isinstance(error, OSError):
         number = error.errno
-    else:  # safetensors tells the system's words
+    else:  # safetensors quotes the system's message
         number = next((known for known in _REMEDIES if os.strerror(known) in str(error)), None)
     if number in _REMEDIES:
         return os.strerror(number) if not isinstance(error, sqlite3.Error) else str(error), _REMEDIES[number]

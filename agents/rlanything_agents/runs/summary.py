@@ -1,4 +1,4 @@
-"""The numbers of a finished run, as plain data: what ``summary.json`` and the report hold."""
+"""Summary of a run as plain data, for ``summary.json`` and the report."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["accepted_rewrites", "installed_versions", "summarise"]
 PACKAGES = ("rlanything-envs", "torch", "transformers", "trl", "gymnasium", "numpy")
 EXTRAS = ("peft", "ray", "vllm")
 ACTIONS = ("readable", "admissible")
-"""Shares of turns in an evaluation; runs of earlier versions have none."""
+"""Shares of turns in an evaluation; evaluations of earlier versions lack them."""
 NOT_YET = "–"
-"""What a run has not come to."""
+"""Value of a result that a run has not reached."""
 
 
 def summarise(
@@ -36,19 +36,19 @@ def summarise(
     curve: Sequence[Mapping[str, Any]] = (),
     stopped: str = "",
 ) -> dict[str, Any]:
-    """Put the results of a run's stages together.
+    """Combine the results of a run's stages.
 
     Args:
-        config: The run's settings.
+        config: All settings.
         warm_start: Result of the warm start.
         before: Evaluation before the loop.
-        after: Evaluation after it; None of a run that has not come to its end.
+        after: Evaluation after the loop; None of an unfinished run.
         rows: Metrics, one row per iteration.
-        counts: What the pool holds at the end.
-        command: What the user typed.
-        reviewer: Knows what is reported of the reward model.
-        curve: Evaluations in between, each with its ``iteration`` and ``env_steps``.
-        stopped: Why the run has not come to its end.
+        counts: Counts of the pool at the end.
+        command: Command line of the user.
+        reviewer: Names the reported measures of the reward model.
+        curve: Evaluations during the loop, each with its ``iteration`` and ``env_steps``.
+        stopped: Reason of an early end; empty without one.
     """
     loop_seconds = sum(sum(row["seconds"].values()) for row in rows)
     return {
@@ -73,7 +73,7 @@ def summarise(
 
 
 def _brief(evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """An evaluation without what happened in each episode; that is in its stage."""
+    """An evaluation without the outcome of each episode, which its stage holds."""
     panels = {
         split: asdict(_success(evaluation, split)) | {name: panel.get(name) for name in ACTIONS}
         for split, panel in evaluation["panels"].items()
@@ -87,7 +87,7 @@ def _success(evaluation: Mapping[str, Any], split: str) -> SuccessRate:
 
 
 def accepted_rewrites(pool: TaskPool) -> Iterator[dict[str, Any]]:
-    """Accepted rewrites in order, with the success rates the decision was made on."""
+    """Accepted rewrites in order, with the success rates of the trial."""
     for event in pool.events(kind="accepted"):
         task = pool.task(event.task_id)
         parent = pool.task(task.parent) if task.parent else None
@@ -152,7 +152,7 @@ def _table(
 def _action_lines(
     config: RunConfig, before: Mapping[str, Any], after: Mapping[str, Any] | None
 ) -> Iterator[dict[str, str]]:
-    """Shares of readable and of admissible actions on the first panel, where not all actions were."""
+    """Table lines for the shares of readable and of admissible actions on the first panel, where one is below 1."""
     split = config.evaluation.panels[0]
     for name in ACTIONS:
         old = before["panels"][split].get(name)
@@ -169,13 +169,13 @@ def _action_lines(
 
 
 def _share(judge: Mapping[str, Any], key: str) -> str:
-    """A share of a reward model's measurement, with its interval where it has one."""
+    """A share from a measurement of the reward model as text, with its interval where there is one."""
     interval = judge.get(f"{key}_interval")
     return f"{judge[key]:.1%}" + (f" [{interval[0]:.1%}, {interval[1]:.1%}]" if interval else "")
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of Python and of the packages a result depends on, extras only where they are installed."""
+    """Versions of Python and of the packages that results depend on; of extras only where they are installed."""
     return {"python": platform.python_version(), **dict(_versions())}
 
 

@@ -1,6 +1,6 @@
-"""The curves of a run in TensorBoard, Trackio or Weights & Biases, through accelerate's trackers.
+"""Logs the curves of a run to TensorBoard, Trackio or Weights & Biases, through accelerate's trackers.
 
-A row of ``metrics.jsonl`` is a tree, and a metric is called by its path in the tree: ``success/active``,
+A row of ``metrics.jsonl`` is a tree, and the name of a metric is its path in the tree: ``success/active``,
 ``policy/loss``, ``curriculum/rejected/not-easier``. ``alarms/SIGNATURE`` is 1 where a monitor raised it, else 0.
 Evaluations are ``evaluation/PANEL/rate`` with ``low`` and ``high`` (Wilson, 95 %), and ``evaluation/judge/NAME``. The
 step is the iteration; step 0 is the evaluation before the loop. A resumed run continues its curves, each step once.
@@ -26,11 +26,11 @@ from rlanything_task_pools import MissingExtra
 __all__ = ["PROJECT", "Tracking", "UnknownTracker", "evaluation_metrics", "flatten", "iteration_metrics"]
 
 PROJECT = "rlanything"
-"""The project that runs appear in, where a tracker has projects."""
+"""Project of the runs, in trackers that have projects."""
 
 _PANEL = ("rate", "low", "high", "episodes", "errors")
 _OTHER = re.compile(r"[^A-Za-z0-9_.-]")
-_MAX_NAME = 80  # characters of one part of a metric's name
+_MAX_NAME = 80  # most characters of one part of a metric's name
 
 
 class UnknownTracker(ValueError):
@@ -38,7 +38,7 @@ class UnknownTracker(ValueError):
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """The finite numbers of a tree by their paths; everything else is left out."""
+    """The finite numbers of a tree, by their paths; other values are left out."""
     return dict(_numbers(tree, prefix))
 
 
@@ -67,12 +67,12 @@ class Tracking:
     """Sends the metrics of one run to its trackers; a tracker that fails is dropped, and the run goes on.
 
     Args:
-        names: Of `TRACKERS`.
+        names: Names from `TRACKERS`.
         say: Called once for each tracker that failed.
 
     Raises:
-        UnknownTracker: There is none of a name.
-        MissingExtra: A package is not installed.
+        UnknownTracker: A name is not in `TRACKERS`.
+        MissingExtra: The package of a tracker is not installed.
     """
 
     def __init__(self, names: Sequence[str], say: Callable[[str], None]) -> None:
@@ -89,24 +89,24 @@ class Tracking:
         """Begin, or continue after ``done`` iterations.
 
         Args:
-            name: Of the run.
-            folder: Of the run; ``trackers.json`` there identifies the run to its trackers.
+            name: Name of the run.
+            folder: Folder of the run; its ``trackers.json`` identifies the run to its trackers.
             config: All settings.
-            done: Iterations whose results stand.
+            done: Iterations before the checkpoint that the run continues from.
         """
         for tracker in self._names:
-            with self._dropped_if_failing(tracker):
+            with self._failure_tolerated(tracker):
                 self._trackers[tracker] = _Tracker(tracker, f"{name}-{_run_id(folder)}", folder, config, done)
 
     def reach(self, step: int, values: Callable[[int], Mapping[str, float]]) -> None:
-        """Bring every tracker to a step: each step that it lacks, in order.
+        """Log each missing step to every tracker, in order.
 
         Args:
-            step: The last step that is complete.
-            values: The metrics of any step up to it.
+            step: The last complete step.
+            values: Function from a step up to that to its metrics.
         """
         for name, tracker in list(self._trackers.items()):
-            with self._dropped_if_failing(name):
+            with self._failure_tolerated(name):
                 for missing in range(tracker.last + 1, step + 1):
                     tracker.log(missing, values(missing))
 
@@ -117,12 +117,12 @@ class Tracking:
             report: The page of a finished run; added to each tracker that received a step since `start`.
         """
         for name, tracker in list(self._trackers.items()):
-            with self._dropped_if_failing(name):
+            with self._failure_tolerated(name):
                 tracker.finish(report)
         self._trackers.clear()
 
     @contextlib.contextmanager
-    def _dropped_if_failing(self, name: str) -> Iterator[None]:
+    def _failure_tolerated(self, name: str) -> Iterator[None]:
         """Keep a tracker's prints off standard output and its failures away from the run."""
         try:
             with contextlib.redirect_stdout(sys.stderr):
@@ -147,12 +147,12 @@ class _Tracker:
         resume = {"config": dict(config), "name": run, "resume": "allow"}
         if kind == "tensorboard":
             self.last = min(self.last, done)
-            # Readers drop what the files hold from this step on.
+            # TensorBoard drops the events of the files from this step on.
             self._tracker = tracking.TensorBoardTracker(kind, folder, purge_step=self.last + 1)
         elif kind == "trackio":
             from trackio.sqlite_storage import SQLiteStorage
 
-            # What was logged is written in the background: only the database knows what a killed run left there.
+            # Trackio writes in the background, so only its database knows the last step that a killed run stored.
             stored = SQLiteStorage.get_max_step_for_run(PROJECT, run)
             self.last = -1 if stored is None else int(stored)
             self._tracker = tracking.TrackioTracker(
@@ -201,7 +201,7 @@ class _Tracker:
 
 
 def _run_id(folder: Path) -> str:
-    """The id of a run folder in its trackers, made at its first use."""
+    """Id of a run folder in its trackers, drawn at the first use."""
     file = folder / "trackers.json"
     try:
         found = json.loads(file.read_text(encoding="utf-8"))["id"]

@@ -1,6 +1,6 @@
 """A run from beginning to end: warm start, evaluation, the loop, evaluation, report.
 
-Each stage leaves its result in the run folder and is skipped when it is already there; the loop leaves a
+Each stage stores its result in the run folder and is skipped when the result is already there; the loop stores a
 checkpoint after each iteration. So the same command continues a run that was interrupted anywhere.
 """
 
@@ -55,23 +55,23 @@ def train(
 
     Args:
         config: All settings.
-        folder: Where everything is written.
+        folder: Folder of the run.
         reporter: Shows progress; `Reporter.silent` shows none.
-        command: What the user typed; goes into the report.
-        ranks: All training processes, where there are several and this is the one that leads; the others call
+        command: Command line of the user, for the report.
+        ranks: All training processes, where there are several and this one leads; the others call
             `rlanything_agents.runs.follow.follow`.
 
     Returns:
         The content of ``summary.json``.
 
     Raises:
-        RanksError: There are several processes and nobody leads, or they cannot train together.
-        RunFolderError: The folder belongs to another run, or the warm start to be reused does not fit.
+        RanksError: There are several processes and none of them leads, or they cannot train together.
+        RunFolderError: The folder belongs to another run, or the reused warm start does not fit.
         UnknownDomain, UnknownView: The domain is not installed, or has no such view.
-        ValueError: The domain refuses its knobs or operators.
-        MissingKey, MissingExtra: The service of an LLM rewriter cannot be asked, or a tracker is not installed.
-        RunStopped: The disk is full, the service of a rewriter is lost, or a monitor was to stop the run; what is done
-            is kept, and the same call goes on.
+        ValueError: The domain rejects its knobs or operators.
+        MissingKey, MissingExtra: The service of an LLM rewriter cannot be used, or a tracker is not installed.
+        RunStopped: The disk is full, the service of a rewriter is lost, or a monitor stopped the run; finished work is
+            kept, and the same call continues.
     """
     with _run(config, folder, reporter, ranks) as run:
         run.warm_start()
@@ -86,10 +86,10 @@ def train(
 
 
 def warm_up(config: RunConfig, folder: RunFolder, reporter: Reporter) -> dict[str, Any]:
-    """Only the warm start of a run and its evaluation, for runs that name this folder in ``warm_start.reuse``.
+    """Run only the warm start and its evaluation, for runs that name this folder in ``warm_start.reuse``.
 
     Returns:
-        The result of the evaluation.
+        Result of the evaluation.
     """
     with _run(config, folder, reporter) as run:
         run.warm_start()
@@ -109,8 +109,8 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter, ranks: Ranks 
             parts = RunParts.assemble(config, folder, reporter)
             if folder.prepare(config.model_dump(mode="json")):
                 reporter.say(f"Continuing {folder.path}")
-                for told in folder.drop_damaged_stages():
-                    _say(reporter, told)
+                for message in folder.drop_damaged_stages():
+                    _say(reporter, message)
             write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
             try:
                 with leading(config, parts.learners, ranks), open_workers(config, parts.learners) as workers:
@@ -123,7 +123,7 @@ def _run(config: RunConfig, folder: RunFolder, reporter: Reporter, ranks: Ranks 
 
 
 def _say(reporter: Reporter, text: str) -> None:
-    """One line that holds what a service, a model or a file wrote."""
+    """Print one line of untrusted text from a service, a model or a file."""
     reporter.say(escape(plain(text, 1000)))
 
 
@@ -140,11 +140,11 @@ class _Run:
         self.evaluation = Evaluation(parts, workers)
 
     def warm_start(self) -> None:
-        """Bring both models to their start."""
+        """Warm up both models."""
         warm_start(self.parts)
 
     def evaluate(self, when: str) -> dict[str, Any]:
-        """Play the panels and measure the judge; ``when`` is ``before`` or ``after``."""
+        """Evaluate policy and reward model; ``when`` is ``before`` or ``after``."""
         return self.evaluation.before() if when == "before" else self.evaluation.run(when)
 
     def iterate(self) -> None:
@@ -163,26 +163,28 @@ class _Run:
             self.reporter.stage("Closed loop", self.config.iterations) as stage,
             warnings.catch_warnings(),
         ):
-            warnings.simplefilter("ignore", DriftWarning)  # `finish` says it once, for all slots
+            warnings.simplefilter("ignore", DriftWarning)  # `finish` reports it once, for all slots
             parts = self.parts
             loop = Loop(self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers)
             while (used := self.config.used(rows)) < 1:
                 stage.reach(round(used * self.config.iterations), _note(rows))
-                self._evaluate_in_between(len(rows))
+                self._evaluate_during_loop(len(rows))
                 self.tracking.reach(len(rows), self._tracked)
                 row = self._iteration(loop, rows, rewriter)
                 with self.folder.checkpoints.write(len(rows) + 1) as scratch:
                     self.parts.learners.save(scratch)
                     pool.copy(scratch / "pool.sqlite")
-                self._heed(row, rows)
+                self._handle_alarms(row, rows)
                 rows.append(row)
             stage.reach(self.config.iterations, _note(rows))
 
     def _resume(self) -> tuple[int, TaskPool]:
-        """Bring models and pool to the newest whole checkpoint, or to the start; the iterations done by then."""
+        """Restore models and pool from the newest undamaged checkpoint, or begin without one; returns the iterations
+        done and the pool.
+        """
         checkpoint = self.folder.checkpoints.latest()
         if checkpoint is None:
-            self._drop_pool()
+            self._delete_pool()
             self.folder.rewind(0)
             tasks = self.parts.train_tasks("pool", self.config.curriculum.pool_size)
             return 0, TaskPool.create(self.folder.pool, tasks)
@@ -193,8 +195,8 @@ class _Run:
         try:
             pool = TaskPool.open(self.folder.pool)
             pool.restore(path / "pool.sqlite")
-        except (PoolError, sqlite3.DatabaseError):  # the pool itself is damaged or gone; its copy is whole
-            self._drop_pool()
+        except (PoolError, sqlite3.DatabaseError):  # the pool is damaged or missing; its copy is not
+            self._delete_pool()
             with storing(self.folder.pool):
                 shutil.copyfile(path / "pool.sqlite", self.folder.pool)
             pool = TaskPool.open(self.folder.pool)
@@ -202,12 +204,12 @@ class _Run:
         self.folder.rewind(done)
         return done, pool
 
-    def _drop_pool(self) -> None:
+    def _delete_pool(self) -> None:
         for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):
             leftover.unlink()
 
     def _iteration(self, loop: Loop, rows: Sequence[Mapping[str, Any]], rewriter: Rewriter) -> dict[str, Any]:
-        """Play one iteration and store what it was; its metrics, with what the monitors make of them."""
+        """Run one iteration and store its results; returns its metrics with the alarms of the monitors."""
         number, service = len(rows) + 1, service_of(rewriter)
         if service is not None:
             service.begin()
@@ -221,16 +223,16 @@ class _Run:
         self.folder.append_metrics(row)
         return row
 
-    def _heed(self, row: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> None:
-        """Say which alarms are new, and stop for those that are to stop the run.
+    def _handle_alarms(self, row: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> None:
+        """Report new alarms, and stop the run for a signature of ``monitors.stop``.
 
         Raises:
-            RunStopped: There is one.
+            RunStopped: There is an alarm of such a signature.
         """
         known = before[-1].get("alarms", {}) if before else {}
-        for signature, said in row["alarms"].items():
+        for signature, alarms in row["alarms"].items():
             if signature not in known:
-                self._say(f"warning, iteration {row['iteration']}: {signature}: {'; '.join(said)}")
+                self._say(f"warning, iteration {row['iteration']}: {signature}: {'; '.join(alarms)}")
         if stop := [name for name in row["alarms"] if name in self.config.monitors.stop]:
             raise RunStopped(
                 f"stopped after iteration {row['iteration']}: {'; '.join(row['alarms'][stop[0]])} ({stop[0]}). Its "
@@ -241,7 +243,7 @@ class _Run:
     def _say(self, text: str) -> None:
         _say(self.reporter, text)
 
-    def _evaluate_in_between(self, done: int) -> None:
+    def _evaluate_during_loop(self, done: int) -> None:
         settings = self.config.evaluation
         if settings.every and done and done % settings.every == 0:
             self.evaluation.run(_point(done), settings.every_episodes)
@@ -249,13 +251,13 @@ class _Run:
     def report(
         self, before: Mapping[str, Any], after: Mapping[str, Any] | None, command: str, stopped: str = ""
     ) -> dict[str, Any]:
-        """Write the page of the run as it is now; what ``summary.json`` is to hold.
+        """Write the report of the run so far; returns the content of ``summary.json``.
 
         Args:
             before: Evaluation before the loop.
-            after: Evaluation after it, if it has come to its end.
-            command: What the user typed.
-            stopped: Why it has not.
+            after: Evaluation after the loop; None of an unfinished run.
+            command: Command line of the user.
+            stopped: Reason of an early end; empty without one.
         """
         rows = self.folder.rows()
         with TaskPool.open(self.folder.pool) as pool:
@@ -273,7 +275,7 @@ class _Run:
         rows, summary = self.folder.rows(), self.report(before, after, command)
         self.tracking.reach(len(rows), self._tracked)
         self.tracking.finish(self.folder.report)
-        # Last: a folder with a summary is a finished run, and not looked at again.
+        # Last, because a folder with a summary is a finished run.
         write_atomically(self.folder.summary, json.dumps(summary, indent=2) + "\n")
         table = Table(title=f"{self.config.name}, seed {self.config.seed}")
         for column in ("", "measured on", "before", "after", "change"):
@@ -290,7 +292,7 @@ class _Run:
         return summary
 
     def _tracked(self, step: int) -> dict[str, float]:
-        """The values of an iteration for trackers, with those of the evaluations after it; 0 is before the loop."""
+        """Metrics of an iteration for trackers, with those of the evaluations after it; step 0 is before the loop."""
         rows = self.folder.rows()
         numbers = iteration_metrics(rows[step - 1]) if step else {}
         stages = ["before"] if step == 0 else [_point(step), *(["after"] if step == len(rows) else [])]
@@ -298,7 +300,7 @@ class _Run:
         return {**numbers, **_merged(map(evaluation_metrics, found))}
 
     def _curve(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The evaluations in between, in order."""
+        """Evaluations during the loop, in order."""
         env_steps = 0
         for row in rows:
             env_steps += row["env_steps"]
@@ -306,7 +308,9 @@ class _Run:
                 yield {"iteration": row["iteration"], "env_steps": env_steps, **point}
 
     def _example_episodes(self) -> list[dict[str, Any]]:
-        """One won and one lost episode of the last iteration, short ones first."""
+        """One solved and one failed episode of the last iteration, the shortest ones; the solved one of at least five
+        turns, where there is one.
+        """
         newest = max(self.folder.trajectories.glob("*.jsonl.gz"), default=None)
         if newest is None:
             return []
@@ -317,24 +321,24 @@ class _Run:
         except EpisodesError as error:
             self._say(f"the report shows no episodes: {error}")
             return []
-        won = [e for e in episodes if e["outcome"] == 1]
-        won = [e for e in won if len(e["turns"]) >= 5] or won
-        lost = [e for e in episodes if e["outcome"] == -1]
-        return won[:1] + lost[:1]
+        solved = [e for e in episodes if e["outcome"] == 1]
+        solved = [e for e in solved if len(e["turns"]) >= 5] or solved
+        failed = [e for e in episodes if e["outcome"] == -1]
+        return solved[:1] + failed[:1]
 
 
 def _merged(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """All parts, the later ones over the earlier."""
+    """All parts in one mapping; a later part replaces values of an earlier one."""
     return {name: value for part in parts for name, value in part.items()}
 
 
 def _point(iteration: int) -> str:
-    """Name of the stage that evaluates what came of an iteration."""
+    """Name of the stage that evaluates the models after an iteration."""
     return f"iteration-{iteration:04d}"
 
 
 def _note(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What the last iteration came to, in a few words."""
+    """Success and accepted tasks of the last iteration, as a note of the progress bar."""
     if not rows:
         return ""
     success, tasks = rows[-1]["success"]["active"], rows[-1]["tasks"]

@@ -1,4 +1,4 @@
-"""The warm start as the first stage of a run."""
+"""The supervised warm start (SFT), the first stage of a run."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from rlanything_agents.training.learner import Learner
 __all__ = ["warm_start"]
 
 SHARED = ("domain", "policy", "reward_model")
-"""Sections that a run must have in common with one whose weights it takes over."""
+"""Sections that a run must share with the run whose warm start it reuses."""
 
 
 def warm_start(parts: RunParts) -> None:
-    """Teach the models the lessons of their domain, or take over what another run was taught.
+    """Train both models on the demonstrations of their domain, or adopt the warm start of another run.
 
-    A pretrained model starts as it was published, unless its ``lessons`` are asked for.
+    A pretrained checkpoint is trained only where its ``lessons`` are on.
 
     Raises:
-        RunFolderError: The other run has no finished warm start, or one of models of another size or language.
+        RunFolderError: The other run has no finished warm start, or another domain, model or vocabulary.
     """
     settings = parts.config.warm_start
     if parts.folder.stage("warm_start") is None:
         if settings.reuse is not None:
             _adopt(parts, RunFolder(settings.reuse))
         else:
-            parts.folder.finish_stage("warm_start", _teach(parts))
-    for role, learner in _taught(parts):
+            parts.folder.finish_stage("warm_start", _train(parts))
+    for role, learner in _trained_learners(parts):
         learner.load(parts.folder.folder("warm_start") / role)
     parts.learners.hold()
 
@@ -54,8 +54,8 @@ def _adopt(parts: RunParts, source: RunFolder) -> None:
     parts.folder.adopt_stage(source, "warm_start")
 
 
-def _taught(parts: RunParts) -> list[tuple[str, Learner]]:
-    """The learners that do not start as they were published."""
+def _trained_learners(parts: RunParts) -> list[tuple[str, Learner]]:
+    """Roles and learners that have a warm start."""
     models = {"policy": parts.config.policy, "judge": parts.config.reward_model}
     learners = {"policy": parts.learners.policy, "judge": parts.learners.judge}
     return [
@@ -65,17 +65,17 @@ def _taught(parts: RunParts) -> list[tuple[str, Learner]]:
     ]
 
 
-def _teach(parts: RunParts) -> dict[str, Any]:
+def _train(parts: RunParts) -> dict[str, Any]:
     settings, start = parts.config.warm_start, time.perf_counter()
     result: dict[str, Any] = {"demonstrations": 0, "policy_losses": [], "judge_losses": []}
-    for role, learner in _taught(parts):
+    for role, learner in _trained_learners(parts):
         if role == "policy":
             rows, epochs = parts.supervision.lessons.policy(parts), settings.epochs
             result["demonstrations"] = len(rows)
         else:
             rows, epochs = parts.supervision.lessons.judge(parts), settings.judge_epochs
         result[f"{role}_losses"] = _fit(parts, role, learner, rows, epochs)
-    for role, learner in _taught(parts):
+    for role, learner in _trained_learners(parts):
         learner.save(parts.folder.folder("warm_start") / role)
     return {**result, "vocabulary": _fingerprint(parts), "seconds": time.perf_counter() - start}
 
@@ -98,6 +98,6 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
 
 
 def _fingerprint(parts: RunParts) -> str:
-    """Names the meaning of every token id."""
+    """Hash of the vocabulary, which gives every token id its meaning."""
     words = sorted(parts.actor.renderer.template.tokenizer.get_vocab().items())
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]

@@ -127,6 +127,14 @@ def test_a_copy_plays_with_what_the_policy_has_learnt(config: RunConfig) -> None
     assert [c[0].token_ids for c in copy.policy.engine.generate([prompt], params)] == [c[0].token_ids for c in learnt]
 
 
+def test_learners_without_a_folder_delete_their_own() -> None:
+    both = Learners(RunConfig.model_validate({"name": "parts", "policy": SIZE, "reward_model": SIZE}))
+    folder = Path(both.policy.tokenizer.name_or_path).parent  # type: ignore[union-attr]
+    assert folder.is_dir()
+    both.close()
+    assert not folder.exists()
+
+
 def test_a_small_model_is_a_folder_that_anybody_reads(tmp_path: Path) -> None:
     """Ids, logits and chats of a run's small model are those of the folder as transformers loads it."""
     config = RunConfig.model_validate({"name": "folder", "policy": SIZE, "reward_model": SIZE})

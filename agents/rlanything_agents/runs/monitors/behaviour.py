@@ -1,4 +1,4 @@
-"""What the episodes of an iteration show of the two models that no loss shows: votes by outcome, repetition, length."""
+"""Metrics of the episodes of an iteration that no loss shows: votes by outcome, repetition, length."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def behaviour(episodes: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
         episodes: As the run folder stores them, see `rlanything_agents.runs.stored.episodes`.
 
     Returns:
-        ``errors``: share of episodes that the infrastructure broke; they enter nothing else. ``vote_won``,
-        ``vote_lost``: mean of the readable votes on the steps of won and of lost episodes. ``repeated``: share of steps
-        whose action is one of the two before it. ``words``: mean number of words in a turn.
+        ``errors``: share of episodes with an infrastructure error; they are left out of everything else. ``vote_won``,
+        ``vote_lost``: mean of the readable votes on the steps of solved and of failed episodes. ``repeated``: share of
+        steps whose action equals one of the two before it. ``words``: mean number of words in a turn.
     """
     errors: list[bool] = []
     votes: dict[int, list[int]] = {1: [], -1: []}

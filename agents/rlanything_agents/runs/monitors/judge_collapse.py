@@ -1,8 +1,8 @@
-"""The reward model gives one answer, answers nonsense, or knows no more than chance.
+"""Signature ``judge_collapse``: the reward model gives one answer, writes nonsense, or is at chance.
 
-A judge that starts at chance among many lost episodes is rewarded for calling every step wrong; soon all votes agree,
-nothing distinguishes them, and there is no gradient out of it. Its own training reward looks fine meanwhile, so what
-counts here is how votes go with outcomes, and with the truth where the domain knows it.
+A judge that starts at chance on mostly failed episodes is rewarded for calling every step wrong; then all votes agree,
+and no gradient leads out of it. Its own training reward does not show this, so the alarms compare votes with outcomes,
+and with the true labels where the domain has them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ TRUTH = {
     "judge_quality.process_balanced": "balanced accuracy of its votes against the planner",
     "judge_quality.ut": "share of its tests that agree with every correct program",
 }
-"""What is known of the truth, by domain."""
+"""Metrics against the ground truth, each from the domains that have it, with their descriptions."""
 
 
 def judge_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
-    """See the module."""
+    """Alarms of the signature; see the module."""
     limits = config.judge
 
     def series(key: str) -> Series:
@@ -33,7 +33,7 @@ def judge_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
     unparsable = series("feedback.unparsable_rate").now
     if unparsable is not None and unparsable >= limits.unparsable:
         yield f"{unparsable:.0%} of what it writes cannot be read"
-        return  # what is left says little
+        return  # the other metrics are of few votes
     for key, calls in (("p_plus", "won episode right"), ("p_minus", "lost episode wrong")):
         share = series(f"feedback.{key}").now
         if share is not None and share <= limits.one_sided:

@@ -1,7 +1,7 @@
-"""The policy has nothing to learn from any more, says always the same or anything, runs away, or forgets.
+"""Signature ``policy_collapse``: the policy gets no gradient, loses or gains too much entropy, diverges, or forgets.
 
-With a nearly deterministic policy every group is all won or all lost; the filter drops it, and no gradient ever comes
-again. Adapting tasks is the remedy; without it, look whether the pool is mastered or lost.
+A nearly deterministic policy solves all episodes of a group or none; the filter drops such groups, and no gradient is
+left. Adapting the tasks is the remedy; without it, check whether the pool is too easy or too hard.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["policy_collapse"]
 
 
 def policy_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
-    """See the module."""
+    """Alarms of the signature; see the module."""
     limits = config.policy
 
     def series(key: str) -> Series:

@@ -1,8 +1,8 @@
-"""The policy pleases the reward model without doing the tasks.
+"""Signature ``reward_hacking``: the policy collects reward from the judge without solving the tasks.
 
-A step reward that is right step by step can still be collected without end: going away from a goal and back earns a
-good vote each time. So what counts is a judge that becomes kinder to lost episodes, and actions that only repeat
-themselves, while success does not rise.
+Step rewards that are right for each step can still be collected without end: leaving a goal and returning to it earns a
+good vote each time. So the alarms watch for rising votes on failed episodes, and for repeated actions, while success
+does not rise.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from rlanything_agents.runs.monitors.series import Rows, Series
 __all__ = ["reward_hacking"]
 
 _RISE = 0.02
-"""A change of success below this is none: some two standard errors of the mean of five iterations of 128 episodes."""
+"""Least change of success that counts: about two standard errors of the mean of five iterations of 128 episodes."""
 
 
 def reward_hacking(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
-    """See the module."""
+    """Alarms of the signature; see the module."""
     limits = config.hacking
 
     def series(key: str) -> Series:

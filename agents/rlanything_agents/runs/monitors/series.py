@@ -1,4 +1,4 @@
-"""The series of a run's metrics that alarms are raised on."""
+"""Series of one metric of a run, with the window means that alarms compare."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 __all__ = ["Rows", "Series", "pick"]
 
 Rows = Sequence[Mapping[str, Any]]
-"""Metrics rows of a run, one per iteration, from the first to the newest."""
+"""Metrics rows of a run, one per iteration, the newest last."""
 
 
 def pick(row: Mapping[str, Any], dotted: str) -> float | None:
-    """The number at a dotted key of a metrics row; None where there is none."""
+    """The number at a dotted key of a metrics row, finite or not; None where there is none."""
     value: Any = row
     for part in dotted.split("."):
         if not isinstance(value, Mapping):
@@ -26,12 +26,12 @@ def pick(row: Mapping[str, Any], dotted: str) -> float | None:
 
 
 class Series:
-    """The values of one key, iteration by iteration.
+    """The values of one metric, iteration by iteration.
 
     Args:
-        rows: The run so far.
-        key: Dotted key.
-        window: How many iterations make "now" and "the first iterations".
+        rows: Metrics rows so far.
+        key: Dotted key of the metric.
+        window: Iterations in each window.
     """
 
     def __init__(self, rows: Rows, key: str, window: int) -> None:
@@ -40,17 +40,17 @@ class Series:
 
     @property
     def last(self) -> list[float]:
-        """The finite values of the last iterations; none if fewer than half of a full window have one."""
+        """Finite values of the last window; none where it is not full, or where fewer than half of it have one."""
         return self._known(self._all[-self._window :]) if len(self._all) >= self._window else []
 
     @property
     def now(self) -> float | None:
-        """Their mean."""
+        """Mean of `last`; None where it is empty."""
         return fmean(self.last) if self.last else None
 
     @property
     def first(self) -> float | None:
-        """Mean of the first iterations that have a value; None before the last ones are others."""
+        """Mean of the first window of finite values; None while that window overlaps the last one."""
         known = [at for at, value in enumerate(self._all) if value is not None and math.isfinite(value)]
         begin = known[: self._window]
         if len(begin) < self._window or begin[-1] >= len(self._all) - self._window:
@@ -69,7 +69,7 @@ class Series:
 
     @property
     def change(self) -> float | None:
-        """From the first iterations to now."""
+        """Difference between `now` and `first`; None where either is."""
         return None if self.first is None or self.now is None else self.now - self.first
 
     @property

@@ -1,4 +1,4 @@
-"""All signatures, what is seen of them in a run's newest row, and what a reader is told of the whole run."""
+"""All signatures, the alarms after the newest row of a run, and the health of the whole run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["SIGNATURES", "Health", "Signature", "health", "watch"]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A way in which learning goes wrong.
+    """A kind of failure of learning.
 
     Attributes:
-        name: As in the configuration and in the metrics.
-        meaning: What it is, for a reader.
-        check: What of it is seen after the newest row, in sentences.
+        name: Name in the configuration and in the metrics.
+        meaning: Explanation for readers.
+        check: Function from the rows and the limits to alarms after the newest row, as sentences.
     """
 
     name: SignatureName
@@ -43,25 +43,25 @@ assert {signature.name for signature in SIGNATURES} == set(get_args(SignatureNam
 
 
 def watch(rows: Rows, config: MonitorsConfig) -> dict[str, list[str]]:
-    """What is wrong after the newest iteration: sentences by signature; empty where all is well.
+    """Alarms after the newest iteration, as sentences by signature; empty without any.
 
     Args:
         rows: The metrics of all iterations.
         config: Limits.
     """
     found = {signature.name: list(signature.check(rows, config)) for signature in SIGNATURES}
-    return {name: said for name, said in found.items() if said}
+    return {name: alarms for name, alarms in found.items() if alarms}
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a reader is told of one signature.
+    """Alarms of one signature over a whole run.
 
     Attributes:
-        name: Of the signature.
-        meaning: What it is.
-        iterations: Those in which it was seen.
-        said: What was seen in the last of them.
+        name: Name of the signature.
+        meaning: Explanation of the signature.
+        iterations: Iterations with alarms.
+        said: Alarms of the last of these iterations; empty without any.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Health:
 
     @property
     def when(self) -> str:
-        """The iterations as spells: ``3-7, 12``; empty where there were none."""
+        """The iterations as ranges: ``3-7, 12``; empty without any."""
         spells: list[list[int]] = []
         for number in self.iterations:
             if spells and number == spells[-1][-1] + 1:
@@ -81,7 +81,7 @@ class Health:
         return ", ".join(f"{spell[0]}-{spell[-1]}" if len(spell) > 1 else str(spell[0]) for spell in spells)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for ``summary.json`` and the report."""
+        """Plain data for ``summary.json`` and the report."""
         return {
             "signature": self.name,
             "meaning": self.meaning,
@@ -92,7 +92,7 @@ class Health:
 
 
 def health(rows: Rows) -> list[Health]:
-    """Every signature with the iterations in which it was seen, from the alarms on record."""
+    """Health of every signature, from the alarms in the metrics rows."""
     return [
         Health(
             signature.name,

@@ -1,4 +1,4 @@
-"""The tasks leave what they were made for, become alike, or are no longer made at all."""
+"""Signature ``task_drift``: tasks move far from their roots, become alike, or are no longer rewritten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["task_drift"]
 
 
 def task_drift(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
-    """See the module."""
+    """Alarms of the signature; see the module."""
     if not rows:
         return
     limits = config.tasks
@@ -37,11 +37,11 @@ def task_drift(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
 
 
 def _rewriting(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
-    """Whether proposals are proved, and tried tasks accepted, in the last iterations."""
+    """Alarms on the shares of proved proposals and of accepted tasks in the last window."""
     limits, window = config.tasks, config.window
     if len(rows) < window:
         return
-    now, before = _Made.of(rows[-1]), _Made.of(rows[-window - 1]) if len(rows) > window else _Made()
+    now, before = _Counts.of(rows[-1]), _Counts.of(rows[-window - 1]) if len(rows) > window else _Counts()
     proved, proposals = now.proved - before.proved, now.proposals - before.proposals
     accepted, decided = now.accepted - before.accepted, now.decided - before.decided
     if proposals >= limits.decisions and proved / proposals <= limits.valid:
@@ -51,8 +51,8 @@ def _rewriting(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """What came of all proposals up to an iteration; a failure of the service is none."""
+class _Counts:
+    """Cumulative counts of proposals and decisions up to an iteration, without failures of the service."""
 
     proved: int = 0
     proposals: int = 0
@@ -60,8 +60,8 @@ class _Made:
     decided: int = 0
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> _Made:
+    def of(cls, row: Mapping[str, Any]) -> _Counts:
         found = row.get("curriculum", {})
         proved, accepted = found.get("proposed", 0), found.get("accepted", 0)
-        lost = sum(n for reason, n in found.get("discarded", {}).items() if reason != GENERATOR_ERROR)
-        return cls(proved, proved + lost, accepted, accepted + sum(found.get("rejected", {}).values()))
+        discarded = sum(n for reason, n in found.get("discarded", {}).items() if reason != GENERATOR_ERROR)
+        return cls(proved, proved + discarded, accepted, accepted + sum(found.get("rejected", {}).values()))

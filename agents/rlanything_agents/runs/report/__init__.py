@@ -1,4 +1,8 @@
-"""The page of a run: what changed, how it went, and which tasks were made on the way."""
+"""Report of a run. Its summary, metrics rows, rewrites and example episodes come in; ``report.html`` goes out, one file
+with results, curves, alarms, rewritten tasks and episodes.
+
+- `page`: renders the template; `charts`: the curves as SVG; `curriculum_plot`: the figure of `rlanything curriculum`.
+"""
 
 from rlanything_agents.runs.report.page import write_report
 

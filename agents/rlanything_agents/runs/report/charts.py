@@ -14,7 +14,7 @@ COLOURS = {
     "blue": "#1f6feb", "amber": "#d29922", "green": "#2da44e", "red": "#cf222e", "violet": "#8250df", "grey": "#8c959f",
 }  # fmt: skip
 LIMITS: dict[str, tuple[float, float] | None] = {"share": (0.0, 1.0), "stack": (0.0, 1.0), "count": None, "free": None}
-"""Of a chart's vertical axis, by its kind."""
+"""Limits of the vertical axis, by the kind of the chart."""
 
 
 def draw_charts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -24,7 +24,7 @@ def draw_charts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _svg(chart: Mapping[str, Any], iterations: Sequence[int]) -> str:
-    # A figure object of its own, not pyplot: no display, no global state, safe beside a user's plots.
+    # A separate figure object, not pyplot: no display, no global state, no interference with a user's plots.
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

@@ -1,4 +1,4 @@
-"""Writes ``report.html``: one file, no network, model text escaped."""
+"""Writes ``report.html``: one file that needs no network, with all untrusted text escaped."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def write_report(
 
     Args:
         path: The file to write.
-        summary: What ``summary.json`` holds.
+        summary: Content of ``summary.json``.
         rows: Metrics rows, one per iteration.
         rewrites: Accepted rewrites in order: slot, direction, goal before and after, success before and after.
-        episodes: A few played episodes with their judgements, to be read turn by turn.
+        episodes: A few stored episodes with their judgements, shown turn by turn.
     """
     html = (
         page_templates()
@@ -40,7 +40,7 @@ def write_report(
 
 
 def page_templates(package: str = "rlanything_agents.runs.report") -> Environment:
-    """The templates of pages, in the folder ``templates`` of a package."""
+    """Jinja environment for the page templates in the folder ``templates`` of a package."""
     # Goals, actions and judgements come from task files and models: autoescape is not optional here.
     pages = Environment(
         loader=PackageLoader(package, "templates"),

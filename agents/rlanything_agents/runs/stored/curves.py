@@ -1,4 +1,4 @@
-"""The curves of a run: which numbers of its metrics are drawn, and how."""
+"""Curves of a run: the metrics that the report and the viewer draw, with titles, units and colours."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ CHARTS: tuple[Chart, ...] = (
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Every chart that has data, with its points; a row without a number leaves a gap (None)."""
+    """All charts with data and their points; a row without a number is a gap (None)."""
     charts = []
     for title, unit, kind, lines in CHARTS:
         series = [(label, colour, [_short(pick(row, key)) for row in rows]) for key, label, colour in lines]
@@ -150,7 +150,7 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pick(row: Mapping[str, Any], dotted: str) -> float | None:
-    """The finite number at a dotted key of a metrics row; None where it was not measured."""
+    """The finite number at a dotted key of a metrics row; None where there is none."""
     value: Any = row
     for part in dotted.split("."):
         value = mapping(value).get(part)
@@ -158,5 +158,5 @@ def pick(row: Mapping[str, Any], dotted: str) -> float | None:
 
 
 def _short(value: float | None) -> float | None:
-    """With as many digits as a page can show."""
+    """Round to five significant digits, more than a chart can show."""
     return None if value is None else float(f"{value:.5g}")

@@ -1,4 +1,4 @@
-"""Episodes as a run wrote them down, read back one by one."""
+"""Reader of stored episodes, one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Record(BaseModel):
 
 
 class StoredTurn(_Record):
-    """One turn, with what was said about it and what came of it."""
+    """One turn with its judgements, its reward and its advantage."""
 
     thought: str
     action: str
@@ -51,11 +51,11 @@ class StoredEpisode(_Record):
 
 
 def read_episodes(file: Path) -> Iterator[StoredEpisode]:
-    """The episodes of one iteration's file, in its order.
+    """Read the episodes of one iteration's file, in order.
 
     Raises:
-        EpisodesError: The file is damaged, cut short or too large, or a line is not the record of an episode; what came
-            before it was given.
+        EpisodesError: The file is damaged, truncated or too large, or a line is not the record of an episode; the
+            episodes before it have been yielded.
     """
     try:
         with SafeFolder(file.parent).open(file.name) as packed:

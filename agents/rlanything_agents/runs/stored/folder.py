@@ -1,4 +1,4 @@
-"""Files of a run folder that nobody vouches for: nothing outside it, nothing endless, nothing that waits."""
+"""Reader of files in an untrusted run folder: no file outside it, none of unbounded size, none that blocks."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
 
 
 class ReadError(ValueError):
-    """A file of a run cannot be shown; the message names it and says why."""
+    """A file of a run cannot be shown; the message names the file and the reason."""
 
 
 class SafeFolder:
-    """Reads regular files below a folder; symbolic links are not followed, so no path leaves it.
+    """Reads regular files below a folder; symbolic links are not followed, so no path leaves the folder.
 
     Args:
-        root: The folder; itself it may be a link.
+        root: The folder, which may itself be a link.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def open(self, name: str) -> BinaryIO:
-        """A regular file by its name, with slashes between folders.
+        """Open a regular file by its name, with slashes between folders.
 
         Raises:
-            FileNotFoundError: There is none.
-            ReadError: The name or what is there is not that of a regular file inside the folder.
+            FileNotFoundError: The file does not exist.
+            ReadError: The name is not valid, or is not that of a regular file inside the folder.
         """
         *folders, last = name.split("/")
         try:
             with self._entered(folders) as folder:
                 if not _PART.fullmatch(last):
                     raise ReadError(f"{name!r:.80} is not a name of a file in a run folder")
-                # Not to wait for a writer, should somebody have put a pipe there.
+                # O_NONBLOCK: opening a named pipe must not wait for its writer.
                 file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except FileNotFoundError:
             raise
@@ -57,10 +57,11 @@ class SafeFolder:
         return os.fdopen(file, "rb")
 
     def read(self, name: str, limit: int) -> bytes:
-        """The content of a file.
+        """Read the content of a file.
 
         Raises:
-            FileNotFoundError, ReadError: As for `open`; or it is larger than ``limit`` bytes.
+            FileNotFoundError, ReadError: See `open`.
+            ReadError: The file is larger than ``limit`` bytes.
         """
         with self.open(name) as file:
             content = file.read(limit + 1)
@@ -69,10 +70,10 @@ class SafeFolder:
         return content
 
     def json(self, name: str) -> dict[str, Any]:
-        """The JSON object of a file; empty where there is no such file.
+        """Read the JSON object of a file; empty where the file does not exist.
 
         Raises:
-            ReadError: As for `read`; or it is no JSON object.
+            ReadError: The file cannot be read (see `read`), or does not hold a JSON object.
         """
         try:
             value = json.loads(self.read(name, MAX_JSON))
@@ -87,7 +88,7 @@ class SafeFolder:
         return value
 
     def names(self, folder: str, pattern: re.Pattern[str]) -> list[str]:
-        """Names in a folder that match wholly, sorted; none where it is missing or a link."""
+        """Sorted names in a folder that match a pattern fully; none where the folder is missing or a link."""
         try:
             with self._entered(folder.split("/")) as inner:
                 return sorted(name for name in os.listdir(inner) if pattern.fullmatch(name))  # noqa: PTH208 (a descriptor)
@@ -96,7 +97,7 @@ class SafeFolder:
 
     @contextmanager
     def _entered(self, parts: Sequence[str]) -> Iterator[int]:
-        """A folder below the root, entered one by one."""
+        """Descriptor of a folder below the root, opened component by component without following links."""
         folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             for part in parts:
@@ -110,7 +111,7 @@ class SafeFolder:
             os.close(folder)
 
     def mark(self, name: str) -> tuple[int, int]:
-        """Time of the last change in nanoseconds and size of a file or folder; zeros where there is none."""
+        """Time of the last change in nanoseconds, and size in bytes, of a file or folder; zeros where it is missing."""
         try:
             status = os.lstat(self.root / name)
         except OSError:

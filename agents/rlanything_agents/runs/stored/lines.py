@@ -1,4 +1,4 @@
-"""Lines of a packed file of unknown origin, within bounds."""
+"""Bounded reader of the lines of an untrusted gzip file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rlanything_agents.runs.stored.folder import ReadError
 __all__ = ["unpacked_lines"]
 
 MAX_UNPACKED = 1 << 30
-"""Bytes a file may unpack to; an iteration of 128 episodes of a large model has some 20 MB."""
+"""Most bytes of an unpacked file; an iteration of 128 episodes of a large model has about 20 MB."""
 MAX_LINE = 32 << 20
-"""Longest line, which is one episode; of a longer one nothing is read."""
+"""Most bytes of a line, which is one episode; a longer line is skipped."""
 
 
 def unpacked_lines(
     file: BinaryIO, *, unpacked: int = MAX_UNPACKED, longest: int = MAX_LINE
 ) -> Iterator[tuple[int, bytes | None]]:
-    """Number and content of each line of a gzip file, while it lasts; None for a line that is too long.
+    """Number and content of each line of a gzip file; None as the content of a line that is too long.
 
     Args:
         file: A gzip file.
@@ -28,7 +28,8 @@ def unpacked_lines(
         longest: Most bytes of a line.
 
     Raises:
-        ReadError: The file is cut short, damaged or unpacks to more than the limit; the lines before that were given.
+        ReadError: The file is truncated, damaged, or unpacks to more than the limit; the lines before that have been
+            yielded.
     """
     left, number = unpacked, 0
     try:

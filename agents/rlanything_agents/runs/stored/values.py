@@ -1,4 +1,4 @@
-"""Values of unknown origin, brought into a form that can be shown: finite numbers, readable texts, no surprises."""
+"""Converts untrusted values to a form that can be shown: finite numbers, printable texts, bounded lists."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rlanything_verifiers.plain_text import printable
 __all__ = ["integer", "mapping", "number", "readable", "sequence"]
 
 MAX_TEXT = 100_000
-"""Characters of one text that are shown; a model's longest answers have about as many."""
+"""Most characters of one text that are shown; a model's longest answers have about as many."""
 
 _SEPARATOR = re.compile(r"\r?\n")
 _PLAIN = re.compile(r"[ -~\n]*")
-"""What needs no look letter by letter."""
+"""Texts that are printable as they are."""
 
 
 def readable(value: object, limit: int = MAX_TEXT) -> str:
-    """A text of several lines in which whatever a reader cannot see, or what reorders a line, is spelled out.
+    """Escape the invisible characters of a text of several lines.
 
-    Escape sequences, control characters and bidirectional overrides become ``\\x1b``, ``\\u202e``, ...; of a longer
-    text the rest is counted. Anything but a text is empty.
+    Control characters, escape sequences and bidirectional overrides become ``\\x1b``, ``\\u202e``, and so on. A text
+    over ``limit`` characters is cut, with a note of the length of the rest. Any other value becomes an empty text.
     """
     if not isinstance(value, str):
         return ""
@@ -36,7 +36,7 @@ def readable(value: object, limit: int = MAX_TEXT) -> str:
 
 
 def number(value: object) -> float | None:
-    """A finite number, or None. Truth values are no numbers."""
+    """The value as a finite number; None for any other value, booleans included."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -47,17 +47,17 @@ def number(value: object) -> float | None:
 
 
 def integer(value: object, default: int = 0) -> int:
-    """A whole number of at most 15 digits, or the default; a page cannot hold more exactly."""
+    """The value, if it is an integer of at most 15 digits, which JavaScript represents exactly; else the default."""
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 10**15:
         return default
     return value
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """A JSON object, or an empty one."""
+    """The value, if it is a JSON object; else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def sequence(value: object, limit: int = 10_000) -> list[Any]:
-    """The first entries of a JSON list, or none."""
+    """At most ``limit`` first entries of a JSON list; none of any other value."""
     return value[:limit] if isinstance(value, list) else []
