@@ -4,17 +4,17 @@ import re
 from collections.abc import Sequence
 
 MAX_ACTION_LENGTH = 512
-"""Longest action that is looked at, in code points; the longest real command has about 60."""
+"""Longest action that is read, in code points; the longest real command has about 60."""
 
 MAX_ANSWER_LENGTH = 20_000
-"""How much of the end of an answer is read, in code points."""
+"""Length of the end of an answer that is read, in code points."""
 
-# ALFWorld before 0.4 said "put X in/on Y", prompts and papers still do; the game says "move X to Y".
+# ALFWorld before 0.4 used "put X in/on Y", and prompts and papers still do; the game uses "move X to Y".
 _PUT = re.compile(r"put (\S.*?) (?:in/on|in|on) (\S.*)\Z")
 
 
 def to_command(action: str) -> str | None:
-    """The command an action means, or None where it can be none: nothing happens then.
+    """The command of an action, or None where it cannot be a command: nothing happens then.
 
     Surrounding white space is dropped, and ``put X in Y``, ``put X on Y`` and ``put X in/on Y`` are read as
     ``move X to Y``. Case matters, as in the game.
@@ -35,7 +35,7 @@ _BARE = frozenset({"look", "inventory", "help"})
 
 
 def has_form(command: str) -> bool:
-    """Whether a text has the form of one of the game's commands, whatever it names."""
+    """Whether a text has the form of one of the game's commands, with any names in it."""
     if command in _BARE:
         return True
     verb, _, rest = command.partition(" ")
@@ -49,12 +49,12 @@ _LISTED = "\n\nAdmissible commands: "
 
 
 def with_listing(observation: str, commands: Sequence[str]) -> str:
-    """An observation that ends with what can be done."""
+    """An observation followed by the list of admissible commands."""
     return f"{observation}{_LISTED}{', '.join(commands)}."
 
 
 def without_listing(observation: str) -> str:
-    """The game's own message again."""
+    """The game's own message, without the list of admissible commands."""
     return observation.partition(_LISTED)[0]
 
 
@@ -64,16 +64,16 @@ go to X, open X, close X, take THING from X, move THING to X, clean THING with X
 cool THING with X, use X, examine X, look, inventory. X is a place or a thing with its number.
 For example:
 Action: go to fridge 1"""
-"""How to act, for agents that have not been trained on the game."""
+"""Instructions for agents that have not been trained on the game."""
 
 _TAGGED = re.compile(r"<action>(.*?)</action>", re.DOTALL | re.IGNORECASE)
 _MARKED = re.compile(r"^(?:(?!\n)[\s>*_#-])*action[*_]*\s*:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 def read_answer(text: str) -> str:
-    """The command in what a language model wrote: the last one that is marked, else the last line.
+    """The command in a language model's answer: the last one that is marked, else the last line.
 
-    What stands before ``</think>`` is not read. Marks are a line ``Action: ...`` and ``<action>...</action>``.
+    Text before ``</think>`` is skipped. Marks are a line ``Action: ...`` and ``<action>...</action>``.
     """
     said = text.rpartition("</think>")[2][-MAX_ANSWER_LENGTH:]
     marked = _TAGGED.findall(said) or _MARKED.findall(said)

@@ -33,23 +33,24 @@ Engine = Literal["native", "textworld"]
 Admissible = Literal["none", "list"]
 
 MAX_OBSERVATION_LENGTH = 1_048_576
-"""In code points; official games stay below 6,000, the largest scene that is read stays below this."""
+"""Longest observation in code points; official games stay below 6,000, and the largest scene that is read below
+this."""
 
 
 class GameWorld(Protocol):
-    """One live game, by whatever engine."""
+    """One running game of any engine."""
 
     def reset(self) -> str:
-        """Begin anew; the first message."""
+        """Restart the game and return the first message."""
         ...
 
     def step(self, command: str) -> str:
-        """Play one command; the answer."""
+        """Play one command and return the answer."""
         ...
 
     @property
     def admissible_commands(self) -> list[str]:
-        """What can be done now, sorted; a fresh list."""
+        """The admissible commands, sorted; a new list at each call."""
         ...
 
     @property
@@ -64,7 +65,7 @@ class GameWorld(Protocol):
 
     @property
     def inventory(self) -> str | None:
-        """The thing in hand."""
+        """Name of the thing in hand; None if the hand is empty."""
         ...
 
 
@@ -94,22 +95,22 @@ def game_of(task: Task) -> Game:
 
 
 class AlfWorldEnv(gym.Env[str, str]):
-    """ALFWorld: find, clean, heat, cool, slice, light and place things in a house told in text.
+    """ALFWorld: find, clean, heat, cool, slice, light and place things in a house described in text.
 
     ## Description
-    The agent stands in a room of receptacles (cabinets, drawers, a fridge, ...) and things, and is given one
-    of six kinds of tasks, such as "clean some apple and put it in fridge." It moves and acts by text
-    commands. The default engine is a native one that gives the very texts of the original ALFWorld/TextWorld
-    stack at a hundred thousand steps a second; ``engine="textworld"`` plays on the original stack.
+    The agent stands in a room of receptacles (cabinets, drawers, a fridge, ...) and things, and gets a task of one of
+    six kinds, such as "clean some apple and put it in fridge." It moves and acts by text commands. The default engine
+    is a native one that gives the very texts of the original ALFWorld/TextWorld stack at a hundred thousand steps a
+    second; ``engine="textworld"`` plays on the original stack.
 
     ## Action Space
     `Unicode`: a command such as ``go to fridge 1``, ``open fridge 1``, ``take apple 1 from fridge 1``,
     ``move apple 1 to countertop 1``, ``clean apple 1 with sinkbasin 1``, ``heat apple 1 with microwave 1``,
     ``cool apple 1 with fridge 1``, ``use desklamp 1``, ``examine apple 1``, ``inventory``, ``look``.
-    ``info["admissible_commands"]`` lists what can be done now. Surrounding white space is dropped, and the
-    older ``put apple 1 in/on fridge 1`` (also with ``in`` or ``on``) is read as ``move apple 1 to fridge 1``.
-    Anything else, over-long texts included, is answered with "Nothing happens."; ``info["command"]`` tells a text
-    that is no command from a command that can do nothing now.
+    ``info["admissible_commands"]`` lists the commands that are possible now. Surrounding white space is dropped, and
+    the older ``put apple 1 in/on fridge 1`` (also with ``in`` or ``on``) is read as ``move apple 1 to fridge 1``. Any
+    other text, over-long ones included, gets the answer "Nothing happens."; ``info["command"]`` distinguishes a text
+    that is not a command from a command without effect.
 
     ## Observation Space
     `Unicode`: the latest message only; the first one describes the room and ends with the task. Keeping the
@@ -141,14 +142,15 @@ class AlfWorldEnv(gym.Env[str, str]):
     ## Arguments
     - ``split``: ``"generated"`` for procedural tasks, or a split of the official data: ``"train"``,
       ``"valid_seen"`` or ``"valid_unseen"``.
-    - ``admissible``: ``"none"``, as in ALFWorld's own setting, or ``"list"``: observations list what can be done.
+    - ``admissible``: ``"none"``, as in ALFWorld's own setting, or ``"list"``: observations list the admissible
+      commands.
     - ``engine``: ``"native"`` or ``"textworld"`` (needs the extra ``rlanything-envs[alfworld]``; some 15
       steps a second).
     - ``render_mode``: None, ``"ansi"`` (text) or ``"rgb_array"`` (the text as a picture).
     - ``generated_split``: the generator's split: ``"train"``, ``"valid_seen"`` or ``"valid_unseen"``.
     - ``knobs``: further arguments of the generator.
     - ``data_dir``: folder of the official data, which holds ``json_2.1.1``; default ``$ALFWORLD_DATA``.
-    - ``tasks``: what to draw from instead of a split: a list of `Task` objects or of their JSON mappings, or
+    - ``tasks``: tasks to draw from instead of a split: a list of `Task` objects or of their JSON mappings, or
       a `TaskPool` or the path of one, whose active tasks are played.
 
     ```python
@@ -167,7 +169,7 @@ class AlfWorldEnv(gym.Env[str, str]):
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 2}  # noqa: RUF012
     domain = "alfworld"
     manual = MANUAL
-    """How to act; a `Conversation` puts it before the first observation, whose words are ALFWorld's."""
+    """Instructions that a `Conversation` puts before the first observation, whose text is ALFWorld's own."""
     read_answer = staticmethod(read_answer)
 
     def __init__(
@@ -187,7 +189,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         Raises:
             ValueError: an argument is not one of its choices, or `tasks` is empty.
             MissingExtra: the engine is not installed.
-            NoGamesFound: the official data is not there; the message says how to get it.
+            NoGamesFound: the official data is missing; the message explains how to get it.
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(
@@ -303,5 +305,5 @@ def _became(command: str | None, observation: str) -> Command:
 def _exists(path: str | os.PathLike[str]) -> bool:
     try:
         return Path(path).exists()
-    except (OSError, ValueError):  # a text that can be no path at all
+    except (OSError, ValueError):  # a text that cannot be a path
         return False

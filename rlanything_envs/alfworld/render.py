@@ -1,4 +1,4 @@
-"""What a person sees of an episode: the last exchange as text, or as a picture of that text."""
+"""Rendering of an episode for a person: the last exchange as text, or as an image of that text."""
 
 import textwrap
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, HEIGHT = 960, 540  # pixels; 16:9, and even, as video encoders want it
 _MARGIN, _FONT_SIZE, _LEADING = 32, 20, 28
-_COLUMNS = 92  # characters that fit the width on average, for the wrapping of the text form
+_COLUMNS = 92  # average number of characters in the width; the text form is wrapped there
 
 _PAPER = (250, 249, 245)
 _INK = (33, 37, 41)
@@ -98,5 +98,5 @@ def _wrap(draw: ImageDraw.ImageDraw, text: str, width: int) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Without what cannot be drawn: control characters and lone surrogates (an action may hold anything)."""
+    """A text without characters that cannot be drawn: control characters and lone surrogates of untrusted actions."""
     return "".join(c if c.isprintable() else "·" for c in text[:2000])

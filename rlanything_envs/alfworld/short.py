@@ -1,4 +1,4 @@
-"""ALFWorld in few words: a game as a small model, or one with little time, reads and writes it.
+"""The short view of ALFWorld, for small models and small budgets.
 
 ::
 
@@ -8,8 +8,8 @@
         find apple: open cabinet 2
     cup 1 ...
 
-The first observation is the task, and how many receptacles of each type the room has. A later one is what the last
-command brought. An answer is a thought of two words (`words.PHASES`, and a type), a colon and a command.
+The first observation is the task and the number of receptacles of each type in the room. A later one is the result of
+the last command. An answer is a thought of two words (`words.PHASES`, and a type), a colon and a command.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = ["VIEW", "ShortAlfWorld", "read", "write"]
 _TYPES = frozenset(TYPES)
 _THOUGHT = (OneOf(PHASES), OneOf(tuple(f" {kind}" for kind in TYPES)), ":")
 _MAX_HEAD = 80
-"""Characters in which a thought and its colon stand; the longest has some 30."""
+"""Characters at the beginning of an answer in which a thought must end; the longest has some 30."""
 
 
 def read(answer: str) -> tuple[str, str]:
     """The thought and the command of an answer.
 
     ``find apple: go to fridge 1``, the same without the colon or with line ends in it, and a command alone are read; of
-    several lines the first command counts. Anything else is handed to the environment as it is.
+    several lines the first command counts. Any other answer is passed to the environment unchanged.
     """
     before, text = split_thought(answer)
     thought, rest = _split(text)
@@ -49,14 +49,14 @@ def read(answer: str) -> tuple[str, str]:
 
 
 def write(thought: str, action: str) -> str:
-    """The answer that has a thought, which may be empty, and a command."""
+    """The answer with a thought, which may be empty, and a command."""
     return f"{thought}: {action}" if thought else action
 
 
 class ShortAlfWorld(ShortWrapper):
-    """ALFWorld in few words.
+    """Wrapper of the short view of ALFWorld.
 
-    Observations are words of `words.WORDS`. An answer is ``find apple: go to fridge 1``, or a command alone.
+    Observations consist of `words.WORDS`. An answer is ``find apple: go to fridge 1``, or a command alone.
 
     Args:
         env: An environment with ALFWorld's messages and ``info["admissible_commands"]``.
@@ -72,19 +72,19 @@ class ShortAlfWorld(ShortWrapper):
     """
 
     def action_of(self, answer: str) -> str:
-        """The command."""
+        """The command of an answer."""
         return read(answer)[1]
 
     def opening(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:
-        """Task, how many receptacles of each type the room has, and what is in hand already."""
+        """Task, number of receptacles of each type, and the thing that is in hand at the start."""
         names, held = parse_start(seen)
         counts = sorted(Counter(map(kind_of_name, names)).items())
         words = [*words_of(parse_task(seen, _TYPES)[0]), ROOM, *(f"{kind} {count}" for kind, count in counts)]
-        # As if the agent had just taken it: words that a model knows from every other game.
+        # Written as if the agent had just taken it, in words that occur in every other game.
         return " ".join([*words, *([f"take {held} ok"] if held else [])]), seen
 
     def later(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:
-        """What the command brought."""
+        """The result of the last command in short, and the environment's own message."""
         return " ".join(compact(seen)), seen
 
     def choices(self, info: Mapping[str, Any]) -> Form:
@@ -93,7 +93,7 @@ class ShortAlfWorld(ShortWrapper):
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The thought that a text begins with, and the rest; no thought where it begins with none."""
+    """The thought at the beginning of a text, which may be empty, and the rest."""
     head, colon, rest = text[:_MAX_HEAD].partition(":")
     words = head.split()
     if colon and _is_thought(words):

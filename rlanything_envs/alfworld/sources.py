@@ -1,4 +1,4 @@
-"""Where AlfWorld's tasks come from: its generator, or the official data."""
+"""Task sources of ALFWorld: its generator and the official data."""
 
 import os
 from collections.abc import Mapping
@@ -22,24 +22,24 @@ OFFICIAL = ("train", "valid_seen", "valid_unseen")
 class OfficialTasks:
     """The games of a split of the official data, in an order that is the same on every machine.
 
-    A game that cannot be read or won stops nothing: a warning names it, and the next one in the order is drawn in its
-    place.
+    A game that cannot be read or solved is skipped with a warning that names it, and the next one in the order is drawn
+    in its place.
 
     Args:
         split: see `OFFICIAL`.
         data_dir: folder that holds ``json_2.1.1``; default ``$ALFWORLD_DATA``.
 
     Attributes:
-        unreadable: the games that were met and cannot be played, each with the reason.
+        unreadable: games found so far that cannot be played, each with the reason.
 
     Raises:
-        NoGamesFound: there is no such data; the message says how to get it.
+        NoGamesFound: there is no such data; the message explains how to get it.
     """
 
     def __init__(self, split: str, data_dir: str | os.PathLike[str] | None = None) -> None:
         self._split = split
         self._games = find_games(data_dir, split)
-        self._index: dict[str, int] = {}  # by task id, as far as games were read
+        self._index: dict[str, int] = {}  # by task id, of the games read so far
         self._unread = list(range(len(self._games)))[::-1]
         self.unreadable: dict[Path, str] = {}
 
@@ -47,7 +47,7 @@ class OfficialTasks:
         """One of the games, uniformly.
 
         Raises:
-            InfrastructureError: not one of the games can be read.
+            InfrastructureError: none of the games can be read.
         """
         first, count = int(rng.integers(len(self._games))), len(self._games)
         for index in range(first, first + count):
@@ -58,7 +58,7 @@ class OfficialTasks:
         raise InfrastructureError(f"all {count} games of the split {self._split!r} cannot be read; {reason}")
 
     def find(self, task_id: str) -> Task:
-        """The game of an id; the first call reads games until it has met it (a few milliseconds each)."""
+        """The game of an id; the first call reads games until it finds it (a few milliseconds each)."""
         while task_id not in self._index and self._unread:
             self._load(self._unread.pop())
         task = self._load(self._index[task_id]) if task_id in self._index else None
@@ -94,8 +94,8 @@ def make_source(
 
     Raises:
         ValueError: a split is unknown, or `knobs` come with official data.
-        KnobError: a knob is unknown or has a value that cannot be.
-        NoGamesFound: the official data is not there.
+        KnobError: a knob is unknown or its value is out of range.
+        NoGamesFound: the official data is missing.
     """
     if split == "generated":
         if generated_split not in SPLITS:

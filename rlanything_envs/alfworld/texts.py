@@ -1,4 +1,4 @@
-"""What the game's messages say: the task, the names in them, and each in a few words."""
+"""Parsers of the game's messages: task sentence, names, and a message in a few words."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SHOWN = re.compile(r"(?:On the|The) [a-z]+ \d+(?: is open\. In it)?, you see ")
 _CLOSED = re.compile(r"The [a-z]+ \d+ is closed\.")
 _LETTERS = re.compile(r"[a-z]+")
 _WORD = re.compile(r"[a-z]+|\d+")
-_TELLING = frozenset(WORDS) - frozenset(["a", "an", "it", "the"])
-"""Words of a message that say something; others are passed over."""
+_CONTENT_WORDS = frozenset(WORDS) - frozenset(["a", "an", "it", "the"])
+"""Words of a message that are kept in short; others are skipped."""
 
 _MESSAGE_LIMIT = 64
-"""Most words one message takes; the fullest official countertop shows 20 things in 40."""
+"""Most words of one short message; the fullest official countertop shows 20 things in 40."""
 
 _KINDS = {
     "clean": "clean",
@@ -37,7 +37,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class TaskWords:
-    """A task sentence taken apart.
+    """Parts of a task sentence.
 
     Attributes:
         kind: simple, clean, heat, cool, two or look.
@@ -56,14 +56,14 @@ def kind_of_name(name: str) -> str:
 
 
 def listed_names(text: str) -> list[str]:
-    """All numbered things a text names, in its order."""
+    """All numbered things that a text names, in order."""
     return _NAME.findall(text)
 
 
 def parse_task(observation: str, types: frozenset[str]) -> tuple[str, TaskWords]:
     """The task sentence of an opening message, and its parts.
 
-    A sentence without a known form still gives whatever known types it names.
+    A sentence of unknown form still gives the known types that it names.
     """
     sentence = without_listing(observation).partition(_TASK)[2].rstrip().removesuffix(".")
     words = _LETTERS.findall(sentence.lower())
@@ -73,7 +73,7 @@ def parse_task(observation: str, types: frozenset[str]) -> tuple[str, TaskWords]
 
 
 def parse_start(observation: str) -> tuple[list[str], str | None]:
-    """The receptacles an opening message names, in its order, and the thing in hand, if any.
+    """The receptacles that an opening message names, in order, and the thing in hand, if any.
 
     Games start with empty hands unless a rewrite put the wanted thing there.
     """
@@ -88,7 +88,7 @@ def words_of(text: str) -> list[str]:
 
 
 def compact(message: str) -> list[str]:
-    """A message in a few words: what is seen, ``closed``, ``ok`` for a deed done, else its telling words."""
+    """A message in a few words: visible things, ``closed``, ``ok`` after a successful command, else its content words."""
     message = without_listing(message)
     if (found := _SHOWN.search(message)) and (end := message.find(".", found.end())) >= 0:
         names = listed_names(message[found.end() : end])
@@ -97,4 +97,4 @@ def compact(message: str) -> list[str]:
         return ["closed"]
     if _DONE.match(message):
         return ["ok"]
-    return [word for word in words_of(message) if word in _TELLING][:_MESSAGE_LIMIT]
+    return [word for word in words_of(message) if word in _CONTENT_WORDS][:_MESSAGE_LIMIT]

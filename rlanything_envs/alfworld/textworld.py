@@ -1,8 +1,8 @@
 """The original ALFWorld/TextWorld stack behind the same interface as the native engine.
 
-Good for checking the native engine, and slow: some 15 steps a second, seconds for each new game. The stack
+It serves to check the native engine, and is slow: some 15 steps a second, and seconds for each new game. The stack
 keeps module-global parsers, so one lock serialises it in a process; it also overwrites `sys.argv`, swaps
-`sys.stdout` and sets ``$ALFWORLD_DATA`` for its own ends, all of which is put back.
+`sys.stdout` and sets ``$ALFWORLD_DATA``, all of which is restored.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ def require_textworld() -> None:
     """Check that the stack is installed.
 
     Raises:
-        MissingExtra: it is not; the message names the extra.
+        MissingExtra: the stack is not installed; the message names the extra.
     """
     for module in ("textworld", "alfworld", "fast_downward"):
         if find_spec(module) is None:
@@ -35,7 +35,7 @@ def require_textworld() -> None:
 
 @contextlib.contextmanager
 def _contained() -> Iterator[None]:
-    """Run the stack alone, and undo what it does to the process."""
+    """Run the stack under the lock, and restore the process state that it changes."""
     with _LOCK:
         argv, stdout, data = sys.argv, sys.stdout, os.environ.get("ALFWORLD_DATA")
         sys.argv = list(argv)  # the planner's translator assigns into it
@@ -71,7 +71,7 @@ class TextWorldEngine:
         self._loaded: Game | None = None
 
     def __call__(self, game: Game) -> "TextWorldGame":
-        """Begin a game."""
+        """Start a game."""
         if self._loaded is not game:
             self._loaded = None
             with _contained():
@@ -83,8 +83,8 @@ class TextWorldEngine:
 class TextWorldGame:
     """One live game on the stack; the interface is that of the native `World`.
 
-    What TextWorld has no word for, the share of goal conditions and the thing in hand, comes from a native
-    world that is played along.
+    The share of goal conditions and the thing in hand, which TextWorld does not report, come from a native world that
+    plays the same commands.
     """
 
     def __init__(self, stack: Any, game: Game) -> None:
@@ -93,14 +93,14 @@ class TextWorldGame:
         self._shadow = World(game)
 
     def reset(self) -> str:
-        """Begin anew; the first message."""
+        """Restart the game and return the first message."""
         self._shadow.reset()
         with _contained():
             self._state = self._stack.reset()
         return str(self._state.feedback)
 
     def step(self, command: str) -> str:
-        """Play one command; the answer."""
+        """Play one command and return the answer."""
         self._shadow.step(command)
         with _contained():
             self._state, _, _ = self._stack.step(command)
@@ -108,7 +108,7 @@ class TextWorldGame:
 
     @property
     def admissible_commands(self) -> list[str]:
-        """What can be done now, sorted."""
+        """The admissible commands, sorted."""
         return sorted(self._state["admissible_commands"])
 
     @property
@@ -123,5 +123,5 @@ class TextWorldGame:
 
     @property
     def inventory(self) -> str | None:
-        """The thing in hand."""
+        """Name of the thing in hand; None if the hand is empty."""
         return self._shadow.inventory

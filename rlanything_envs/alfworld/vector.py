@@ -33,7 +33,7 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
     itself, so it writes ``outcome`` -1 when the time runs out. Where one engine fails, its episode ends
     truncated with ``outcome`` "error" and no reward; the others go on.
 
-    ``reset(options=...)`` knows ``"tasks"`` (one for each copy; None draws one), ``"task"`` (the same for
+    ``reset(options=...)`` accepts ``"tasks"`` (one for each copy; None draws one), ``"task"`` (the same for
     all) and ``"reset_mask"`` (a boolean array: reset only these).
 
     Args:

@@ -1,4 +1,4 @@
-"""The words of ALFWorld: some 250 words say every task, command and message of the household.
+"""The vocabulary of the short view: some 250 words for every task, command and message of the household.
 
 The type names are those of the AI2-THOR objects that ALFRED's rooms hold, in the lower case the game prints.
 """
@@ -9,16 +9,16 @@ __all__ = ["ACT", "GO_TO", "OBS", "PHASES", "REASONS", "REPEAT", "ROOM", "SCORES
 __all__ += ["HELD", "HOME", "NEW", "READY", "SEEN", "WANTED"]
 
 ROOM = "room"
-"""Stands between the task and the receptacles of the room."""
+"""Separator between the task and the receptacles of the room."""
 
 GO_TO = "go to"
 """One word, since neither half of it is ever used alone."""
 
 REPEAT, ACT, OBS = "<repeat>", "<act>", "<obs>"
-"""Marks of what a judge reads: how often the command was given before, what was done, and what came of it."""
+"""Marks in a judge prompt: earlier uses of the command, the command, and its observation."""
 
 PHASES = ("find", "get", "prep", "put", "light", "idle")
-"""First word of a thought: what the agent is about. The second word is a type: what it is about it."""
+"""First word of a thought, the agent's current phase. The second word is the type that the phase is about."""
 
 REASONS = ("progress", "discovery", "useless", "repeated", "refused")
 """First word of a judgement."""
@@ -51,8 +51,8 @@ _NUMBERS = 61
 """Receptacles of one type and copies of one object are numbered from 1; official rooms reach the fifties."""
 
 NOTES = (WANTED, HOME, HELD, READY, SEEN, NEW) = ("<wanted>", "<home>", "<held>", "<ready>", "<seen>", "<new>")
-"""What is pointed out to a judge: a thing or a place that the task names, what is in hand, that it is prepared, that
-what is sought has been seen, that a receptacle is looked into for the first time."""
+"""Notes in a judge prompt: a thing or a place that the task names, the thing in hand, that it is prepared, that the
+wanted thing has been seen, and that a receptacle is looked into for the first time."""
 
 WORDS: tuple[str, ...] = (
     *(ROOM, REPEAT, ACT, OBS, GO_TO),

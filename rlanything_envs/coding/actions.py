@@ -1,7 +1,8 @@
-"""From what an agent writes to an action.
+"""Parser of actions in an agent's text.
 
-Language models wrap actions in prose, headings, markdown, tags and JSON, so reading is lenient; but where what was
-meant is open, nothing is run and the agent is told what to write. All reading is linear in the length of the text.
+Language models wrap actions in prose, headings, markdown, tags and JSON, so parsing is lenient; but where the intended
+action is ambiguous, nothing is run and the answer explains what to write. All parsing is linear in the length of the
+text.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ _NEEDS_FENCE = "put your program into a fenced block (```{} ... ```)"
 
 
 class Unreadable(ValueError):
-    """The text is no action; the message tells the agent what to do about it."""
+    """The text is not an action; the message tells the agent how to mend it."""
 
 
 class WrongLanguage(Unreadable):
-    """The program is written in a language that the task does not take."""
+    """The program is in a language that the task does not accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an agent wants done.
+    """A parsed action.
 
     Attributes:
-        verb: Which action.
+        verb: The action word.
         code: The program; empty for ``GIVE_UP``.
         stdin: The input of ``RUN``.
         language: The language of the program.
@@ -67,7 +68,7 @@ def read_action(
 ) -> Action:
     """The action of a text.
 
-    What stands before ``</think>`` is not read. With ``action_format="code"`` the last fenced block is submitted, and
+    Text before ``</think>`` is skipped. With ``action_format="code"`` the last fenced block is submitted, and
     nothing else is an action. With ``"verbs"``:
 
     - A tool call (see `tool_calls`) comes first.
@@ -77,7 +78,7 @@ def read_action(
       last word that stands alone takes the program before it.
     - Of several blocks after a word the program is the last complete one: one that reads input and prints or, for a
       function, defines it. Where none is complete it is the last that is marked as a program or looks like one. So
-      examples of usage and of output after a program are passed over, and a draft gives way to what is better.
+      examples of usage and of output after a program are skipped, and a final version wins over a draft.
     - A program without an action word is submitted, unless the prose before it names other actions.
     - ``GIVE_UP`` counts where no program follows it.
     - The input of ``RUN`` is a further block, marked ``stdin`` or ``input`` or not at all.
@@ -87,13 +88,13 @@ def read_action(
     Args:
         text: What the agent wrote.
         only_submit: Only ``SUBMIT`` and ``GIVE_UP`` are action words, as there is one turn.
-        languages: The languages that the task takes; a block that names none is in the first.
-        entry_point: The function that is asked for, if it is one.
-        action_format: How actions are written.
+        languages: The languages that the task accepts; a block that names none is in the first.
+        entry_point: Name of the required function, where the task requires one.
+        action_format: Format of actions, see above.
 
     Raises:
         WrongLanguage: The program is in another language.
-        Unreadable: There is no action in it.
+        Unreadable: The text holds no action.
     """
     if len(text) > MAX_ACTION_LENGTH:
         raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
@@ -106,7 +107,7 @@ def read_action(
 
 @dataclass(slots=True)
 class _Section:
-    """What follows an action word, up to the next."""
+    """An action word and the text after it, up to the next one."""
 
     word: Word | None
     blocks: list[Block]
@@ -153,7 +154,7 @@ class _Reader:
         return self._with_blocks(sections, items, blocks) if blocks else self._unfenced(sections, items)
 
     def _allowed(self, verb: Verb) -> Verb | None:
-        """The action that a word stands for; where nothing but a submission can be done, that."""
+        """The action of a word; where only submissions are allowed, ``RUN`` and ``TEST`` submit."""
         if self.only_submit and verb in ("RUN", "TEST"):
             return "SUBMIT"
         return verb
@@ -209,13 +210,13 @@ class _Reader:
         return self._with_code(next(iter(intended), "SUBMIT"), program)
 
     def _program(self, blocks: Sequence[Block]) -> Block:
-        """The last of the blocks that are most of a program."""
+        """The last block of the highest rank; see `_rank`."""
         if not blocks:
             raise Unreadable(f"there is no code; {self._needs_fence()}")
         return max(reversed(blocks), key=self._rank)
 
     def _rank(self, block: Block) -> int:
-        """4: a complete program; 3: marked as one; 2: looks like one; 1: may be one; 0: is none."""
+        """Rank of a block: 4 a complete program, 3 marked as one, 2 looks like one, 1 may be one, 0 is none."""
         if not block.body.strip() or block.tag in _NO_PROGRAM:
             return 0
         language = self._language(block)
@@ -234,7 +235,7 @@ class _Reader:
         return any(mark in code for mark in _READS) and any(mark in code for mark in _WRITES)
 
     def _language(self, block: Block) -> Language | None:
-        """The language of a block; None for one that the task does not take."""
+        """The language of a block; None for one that the task does not accept."""
         tag = find_tag(block.tag)
         if tag is not None:
             return tag.language if tag.language in self.languages else None

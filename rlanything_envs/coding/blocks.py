@@ -1,4 +1,4 @@
-"""The fenced blocks of a text, as language models write them: indented, quoted, in a list, left open, in tags.
+"""Parser of fenced blocks as language models write them: indented, quoted, in a list, unclosed, in tags.
 
 One pass over the lines, each of which is read a fixed number of times.
 """
@@ -12,7 +12,7 @@ from rlanything_envs.coding.words import word_of
 __all__ = ["Block", "dedented", "looks_like_code", "read_items"]
 
 _TAGS = ("answer", "code", "solution", "program", "final_answer", "python")
-"""Tags between which a program may stand without a fence: ``<answer>...</answer>``."""
+"""Tags that may enclose a program without a fence: ``<answer>...</answer>``."""
 _LEAD = 120  # most characters before a fence on the same line
 _LIST = " \t>*-+0123456789.)("
 _CODE = (
@@ -36,7 +36,7 @@ class Block:
 
 @dataclass(slots=True)
 class _Fence:
-    """A block that is open."""
+    """A block that is not closed yet."""
 
     mark: str
     length: int
@@ -46,17 +46,17 @@ class _Fence:
     lines: list[str] = field(default_factory=list)
 
     def closed_by(self, line: str) -> str | None:
-        """What of the block stands on the line that closes it; None where it does not."""
+        """The part of the block on the line that closes it; None where the line does not close it."""
         stripped = line.strip()
         before = stripped.rstrip(self.mark)
         if len(stripped) - len(before) < self.length:
             return None
         if not before:
-            return "" if _indent(line) < self.indent + 4 else None  # deeper ones stand in a text of the program
+            return "" if _indent(line) < self.indent + 4 else None  # deeper ones belong to a string of the program
         return line[: line.rindex(stripped) + len(before)] if self.mark == "`" and "`" not in before else None
 
     def add(self, line: str) -> None:
-        """One more line, without the indentation of the fence."""
+        """Append a line, without the indentation of the fence."""
         self.lines.append(line[min(self.indent, _indent(line)) :])
 
     def block(self) -> Block:
@@ -81,7 +81,7 @@ class _Reader:
         self.items: list[str | Block] = []
         self.fence: _Fence | None = None
         self.tag = ""  # of the tag that is open
-        self.inside = 0  # where in the items it was opened
+        self.inside = 0  # index of the item at which it was opened
 
     def read(self, line: str) -> None:
         fence = self.fence
@@ -104,7 +104,7 @@ class _Reader:
             if last.strip():
                 fence.add(last)
             self._end_fence()
-        elif (again := _opening(line)) and again[1].tag and _goes_on(fence, again[1]):  # it was left open
+        elif (again := _opening(line)) and again[1].tag and _goes_on(fence, again[1]):  # the block was not closed
             self._end_fence()
             self.fence = again[1]
         else:
@@ -155,7 +155,7 @@ class _Reader:
 
 
 def _opening(line: str) -> tuple[str, _Fence, str] | None:
-    """What stands before a fence, the block it opens, and its only line where it is closed on the same one."""
+    """Text before a fence, the block it opens, and the block's only line where it is closed on the same one."""
     start = line.find("```")
     if start < 0 and not line.lstrip(_LIST).startswith("~~~"):
         return None
@@ -181,7 +181,7 @@ def _opening(line: str) -> tuple[str, _Fence, str] | None:
 
 
 def _leads(before: str) -> bool:
-    """Whether what stands before a fence on the same line announces it."""
+    """Whether the text before a fence on the same line announces a block."""
     stripped = before.rstrip(" \t*_")
     return stripped.endswith((":", ">")) or word_of(stripped) is not None
 
@@ -191,7 +191,7 @@ def _goes_on(fence: _Fence, other: _Fence) -> bool:
 
 
 def _tag(info: str) -> str:
-    """The language in what follows a fence: ``python``, ``{.python}``, ``python:main.py``."""
+    """The language tag after a fence: ``python``, ``{.python}``, ``python:main.py``."""
     word = info.strip()[:_LEAD].lstrip("{.").partition(" ")[0]
     for end in ":{},;":
         word = word.partition(end)[0]
@@ -216,11 +216,11 @@ def dedented(code: str) -> str:
     """A program without the indentation that all of its lines share; blank lines do not count."""
     lines = code.split("\n")
     margins = [line[: _indent(line)] for line in lines if line.strip()]
-    low, high = min(margins, default=""), max(margins, default="")  # what these two share, all share
+    low, high = min(margins, default=""), max(margins, default="")  # a common prefix of these two is common to all
     margin = next((i for i, c in enumerate(low) if c != high[i : i + 1]), len(low))
     return "\n".join(line[margin:] for line in lines) if margin else code
 
 
 def looks_like_code(text: str) -> bool:
-    """Whether there is in a text what programs of any usual language have, and prose and input do not."""
+    """Whether a text has marks of common programming languages that prose and input lack."""
     return any(mark in text for mark in _CODE)

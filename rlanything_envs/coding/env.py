@@ -67,10 +67,10 @@ class CodingEnv(gym.Env[str, str]):
     """Programming problems: write a program, try it on inputs, submit it to hidden tests.
 
     ## Description
-    The agent is given a problem, some samples, and a number of turns. In each turn it may run a program on
+    The agent gets a problem, some samples, and a number of turns. In each turn it may run a program on
     an input of its own, judge one on the samples, or submit one to the hidden tests, which ends the episode.
-    Programs are Python 3 or C++, run in a sandbox without files, network or other processes, and are judged by what
-    they print.
+    Programs are Python 3 or C++, run in a sandbox without files, network or other processes, and are judged by their
+    output.
 
     ## Action Space
     `Unicode`: an action word at the beginning of a line and a program in a fenced block:
@@ -80,17 +80,17 @@ class CodingEnv(gym.Env[str, str]):
     - ``SUBMIT``: judge it on the hidden tests;
     - ``GIVE_UP``: end the episode.
 
-    In an interactive problem the program talks with a program of the task (an interactor) while it runs: ``TEST`` holds
+    In an interactive problem the program exchanges messages with a program of the task (an interactor): ``TEST`` holds
     the conversation of each sample, ``SUBMIT`` those of the hidden tests, and ``RUN`` none: the program reads the
     ``stdin`` block as it is. Such problems need ``backend="process"``.
 
-    Prose and markup around it do not matter, and what stands before ``</think>`` is not read. A program belongs to
+    Prose and markup around it do not matter, and text before ``</think>`` is skipped. A program belongs to
     the action word directly before it, and the last word with a program counts; of several blocks after a word the
     last complete program does. A program without an action word is submitted. Tool calls in JSON are read too. With
     ``max_turns=1`` only ``SUBMIT`` and ``GIVE_UP`` are action words. With ``action_format="code"`` there are none:
     the last fenced block is submitted, as in LiveCodeBench and GEM. `rlanything_envs.coding.actions.read_action` has
-    the rules. A text in which no action can be read, or a program in a language that the task does not take, uses up
-    the turn and is answered by what is wrong.
+    the rules. A text in which no action can be read, or a program in a language that the task does not accept, uses up
+    the turn, and the answer explains the fault.
 
     ## Observation Space
     `Unicode`: the latest message only; the first one is the problem. Long outputs are shortened. Keeping the
@@ -102,8 +102,8 @@ class CodingEnv(gym.Env[str, str]):
     - ``command``: ``"ok"``; ``"impossible"`` where an action was read that cannot be taken (a program in another
       language, ``TEST`` without samples); ``"unreadable"`` where none was; None at the reset.
     - ``turn``, ``turns_left``: turns used and left.
-    - ``public_verdicts``: of ``TEST``, the verdict on each sample (AC, WA, TLE, TLE_WALL, MLE, OLE, RE, CE).
-    - ``hidden_counts``: of ``SUBMIT``, how many hidden tests got each verdict. Inputs, outputs and messages of
+    - ``public_verdicts``: after ``TEST``, the verdict on each sample (AC, WA, TLE, TLE_WALL, MLE, OLE, RE, CE).
+    - ``hidden_counts``: after ``SUBMIT``, the number of hidden tests by verdict. Inputs, outputs and messages of
       hidden tests are nowhere in observations and information.
     - ``sandbox``: tier of the sandbox, ``full`` or ``landlock``; others have to be allowed.
     - ``outcome``: None while undecided; then 1 if the submission passed every hidden test, or -1; "error" if
@@ -126,7 +126,7 @@ class CodingEnv(gym.Env[str, str]):
     - ``reward``: ``"all"`` or ``"fraction"``.
     - ``split``: the generator's split: ``"train"``, ``"valid_seen"`` or ``"valid_unseen"``.
     - ``knobs``: further arguments of the generator.
-    - ``tasks``: what to draw from instead of generated tasks: a list of `Task` objects or of their JSON
+    - ``tasks``: tasks to draw from instead of generated ones: a list of `Task` objects or of their JSON
       mappings, or a `TaskPool` or the path of one, whose active tasks are played.
     - ``backend``: ``"process"``, or ``"docker"`` where the system has no sandbox of its own.
     - ``allow_unsafe``: accept a sandbox that does not protect files, inside a container for example.
@@ -174,7 +174,7 @@ class CodingEnv(gym.Env[str, str]):
         Raises:
             ValueError: an argument is not one of its choices, or `tasks` is empty.
             LanguageError: a language is unknown.
-            KnobError: a knob of the generator is unknown or has a value that cannot be.
+            KnobError: a knob of the generator is unknown or its value is out of range.
         """
         if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
             raise ValueError(f"CodingEnv: max_turns must be a positive integer, got {max_turns!r}")
@@ -355,7 +355,7 @@ class CodingEnv(gym.Env[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What came of an action."""
+    """Result of an action."""
 
     text: str
     verb: str | None = None

@@ -12,8 +12,8 @@ still Python, run by the same judge as any other:
     a = [x + 3 for x in a]
     print(sum(a))
 
-Right and wrong are both in the language: ``x > 3`` stands beside ``x >= 3``. It covers the generator's family
-``list_steps`` and nothing else; other problems need Python as a whole.
+The language holds wrong programs as well as right ones (``x > 3`` as well as ``x >= 3``). It covers the generator's
+family ``list_steps`` and nothing else; other problems need Python as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["DIGITS", "HEAD", "MAX_DIGITS", "MAX_STEPS", "RESULTS", "STEPS", "is_
 __all__ += ["write_program"]
 
 HEAD = "from itertools import accumulate\n\nn = int(input())\na = list(map(int, input().split()))\n"
-"""How every program begins: it reads the list."""
+"""Beginning of every program, which reads the list."""
 
 STEPS = (
     "a = [x for x in a if x % 2 == 0]",
@@ -84,13 +84,13 @@ MAX_STEPS = 6
 """Most lines between reading and printing; the problems have up to four steps."""
 
 _LONGEST = 2_000
-"""Characters of a text that is looked at; the longest program has some 500."""
+"""Longest text that is parsed, in characters; the longest program has some 500."""
 
 
 def write_program(words: Sequence[str]) -> str:
     """The Python of a program's words: sentences, each followed by the digits of its number if it has one.
 
-    Any words give a text, whether or not they are a program.
+    Any words give a text, also those that are not a program.
     """
     lines: list[str] = []
     number = ""
@@ -153,7 +153,7 @@ def _fits(sentence: str, number: str) -> bool:
 
 
 def _parts(sentence: str, line: str) -> list[str] | None:
-    """The sentence, and the digits of its number, if the line says it."""
+    """A sentence and the digits of its number, if the line matches it; else None."""
     before, hole, after = sentence.partition("{}")
     if not hole:
         return [sentence] if line == sentence else None

@@ -1,4 +1,4 @@
-"""The words of coding in short: some 130 for the statements, programs and tests of easy problems."""
+"""The vocabulary of the short view: some 130 words for statements, programs and tests of easy problems."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rlanything_envs.coding.list_language import DIGITS, RESULTS, STEPS
 __all__ = ["GIVES", "LINE", "MINUS", "NEXT", "OTHER", "VERDICTS", "WORDS", "name_of", "words_of"]
 
 LINE = "*"
-"""Stands where a line of the statement begins."""
+"""Mark at the beginning of a line of the statement."""
 
 GIVES = "<gives>"
-"""Stands between the input of a test and its expected output."""
+"""Separator between the input of a test and its expected output."""
 
 NEXT, MINUS, OTHER = ",", "-", "EMPTY"
-"""What stands between two numbers of a test, before a negative one, and in place of numbers where none is left."""
+"""Separator of numbers in a test, sign of a negative number, and mark of an empty list."""
 
 VERDICTS = ("solved", "failed", "error", "ok", "impossible", "unreadable")
-"""What came of an answer: the outcome of the episode, or, before its end, ``info["command"]``."""
+"""Observations after an answer: the outcome of the episode, or, before its end, ``info["command"]``."""
 
 _STATEMENT = """
     1st 2nd 3rd 4th 5th 6th above add all and before by copies decreasing double earlier each empty end even
@@ -27,7 +27,7 @@ _STATEMENT = """
     multiply negative none number numbers odd of on only or order print remove replace reverse sort square sum
     the them to up x
 """
-"""Words of statements; others are passed over in reading."""
+"""Words of statements; others are skipped."""
 
 _TOKEN = re.compile(r"\d{1,3}(?:st|nd|rd|th)|[a-z]+|\d|-")
 _READ = frozenset((*_STATEMENT.split(), *DIGITS, MINUS))
@@ -36,7 +36,7 @@ MAX_WORDS = 160
 
 
 def name_of(sentence: str) -> str:
-    """A sentence of the language as one word: with underscores for blanks."""
+    """A sentence of the language as one word, with underscores for blanks."""
     return sentence.replace(" ", "_")
 
 
@@ -51,7 +51,7 @@ WORDS: tuple[str, ...] = (
 
 
 def words_of(text: str) -> list[str]:
-    """A statement in words: its task, from the line after the title up to ``Input``, digit by digit."""
+    """Words of a statement, from the line after the title up to ``Input``, numbers digit by digit."""
     return list(_words(text))[:MAX_WORDS]
 
 

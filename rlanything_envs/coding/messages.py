@@ -1,4 +1,4 @@
-"""What the environment tells the agent. Nothing here is given a hidden test."""
+"""Messages of the environment to the agent. No function here receives a hidden test."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from rlanything_verifiers.coding import Judgement, Language, Run, Verdict
 from rlanything_verifiers.plain_text import printable_lines
 
 MAX_OBSERVATION_LENGTH = 131_072
-"""In code points; statements are at most 60,000, and everything else is shortened to below that."""
+"""Longest observation in code points; statements have at most 60,000, and all else is shortened below that."""
 
 _MOST_SAMPLES = 5  # shown in the first message; TEST runs all of them
 _SAMPLE_LENGTH = 2_000  # characters shown of each text of a sample
@@ -58,7 +58,7 @@ SUBMIT
 ```"""
 
 LAST_BLOCK = "The last block of your message is submitted, which ends the task."
-"""Stands in the first message where answers are code alone."""
+"""Sentence of the first message where answers are code alone."""
 
 _MANUAL_OF_CODE = (
     f"Write your program in a fenced block. {LAST_BLOCK}\n"
@@ -132,17 +132,17 @@ def opening(
 
 
 def turns_left(turns: int) -> str:
-    """How long the agent may still go on."""
+    """Sentence on the number of turns left."""
     return "This was the last turn." if turns == 0 else f"Turns left: {turns}."
 
 
 def unreadable(reason: str) -> str:
-    """The answer to what is no action."""
+    """The answer to a text that is not an action."""
     return f"No action was taken: {reason}."
 
 
 def ran(run: Run) -> str:
-    """What a program did on the agent's own input."""
+    """Result of a program on the agent's own input."""
     lines = [f"RUN: {'finished' if run.status == 'OK' else _VERDICTS[run.status]}."]
     if run.status == "CE":
         return "\n".join([*lines, _shown(run.detail, _ERROR_LENGTH)])
@@ -153,7 +153,7 @@ def ran(run: Run) -> str:
 
 
 def tested(judgement: Judgement) -> str:
-    """The verdicts on the samples, with reasons as far as these are the same each time."""
+    """The verdicts on the samples, with those reasons that do not vary between runs."""
     lines = [f"TEST: {judgement.verdicts.count('AC')} of {len(judgement.verdicts)} samples accepted."]
     for number, (verdict, reason) in enumerate(zip(judgement.verdicts, judgement.details, strict=True), 1):
         why = f" ({printable_lines(_masked(reason))})" if reason and verdict in _WITH_REASON else ""
@@ -169,7 +169,7 @@ def submitted(verdicts: Sequence[Verdict]) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """A text of at most `length` characters and a remark: of a longer one the beginning and the end."""
+    """A text cut to `length` characters, its beginning and its end, with a remark on the rest."""
     if len(text) <= length:
         return text
     half = length // 2

@@ -1,4 +1,4 @@
-"""Coding in few words: easy problems as a small model reads them, and programs of some 40 sentences.
+"""The short view of coding, for small models: easy problems, and programs of some 40 sentences.
 
 ::
 
@@ -10,8 +10,8 @@
         print(sum(a))
     solved
 
-A line of an answer is a sentence of `list_language` with underscores for its blanks, and the digits of its number after
-it: a tokenizer that splits at blanks has one token a sentence. The reader takes the same in plain Python as well.
+A line of an answer is a sentence of `list_language` with underscores for its blanks, followed by the digits of its
+number: a tokenizer that splits at blanks has one token a sentence. The same program in plain Python is read as well.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["PROGRAM", "VIEW", "ShortCoding", "read", "submission", "write"]
 
 _SENTENCES = {name_of(sentence): sentence for sentence in (*STEPS, *RESULTS)}
 _LONGEST = 2_000
-"""Characters of an answer that is taken apart; the longest program has some 400."""
+"""Longest answer that is parsed, in characters; the longest program has some 400."""
 _BEFORE, _AFTER = "SUBMIT\n```python\n", "```"
 
 _DIGIT = OneOf(tuple(f" {digit}" for digit in DIGITS))
@@ -61,10 +61,10 @@ def submission(source: str) -> str:
 
 
 def read(answer: str) -> tuple[str, str]:
-    """What was thought, if anything, and the program of an answer as a submission.
+    """The thought of an answer, which may be empty, and its program as a submission.
 
-    A program is read in sentences with underscores, however they are set, and in plain Python without its first lines.
-    Anything else is handed to the environment as it is.
+    A program is read as sentences with underscores, in any layout, and as plain Python without its first lines. Any
+    other answer is passed to the environment unchanged.
     """
     thought, text = split_thought(answer)
     words = _program(text) if len(text) <= _LONGEST else None
@@ -72,9 +72,9 @@ def read(answer: str) -> tuple[str, str]:
 
 
 def write(thought: str, action: str) -> str:
-    """The answer that has a thought, which may be empty, and a submission of a program of the language.
+    """The answer with a thought, which may be empty, and a submission of a program of the language.
 
-    Any other action is written as it is. What is read again has the program in its plain form, without empty lines.
+    Any other action is written unchanged. Reading the answer gives the program in its plain form, without empty lines.
     """
     source = action.removeprefix(_BEFORE).removesuffix(_AFTER)
     words = read_program(source) if action == submission(source) else None
@@ -83,11 +83,10 @@ def write(thought: str, action: str) -> str:
 
 
 class ShortCoding(ShortWrapper):
-    """Coding in few words.
+    """Wrapper of the short view of coding.
 
     The first observation is the statement in words of `list_words.WORDS`, line by line, and numbers digit by digit; a
-    later one is a single word, the verdict or what became of the answer. Problems are those of the family
-    ``list_steps``.
+    later one is a single word of `list_words.VERDICTS`. Problems are those of the family ``list_steps``.
 
     Args:
         env: A coding environment, with one turn.
@@ -106,17 +105,17 @@ class ShortCoding(ShortWrapper):
         return read(answer)[1]
 
     def opening(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:
-        """The task of the statement."""
+        """The statement in short, and the environment's own message."""
         return " ".join(words_of(seen)).replace(f" {LINE} ", f"\n{LINE} "), seen
 
     def later(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:
-        """The verdict in a word."""
+        """The verdict as one word, and the environment's own message."""
         outcome = info["outcome"]
         verdict = info["command"] if outcome is None else {1: "solved", -1: "failed"}.get(outcome, "error")
         return str(verdict), seen
 
     def choices(self, info: Mapping[str, Any]) -> Form:
-        """Any program of the language."""
+        """The form of all programs of the language."""
         return PROGRAM
 
 

@@ -1,4 +1,4 @@
-"""Tool calls in what language models write: an action as JSON, or as Qwen's tags."""
+"""Parser of tool calls in a language model's text: JSON, or Qwen's tags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ARGUMENTS = ("arguments", "parameters", "args", "action_input", "tool_input", "
 _CODE = ("code", "program", "source", "source_code", "solution", "content", "answer", "script", "text")
 _STDIN = ("stdin", "input", "input_data", "test_input")
 _LANGUAGE = ("language", "lang")
-_FIRST, _LAST = 4, 8  # so many places in a text are tried as the beginning of JSON
+_FIRST, _LAST = 4, 8  # places in a text that are tried as the beginning of JSON: the first 4 and the last 8
 _DECODER = json.JSONDecoder(strict=False)  # models write line ends into their strings
 
 
@@ -40,7 +40,7 @@ class Call:
 def read_call(text: str) -> Call | None:
     """The last tool call of a text that names an action; None where there is none.
 
-    Read are ``{"name": "submit", "arguments": {"code": "..."}}``, its relatives (``parameters``, ``function``,
+    The forms are ``{"name": "submit", "arguments": {"code": "..."}}``, its relatives (``parameters``, ``function``,
     ``tool_calls``, arguments as a text, ``{"action": "submit", "code": "..."}``), wherever a line begins with them, and
     ``<function=submit><parameter=code>...``.
     """
@@ -60,7 +60,7 @@ def read_call(text: str) -> Call | None:
 
 
 def _starts(text: str) -> Iterator[int]:
-    """Where JSON may begin: at the beginning of a line, or after a tag, a bracket or a label."""
+    """Positions where JSON may begin: at the beginning of a line, or after a tag, a bracket or a label."""
     at = 0
     for line in text.split("\n"):
         place = line.find("{", 0, 120)

@@ -1,6 +1,6 @@
-"""Action words in what language models write: at the beginning of a line, or named in a sentence.
+"""Parser of action words in a language model's text: at the beginning of a line, or named in a sentence.
 
-No regular expression is used: each line is looked at once, and only at its beginning.
+No regular expression is used: each line is read once, and only at its beginning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["VERBS", "Verb", "Word", "intended_verbs", "word_of"]
 Verb = Literal["RUN", "TEST", "SUBMIT", "GIVE_UP"]
 VERBS: tuple[Verb, ...] = ("RUN", "TEST", "SUBMIT", "GIVE_UP")
 
-_LOOKED_AT = 120  # characters of a line that are looked at for an action word
+_LOOKED_AT = 120  # characters of a line that are searched for an action word
 _MARKUP = " \t>#*_`-–—•[](){}<\"'~+=|:.!,\\→➡✅🚀\u200b"
 _NAMES: tuple[tuple[str, Verb], ...] = (
     ("give_up", "GIVE_UP"),
@@ -23,7 +23,7 @@ _NAMES: tuple[tuple[str, Verb], ...] = (
     ("run", "RUN"),
 )
 _LABELS = frozenset({"action", "answer", "command", "decision", "verb", "word", "move", "boxed", "text", "step"})
-"""The last word of what may stand before an action word: ``Final action: SUBMIT``, ``<action>SUBMIT``."""
+"""Last word of a label before an action word: ``Final action: SUBMIT``, ``<action>SUBMIT``."""
 _INTENTIONS = (
     "let me",
     "let's",
@@ -44,7 +44,7 @@ class Word:
     """An action word at the beginning of a line.
 
     Attributes:
-        verb: Which.
+        verb: The action.
         alone: Whether nothing else stands on the line.
         capital: Whether it is written in capitals.
     """
@@ -76,7 +76,7 @@ def word_of(line: str) -> Word | None:
 
 
 def _without_labels(head: str) -> str:
-    """What a line begins with, after markup, numbers and labels."""
+    """The beginning of a line without markup, numbers and labels."""
     for _ in range(4):
         head = head.lstrip(_MARKUP)
         digits = len(head) - len(head.lstrip("0123456789"))

@@ -79,7 +79,7 @@ class SamplingParams:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The parameters that determine a completion: all but seeds, numbers and keys."""
+        """All parameters, the seed included, but ``n``, ``first`` and the lists with an entry for each prompt."""
         named = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in named.items() if name not in _OF_PROMPTS}
 

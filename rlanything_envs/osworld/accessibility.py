@@ -1,7 +1,7 @@
-"""The accessibility tree as a list of elements, and as text that is short enough for a model to read.
+"""Parser of accessibility trees, into a list of elements and into a text short enough for a model.
 
-Trees come from a desktop that an agent uses, so they are untrusted: they are read as a stream, with limits, and
-without declarations and entities, which no real tree has. What cannot be read is left out.
+Trees come from a desktop that an agent uses, so they are untrusted: they are parsed as a stream, with limits, and
+without declarations and entities, which no real tree has. Unreadable parts are left out.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ _MOST_CHARACTERS = 16_000_000
 _MOST_ELEMENTS = 20_000
 _DEEPEST = 200
 _LONGEST_TEXT = 20_000
-"""Limits of what is read: a tree of three open office windows has some 400,000 characters and 40 levels."""
+"""Limits of the parser: a tree of three open office windows has some 400,000 characters and 40 levels."""
 
 _PLACE = re.compile(r"\(\s*(-?\d{1,6})\s*,\s*(-?\d{1,6})\s*\)")
 _BLANK = re.compile(r"\s+")
 _ADDRESS = re.compile("[A-Z]{1,3}[0-9]{1,7}")
 _VALUED = frozenset({"level-bar", "progress-bar", "slider", "spin-button"})
-"""Roles whose value says something; buttons and menus have one, too."""
+"""Roles whose value is shown; buttons and menus have a meaningless one."""
 
 _CONTAINERS = frozenset(
     {"application", "desktop-frame", "drawing-area", "filler", "glass-pane", "layered-pane", "menu-bar", "option-pane"}
     | {"page-tab-list", "panel", "redundant-object", "root-pane", "scroll-bar", "scroll-pane", "section", "separator"}
     | {"split-pane", "status-bar", "table", "tool-bar", "tree-table", "viewport"}
 )
-"""Roles that only hold others: the places to look at and to click are inside them."""
+"""Roles that only contain other elements, which are shown instead."""
 
 _TOLD_STATES = {"active": "active", "focused": "focused", "selected": "selected", "checked": "checked"} | {
     "pressed": "pressed",
     "expanded": "expanded",
     "editable": "editable",
 }
-"""States that a reader is told, of all but cells of sheets, which are all editable."""
+"""States that are shown, except for cells of sheets, which are all editable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Something on the screen.
+    """An element of the screen.
 
     Attributes:
-        role: what it is, such as ``push-button``.
-        name: what it is called; may be empty.
-        text: what is written in it; may be empty.
-        value: of a slider or number field; else empty.
+        role: its kind, such as ``push-button``.
+        name: its name; may be empty.
+        text: its text; may be empty.
+        value: value of a slider or number field; else empty.
         x, y: its centre in pixels.
         width, height: its size in pixels.
         states: such as ``focused`` and ``selected``.
@@ -87,10 +87,10 @@ def read_elements(xml: str) -> list[Element]:
 
 
 def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000, max_text: int = 400) -> str:
-    """The elements worth reading, a line each: role, name, text, centre and states.
+    """The relevant elements, one a line: role, name, text, centre and states.
 
-    ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. Left out are what only holds
-    other elements, what has neither name nor text nor can be edited, and empty cells that are not selected.
+    ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. Left out are mere containers,
+    elements that have neither name nor text and cannot be edited, and empty cells that are not selected.
 
     Args:
         xml: the tree in OSWorld's vocabulary.
@@ -150,7 +150,7 @@ def _shortened(text: str, length: int, from_end: bool = False) -> str:
 
 
 class _Hostile(Exception):
-    """The document declares something."""
+    """The document has a declaration."""
 
 
 class _Enough(Exception):
@@ -158,7 +158,7 @@ class _Enough(Exception):
 
 
 class _Reader:
-    """Follows the stream of one document."""
+    """Stream parser of one document."""
 
     def __init__(self) -> None:
         self.found: list[Element | None] = []
@@ -210,7 +210,7 @@ def _with_text(element: Element, text: str) -> Element:
 
 
 def _element(role: str, attributes: Mapping[str, str]) -> Element | None:
-    """The element of a tag; None where it has no place, as what is not shown has none."""
+    """The element of a tag; None where it has no position, because it is not shown."""
     states, place, size, value = set(), None, None, ""
     for name, text in attributes.items():
         space, _, word = name.rpartition(" ")

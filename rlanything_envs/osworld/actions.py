@@ -1,7 +1,7 @@
-"""From what an agent writes to an action: PyAutoGUI code, or one of the words WAIT, DONE and FAIL.
+"""Parser of actions in an agent's text: PyAutoGUI code, or one of the words WAIT, DONE and FAIL.
 
-Language models wrap code in prose, fences and headings, so reading is lenient; but it never guesses what to do:
-where no code and no word can be told from prose, nothing is run.
+Language models wrap code in prose, fences and headings, so parsing is lenient; but it never guesses: where neither code
+nor a word can be distinguished from prose, nothing is run.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _CODE_LINE = re.compile(r"(?:pyautogui\.\w+\s*\(|time\.sleep\s*\(|import (?:pyau
 
 
 class Unreadable(ValueError):
-    """The text is no action; the message tells the agent what to do about it."""
+    """The text is not an action; the message tells the agent how to mend it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an agent wants done: first the code, if there is any, then what the word says.
+    """A parsed action: the code, if any, is run first, then the word is carried out.
 
     Attributes:
         code: PyAutoGUI code for the guest; empty for none.
@@ -52,12 +52,12 @@ class Action:
 def read_action(text: str) -> Action:
     """The action of a text.
 
-    What stands before ``</think>`` is not read. The last fenced block counts, whatever its language tag; it may be
-    left open. Without a fence, a text that is Python and calls something is code; of any other the lines that begin
-    with ``pyautogui.`` or ``time.sleep`` are. A last line WAIT, DONE or FAIL is done after the code, or alone.
+    Text before ``</think>`` is skipped. The last fenced block counts, with any language tag; it may be unclosed.
+    Without a fence, a text that is Python and calls something is code; of any other the lines that begin with
+    ``pyautogui.`` or ``time.sleep`` are. A last line WAIT, DONE or FAIL is carried out after the code, or alone.
 
     Raises:
-        Unreadable: there is no action in it.
+        Unreadable: the text holds no action.
     """
     if len(text) > MAX_ACTION_LENGTH:
         raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
@@ -74,7 +74,7 @@ def read_action(text: str) -> Action:
 
 
 def without_thoughts(text: str) -> str:
-    """What comes after a model's thoughts, with plain line ends."""
+    """The text after a model's reasoning, with plain line ends."""
     return text.rpartition(_AFTER_THINKING)[2].replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -109,7 +109,7 @@ def _split(code: str) -> tuple[str, Word | None]:
 
 
 def _word(line: str) -> Word | None:
-    """The word a line consists of, with an ``Action:`` before it or without."""
+    """The word that a line consists of, with or without ``Action:`` before it; else None."""
     found = _WORD.fullmatch(line, _label_end(line))
     if found is None:
         return None
@@ -138,10 +138,10 @@ def _without_fence(text: str) -> Action:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is Python that does something; a single English word is Python, too."""
+    """Whether a text is Python with an effect; a single English word is valid Python, too."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd literals in what was never meant to be code
+            warnings.simplefilter("ignore")  # about literals in text that is not code
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False

@@ -77,13 +77,13 @@ kill $browser
 wait $browser
 test -s {_PROFILE}/History
 """
-"""Has the browser make its history where there is none, with the tables that its version wants."""
+"""Lets the browser create its history where there is none, with the tables of its version."""
 
 _EPOCH = 11_644_473_600
 """Seconds from 1601, where the browser's clock begins, to 1970."""
 
 _PATIENCE = 10_000_000
-"""Instructions of SQLite's machine after which writing is given up: a second or two; a visit takes some hundred."""
+"""Limit on SQLite's virtual machine instructions of a write, a second or two; a visit takes some hundred."""
 
 
 def open_tabs(client: Client, urls: Sequence[str]) -> None:
@@ -120,7 +120,7 @@ def add_history(client: Client, visits: Sequence[Mapping[str, Any]]) -> None:
         visits: ``url``, ``title`` and ``visit_time_from_now_in_seconds`` of each.
 
     Raises:
-        GuestRefusal: there is no browser, or no history that could be read.
+        GuestRefusal: there is no browser, or its history cannot be read.
     """
     done = client.execute(_MAKE_PROFILE, shell=True, timeout=60)
     path = f"{_PROFILE}/History"
@@ -138,14 +138,14 @@ def add_history(client: Client, visits: Sequence[Mapping[str, Any]]) -> None:
         except sqlite3.Error as error:
             raise GuestRefusal(f"the browser's history cannot be written: {error}") from error
         client.upload(path, file.read_bytes())
-    # What belongs to the old state of the database must not be applied to the new one.
+    # Journals of the old database must not be applied to the new one.
     client.execute(f"rm -f {path}-journal {path}-wal {path}-shm", shell=True)
 
 
 def _insert(file: Path, visits: Sequence[Mapping[str, Any]], now: int) -> None:
     connection = sqlite3.connect(file)
     try:
-        # The database may be what an agent has made of it, with triggers that never end.
+        # An agent may have changed the database, for example by triggers that never end.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.set_progress_handler(lambda: 1, _PATIENCE)
         with connection:

@@ -1,7 +1,7 @@
 """The action space ``computer_13``: thirteen kinds of actions as small dictionaries, and three words.
 
-``{"action_type": "CLICK", "parameters": {"x": 100, "y": 200}}``; the parameters may also stand beside the type. Each
-becomes PyAutoGUI code that is made of checked numbers and quoted texts only.
+``{"action_type": "CLICK", "parameters": {"x": 100, "y": 200}}``; the parameters may also be fields next to the type.
+Each action becomes PyAutoGUI code that consists of checked numbers and quoted texts only.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class _Reader:
     def number(self, name: str, default: float | None, most: float) -> float:
         value = self._values.get(name, default)
         right_kind = isinstance(value, int | float) and not isinstance(value, bool)
-        if not right_kind or not abs(value) <= most:  # not a number is not at most anything
+        if not right_kind or not abs(value) <= most:  # NaN fails this comparison
             raise self.refuse(name, f"a number up to {most:g}")
         return float(value)
 
     def place(self, required: bool) -> list[str]:
-        """The coordinates as arguments of a call; none where the action is where the pointer is."""
+        """The coordinates as arguments of a call; none where the action is at the pointer."""
         if not required and self._values.get("x") is None and self._values.get("y") is None:
             return []
         arguments = []
@@ -121,12 +121,12 @@ def action_of(value: Mapping[str, Any], screen: tuple[int, int], scale: float = 
     """The action of a dictionary.
 
     Args:
-        value: ``action_type``, and the parameters under ``parameters`` or beside it.
+        value: ``action_type``, and the parameters under ``parameters`` or next to it.
         screen: width and height in pixels.
-        scale: what stands for the whole width or height in coordinates; 0 for pixels.
+        scale: coordinate of the far edge of the screen; 0 for pixels.
 
     Raises:
-        Unreadable: no such type, or a parameter that it does not have or that cannot be.
+        Unreadable: the type is unknown, or a parameter is unknown or out of range.
     """
     kind = value.get("action_type")
     if not isinstance(kind, str) or kind not in ACTION_TYPES:
@@ -143,10 +143,10 @@ def action_of(value: Mapping[str, Any], screen: tuple[int, int], scale: float = 
 
 
 def read_dictionary(text: str) -> Mapping[str, Any]:
-    """The dictionary in what a model wrote: the last fenced block, else the last JSON object, else one of the words.
+    """The dictionary in a model's text: the last fenced block, else the last JSON object, else one of the words.
 
     Raises:
-        Unreadable: there is none.
+        Unreadable: there is none of these.
     """
     if len(text) > MAX_ACTION_LENGTH:
         raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
@@ -181,7 +181,7 @@ class Computer13(gym.Space[dict[str, Any]]):
 
     Args:
         screen: width and height in pixels.
-        scale: what stands for the whole width or height in coordinates; 0 for pixels.
+        scale: coordinate of the far edge of the screen; 0 for pixels.
         seed: seed of `sample`.
     """
 
@@ -195,7 +195,7 @@ class Computer13(gym.Space[dict[str, Any]]):
         return False
 
     def sample(self, mask: Any = None, probability: Any = None) -> dict[str, Any]:
-        """A random click, key press or word; neither mask nor probability are for this space.
+        """A random click, key press or word; mask and probability are not supported.
 
         Raises:
             ValueError: a mask or probability was given.

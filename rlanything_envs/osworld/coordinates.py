@@ -1,7 +1,7 @@
-"""Coordinates relative to the screen: models that look at scaled pictures give places as shares of it.
+"""Coordinates relative to the screen, for models that read scaled images.
 
-The code is rewritten before it is run: every coordinate that a PyAutoGUI call is given is multiplied by the screen's
-size. A number becomes a number; any other expression becomes a product, and is worked out in the guest.
+The code is rewritten before it is run: every coordinate in a PyAutoGUI call is multiplied by the screen's size. A
+number becomes a number; any other expression becomes a product, which is evaluated in the guest.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def absolute(code: str, screen: tuple[int, int], scale: float) -> str:
     Args:
         code: Python with PyAutoGUI calls whose coordinates run from 0 to `scale`.
         screen: width and height in pixels.
-        scale: what stands for the whole width or height.
+        scale: coordinate of the far edge of the screen.
 
     Raises:
-        Unreadable: the code is no Python, or a place is given in a way that cannot be rewritten.
+        Unreadable: the code is not Python, or a coordinate is passed in a way that cannot be rewritten.
     """
     try:
         with warnings.catch_warnings():
@@ -61,7 +61,7 @@ class _Rewriter(ast.NodeTransformer):
         self._functions: dict[str, str] = {}
 
     def learn_names(self, tree: ast.AST) -> None:
-        """Under which other names the code knows PyAutoGUI and its functions."""
+        """Collect the names under which the code imports PyAutoGUI and its functions."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 self._modules |= {alias.asname for alias in node.names if alias.name == "pyautogui" and alias.asname}
@@ -95,7 +95,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._functions.get(function.id, "") if isinstance(function, ast.Name) else ""
 
     def _scaled(self, value: ast.expr, axis: int, name: str, only: bool) -> ast.expr:
-        """One coordinate in pixels; a pair where the call was given nothing else."""
+        """One coordinate in pixels; a pair where it is the call's only argument."""
         if isinstance(value, ast.Tuple | ast.List):
             if axis or len(value.elts) != 2:
                 raise Unreadable(f"with relative coordinates {name} takes x and y as two numbers")

@@ -40,15 +40,16 @@ from rlanything_verifiers.osworld import EvaluatorError, VerifierError, evaluate
 ActionSpace = Literal["pyautogui", "computer_13"]
 
 _WAIT = "time.sleep(2)"
-"""What WAIT does; upstream waits as long."""
+"""Code of WAIT; OSWorld waits as long."""
 _FULL_SCORE = 1 - 1e-9
 _INFRASTRUCTURE = (InfrastructureError, VerifierError, AssetError, EvaluatorError)
-"""What ends an episode without a score. A malformed evaluator says no more about the agent than a broken desktop."""
+"""Errors that end an episode without a score. A malformed evaluator is no evidence about the agent, like a broken
+desktop."""
 
 
 @lru_cache(maxsize=64)
 def problem_of(task: Task) -> Payload:
-    """What a task carries; read once and shared by all environments of the process.
+    """The payload of a task; read once and shared by all environments of the process.
 
     Raises:
         TaskFormatError: the task is not of this domain, or its payload is malformed; `StepError` where it is a step of
@@ -68,10 +69,10 @@ def problem_of(task: Task) -> Payload:
 
 
 class OSWorldEnv(gym.Env[Any, Any]):
-    """A desktop: do what an instruction says with mouse and keyboard, in the programs that people use.
+    """A desktop: follow an instruction with mouse and keyboard, in the programs that people use.
 
     ## Description
-    The agent is given an instruction, and a desktop in some state: files, open windows. It sees the screen as pixels,
+    The agent gets an instruction, and a desktop in some state: files, open windows. It sees the screen as pixels,
     as an accessibility tree or as a list of elements in text, and acts by mouse and keyboard. At the end an evaluator
     looks at files, settings and programs and gives a score. Tasks, actions and evaluators are OSWorld's. The desktop is
     a light one of Debian packages in a sandbox by default; OSWorld's virtual machine and a simulator are others.
@@ -83,14 +84,14 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``DONE``: the task is done; ends the episode;
     - ``FAIL``: the task cannot be done; ends the episode.
 
-    A word after code is done after it. Prose around a fenced block does not matter; the last block counts, and what
-    stands before ``</think>`` is not read. Code runs in the guest and nowhere else.
+    A word after code is carried out after it. Prose around a fenced block does not matter; the last block counts, and
+    text before ``</think>`` is skipped. Code runs in the guest and nowhere else.
 
     With ``action_space="computer_13"`` a `Computer13`: ``{"action_type": "CLICK", "parameters": {"x": 1, "y": 2}}``, or
     a text that has one in it as JSON. Other types are MOVE_TO, MOUSE_DOWN, MOUSE_UP, RIGHT_CLICK, DOUBLE_CLICK,
     DRAG_TO, SCROLL, TYPING, PRESS, KEY_DOWN, KEY_UP, HOTKEY and the three words.
 
-    What cannot be read as an action uses up the turn and is answered by what is wrong with it.
+    A text that cannot be read as an action uses up the turn, and the answer explains the fault.
 
     ## Observation Space
     A `gymnasium.spaces.Dict` of what ``observation=`` names:
@@ -98,16 +99,16 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``screenshot``: uint8 of shape (height, width, 3);
     - ``accessibility_tree``: XML in OSWorld's vocabulary;
     - ``accessibility_text``: its elements in a line each: role, name, text, centre, states;
-    - ``instruction``: what is to be done;
+    - ``instruction``: the task in words;
     - ``terminal``: the text of the terminal in the active window;
-    - ``message``: what the last action printed, or why it failed;
-    - ``text``: all that a reader of text needs: first the task and how to act, later the message; and the screen.
+    - ``message``: output of the last action, or the reason why it failed;
+    - ``text``: everything for a reader of text: first the task and the instructions, later the message; and the screen.
 
     With ``observation="text"`` it is that text alone, as a `Unicode`.
 
     ## Information
     - ``task_id``: id of the task, the same on every machine.
-    - ``instruction``, ``evaluator``: what is to be done, and the name of the evaluator that decides.
+    - ``instruction``, ``evaluator``: the task in words, and the name of the evaluator that decides.
     - ``action``: ``CODE``, ``WAIT``, ``DONE`` or ``FAIL``; None where none was read.
     - ``command``: ``"ok"``; ``"impossible"`` where the code failed in the guest; ``"unreadable"`` where no action was
       read; None at the reset.
@@ -115,7 +116,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``message``: as above.
     - ``outcome``: None while undecided; then 1 if the score is full, or -1; "error" if desktop or evaluator failed,
       which ends the episode truncated and counts for nothing.
-    - ``error``: then, what failed; else empty.
+    - ``error``: the failure, where ``outcome`` is "error"; else empty.
 
     ## Rewards
     0 until the end, then the evaluator's score, 0 to 1. ``FAIL`` scores 1 on an infeasible task and 0 on any other; an
@@ -123,15 +124,15 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
     ## Starting State
     ``reset(options={"task": ...})`` takes a `Task` (or its JSON mapping), or the id of a task this environment knows.
-    Without it, a task is drawn by the environment's random generator. The desktop has a new home, and the task's set-up
-    has been carried out.
+    Without it, a task is drawn by the environment's random generator. The desktop has a new home directory, and the
+    task's set-up has been carried out.
 
     ## Episode End
-    Terminated by ``DONE`` and ``FAIL``. Truncated after the last turn; what the desktop is like then is scored.
+    Terminated by ``DONE`` and ``FAIL``. Truncated after the last turn; the final state of the desktop is scored.
 
     ## Arguments
     - ``max_turns``: number of turns.
-    - ``tasks``: what to draw from instead of generated tasks: a list of `Task` objects or of their JSON mappings, or a
+    - ``tasks``: tasks to draw from instead of generated ones: a list of `Task` objects or of their JSON mappings, or a
       `TaskPool` or the path of one, whose active tasks are played.
     - ``split``, ``knobs``: of the generator.
     - ``backend``: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``, or a `Desktop`, which its owner
@@ -139,9 +140,9 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``observation``: see above. ``action_space``: see above.
     - ``relative_coordinates``: True where coordinates run from 0 to 1, a number where they run from 0 to that.
     - ``screen``: width and height in pixels.
-    - ``settle``: a `Settle` or its fields: when to look after an action; None for at once.
+    - ``settle``: a `Settle` or its fields: when to observe after an action; None for at once.
     - ``assets``: the directory of the tasks' remote files (see `Assets`).
-    - ``password``: of the guest's user, for set-up steps that need it.
+    - ``password``: password of the guest's user, for set-up steps that need it.
     - ``render_mode``: None or ``"rgb_array"`` (the screen).
 
     ```python
@@ -214,7 +215,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         Raises:
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
-            InfrastructureError: the desktop or its set-up failed, or a file of the task is not there.
+            InfrastructureError: the desktop or its set-up failed, or a file of the task is missing.
         """
         super().reset(seed=seed)
         self._episode = None
@@ -238,8 +239,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
         Raises:
             EpisodeOver: there is no running episode.
             InvalidAction: the action is neither a text nor, with ``computer_13``, a mapping.
-            InfrastructureError: something broke down that nobody expected; the episode is void. A desktop or an
-                evaluator that merely failed gives the outcome "error" instead.
+            InfrastructureError: an unexpected failure; the episode is void. An ordinary failure of desktop or evaluator
+                gives the outcome "error" instead.
         """
         episode = self._episode
         if episode is None:
@@ -289,7 +290,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     def _begin(self, problem: Payload) -> tuple[Observation, Mapping[str, Any]]:
         stage = Stage(self._machine.pristine(), self.files, self.screen, self.password, not self._machine.synchronous)
         evaluator = substitute(problem.evaluator, stage.names)
-        for url in evaluator_urls(evaluator):  # better missed now than after the agent's work
+        for url in evaluator_urls(evaluator):  # fail now and not after the agent's work
             self.files.read(url)
         run_steps([step.model_dump() for step in problem.config], stage, "config")
         return self._look(AFTER_SETUP if problem.config and self.settle is not None else self.settle), evaluator
@@ -366,7 +367,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
 @dataclass(slots=True)
 class _Episode:
-    """A task while it is played."""
+    """State of an episode."""
 
     task_id: str
     problem: Payload
@@ -376,7 +377,7 @@ class _Episode:
 
 @dataclass(slots=True)
 class _Answer:
-    """What came of an action."""
+    """Result of an action."""
 
     action: str | None = None
     message: str = ""

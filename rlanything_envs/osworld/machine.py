@@ -1,4 +1,4 @@
-"""The desktop of one environment: made when it is needed, put back between episodes, replaced when it is broken."""
+"""The desktop of one environment: started on demand, reset between episodes, replaced when it is broken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlanything_envs.osworld.desktop import BACKENDS, Client, Desktop, DesktopSe
 __all__ = ["Machine"]
 
 _SIZED_ELSEWHERE = ("http", "vm")
-"""Backends whose screen has the size it has."""
+"""Backends whose screen size cannot be chosen."""
 _ATTACHED = "http"
 
 
@@ -19,7 +19,7 @@ class Machine:
     """One desktop and its state.
 
     Args:
-        backend: a backend's name, or a desktop; a given one is started and put back here, and ended by its owner.
+        backend: a backend's name, or a desktop; a given one is started and reset here, and ended by its owner.
         screen: width and height in pixels that the desktop must have.
         settings: further settings of the backend.
 
@@ -38,19 +38,19 @@ class Machine:
 
     @property
     def synchronous(self) -> bool:
-        """Whether the screen changes only while something is asked of the desktop, so that waiting is no use."""
+        """Whether the screen changes only during calls, so that waiting has no effect."""
         return bool(getattr(self._desktop, "synchronous", False))
 
     @property
     def client(self) -> Client:
-        """The way to the running desktop; `DesktopError` where it is not running."""
+        """Client of the running desktop; raises `DesktopError` where it is not running."""
         return self._made().client
 
     def pristine(self) -> Client:
-        """The desktop with a new home and no application.
+        """Client of the desktop with a new home directory and no application.
 
         Raises:
-            DesktopError: it cannot be had.
+            DesktopError: the desktop cannot be started or reset.
             DesktopSettingError: its screen has another size, or it has no such settings.
         """
         desktop = self._made()
@@ -67,8 +67,8 @@ class Machine:
         return desktop.client
 
     def replace(self) -> None:
-        """End a desktop that is out of order, so that the next one is a new one."""
-        with contextlib.suppress(Exception):  # it is broken, and what is left of it ends with this process
+        """End a broken desktop, so that the next episode starts a new one."""
+        with contextlib.suppress(Exception):  # the desktop is broken; its remains end with this process
             self.close()
         self._running = False
 
@@ -90,5 +90,5 @@ class Machine:
         return self._desktop
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy in another process makes a desktop of its own."""
+        """State without the desktop: a copy in another process starts its own."""
         return {**self.__dict__, "_running": False, "_desktop": None if self._ours else self._desktop}

@@ -1,4 +1,4 @@
-"""What the environment tells a reader of text: the task, how to act, what came of it, and what is on the screen."""
+"""Messages of the environment to a reader of text: task, instructions, result of an action, and screen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DONE", "FAIL", "FAILED", "MAX_MESSAGE_LENGTH", "MAX_TEXT_LENGTH", "l
 MAX_MESSAGE_LENGTH = 2_000
 """In code points."""
 MAX_TEXT_LENGTH = 32_768
-"""In code points; instructions have at most 10,000, the screen is shortened to 12,000."""
+"""Longest text in code points; instructions have at most 10,000, the screen is shortened to 12,000."""
 
 _OUTPUT_LENGTH = 600
 
@@ -44,12 +44,12 @@ def opening(
     """The first message: the task, how to act, and the screen.
 
     Args:
-        instruction: what the agent is to do.
+        instruction: the task in words.
         seen: the elements on the screen, a line each.
-        turns: how many actions there are.
+        turns: number of turns.
         dictionaries: whether actions are those of ``computer_13``.
         screen: width and height in pixels.
-        scale: what stands for the whole width or height in coordinates; 0 for pixels.
+        scale: coordinate of the far edge of the screen; 0 for pixels.
     """
     width, height = screen
     if scale:
@@ -63,17 +63,17 @@ def opening(
 
 
 def later(message: str, seen: str, turns: int) -> str:
-    """A later message: what came of the action, and the screen."""
+    """A later message: the result of the action, and the screen."""
     return "\n".join([*([message] if message else []), _screen(seen), _turns_left(turns)])
 
 
 def unreadable(reason: str) -> str:
-    """The answer to what is no action."""
+    """The answer to a text that is not an action."""
     return _shorten(f"No action was taken: {reason}.", MAX_MESSAGE_LENGTH)
 
 
 def ran(done: GuestOutput) -> str:
-    """What there is to say about code that was run; nothing where it went well and printed nothing."""
+    """Result of the agent's code; empty where it succeeded and printed nothing."""
     lines = []
     said = printable_lines(done.error.strip())
     if done.returncode != 0:

@@ -1,6 +1,6 @@
 """The parameters of set-up steps: each kind is a function that reads an untrusted JSON value.
 
-All of them raise `ValueError`, with a message that goes after the name of the parameter.
+All of them raise `ValueError`, with a message that follows the name of the parameter.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ def seconds(value: Any) -> float:
 
 
 def downloads(value: Any) -> list[tuple[str, str]]:
-    """URLs and the paths they go to."""
+    """URLs and their target paths."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
         raise ValueError('must be a list of {"url": ..., "path": ...}')
     return [(text(item.get("url")), text(item.get("path"))) for item in value]
 
 
 def uploads(value: Any) -> list[tuple[str, str]]:
-    """Files of the asset directory and the paths they go to."""
+    """Files of the asset directory and their target paths."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
         raise ValueError('must be a list of {"local_path": ..., "path": ...}')
     return [(f"asset:{text(item.get('local_path'))}", text(item.get("path"))) for item in value]
 
 
 def until(value: Any) -> dict[str, Any]:
-    """What a command must come to."""
+    """The condition on a command's result until which a step waits."""
     if not isinstance(value, Mapping) or not set(value) <= {"returncode", "stdout", "stderr"}:
         raise ValueError("must have returncode, stdout or stderr")
     return dict(value)

@@ -1,4 +1,4 @@
-"""Episodes as pictures that move: GIF with Pillow alone, MP4 with ffmpeg (the extra ``video``)."""
+"""Recording of episodes: GIF with Pillow alone, MP4 with ffmpeg (the extra ``video``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAND, _LINES, _FONT, _MARGIN = 60, 2, 16, 10
 """Height of the band with a caption in pixels, its lines, the size of its letters, and its margin."""
 _PAPER, _INK = (24, 28, 33), (236, 240, 244)
 _COLOURS = 128
-"""Of a GIF; a desktop has few, and twice as many make files a third larger."""
+"""Colours of a GIF; a desktop has few, and twice as many make files a third larger."""
 
 
 def save_gif(
@@ -36,9 +36,9 @@ def save_gif(
 
     Args:
         frames: uint8, shape (height, width, 3), all of one size.
-        path: where to; directories above it are made.
+        path: file to write; missing directories are made.
         captions: a text for each frame, written below it.
-        seconds: how long a frame is shown; the last one is shown three times as long.
+        seconds: duration of a frame; the last one is shown three times as long.
         width: greatest width of the picture in pixels.
 
     Raises:
@@ -69,7 +69,7 @@ def save_mp4(
 
     Raises:
         ValueError: as `save_gif`.
-        MissingExtra: ffmpeg is not there; the message names what to install.
+        MissingExtra: ffmpeg is missing; the message names the extra to install.
     """
     try:
         import imageio_ffmpeg  # type: ignore[import-untyped]
@@ -91,7 +91,7 @@ def save_mp4(
 
 
 class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
-    """Writes a file for each episode: the screen after each turn, and below it what was done.
+    """Writes a file for each episode: the screen after each turn, with the action below it.
 
     The file is named after the number of the episode and its task, and is written when the episode ends, or when the
     next one begins, or on `close`.
@@ -135,7 +135,7 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Take an action and keep what the screen is like then."""
+        """Take an action and record the screen after it."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         told = f" · reward {float(reward):g}" if terminated or truncated else ""
         self._keep(f"{info.get('turn', len(self._frames))}: {_in_a_line(action)}{told}")
@@ -144,7 +144,7 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         return observation, reward, terminated, truncated, info
 
     def close(self) -> None:
-        """Write what there is, and close the environment."""
+        """Write an unfinished recording, and close the environment."""
         self._write()
         super().close()
 

@@ -1,6 +1,6 @@
-"""Waiting until the screen has come to rest, instead of a fixed time.
+"""Waiting until the screen stops changing, instead of a fixed time.
 
-A blinking caret never rests, so a few changed pixels count as none; and a film never rests either, so there is a limit.
+A blinking caret never stops, so a few changed pixels are tolerated; a film never stops either, so there is a limit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Settle:
     Attributes:
         tolerance: share of colour values that may differ. A caret has some 0.002 % of a screen of 1920 by 1080.
         quiet: seconds in which no more than that may change.
-        every: seconds between two looks.
+        every: seconds between two screenshots.
         cap: seconds after which the screen is taken as it is.
 
     Raises:
@@ -61,12 +61,12 @@ class Settle:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Pixels:
-        """Look until the screen has settled or the cap is reached.
+        """Take screenshots until the screen has settled or the cap is reached.
 
-        Each look is compared with the first one of the quiet time, so that slow changes add up.
+        Each one is compared with the first of the quiet time, so that slow changes add up.
 
         Returns:
-            The last look.
+            The last screenshot.
         """
         begin = since = clock()
         kept = last = look()
@@ -81,7 +81,7 @@ class Settle:
 
 
 AFTER_SETUP = Settle(quiet=1.0, every=0.1, cap=15.0)
-"""After programs were started: their windows stay empty for a while before they are drawn."""
+"""Settings after programs were started: their windows stay empty for a while before they are drawn."""
 
 BEFORE_SCORE = Settle(quiet=0.5, every=0.1, cap=5.0)
-"""Before a score: a button stays pressed for a quarter of a second before its dialog does what it says."""
+"""Settings before scoring: a button stays pressed for a quarter of a second before its dialog acts."""

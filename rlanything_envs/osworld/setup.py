@@ -1,7 +1,7 @@
 """The steps that put a desktop into a task's initial state, and those before its evaluation, in OSWorld's form.
 
-Each step is ``{"type": ..., "parameters": {...}}``. `check_steps` says at load time what is wrong with a list of them;
-`run_steps` carries them out. Steps run in the guest; files come from the task itself or the asset directory.
+Each step is ``{"type": ..., "parameters": {...}}``. `check_steps` validates a list of them at load time; `run_steps`
+carries them out. Steps run in the guest; files come from the task itself or the asset directory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WINDOWED = frozenset(
     | {"google-chrome-stable", "libreoffice", "localc", "loimpress", "lowriter", "lxterminal", "mousepad", "nautilus"}
     | {"soffice", "thunar", "thunderbird", "vlc", "x-terminal-emulator"}
 )
-"""Programs whose window is waited for after they were launched; others, such as ``socat``, have none."""
+"""Programs whose launch waits for a window; others, such as ``socat``, have none."""
 
 
 class StepError(TaskFormatError):
@@ -37,11 +37,11 @@ class StepError(TaskFormatError):
 
 
 class UnsupportedStep(StepError):
-    """A step needs something that no desktop here has."""
+    """A step needs a feature that no desktop of this package has."""
 
 
 class Files(Protocol):
-    """Where the files of tasks are."""
+    """Source of the files of tasks."""
 
     def read(self, url: str) -> bytes:
         """The content of a file."""
@@ -50,14 +50,14 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What steps work on.
+    """Context in which steps run.
 
     Attributes:
         client: the desktop.
-        files: where files are read that a step names by URL.
+        files: source of the files that a step names by URL.
         screen: width and height in pixels.
-        password: of the guest's user.
-        patient: whether time passes on the desktop by itself, so that waiting makes sense.
+        password: password of the guest's user.
+        patient: whether time passes on the desktop by itself, so that steps wait.
     """
 
     client: Client
@@ -68,7 +68,7 @@ class Stage:
 
     @property
     def names(self) -> dict[str, str]:
-        """What may stand in braces in texts of a step, and what it stands for."""
+        """Names that texts of a step may hold in braces, and their values."""
         width, height = self.screen
         return {
             "{CLIENT_PASSWORD}": self.password,
@@ -147,7 +147,7 @@ def _write_file(stage: Stage, path: str, **content: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A type of step: what it does, and what its parameters may be."""
+    """A type of step: its function and its parameters."""
 
     run: Callable[..., None]
     required: Mapping[str, Callable[[Any], Any]]
@@ -203,18 +203,18 @@ _ACCOUNTS = {
     "googledrive": "a Google Drive account",
     "login": "an account on a web site",
 }
-"""Steps of 16 published tasks that nothing here can carry out, and what they need."""
+"""Unsupported steps of 16 published tasks, and what they would need."""
 
 
 def check_steps(steps: Iterable[Mapping[str, Any]], place: str) -> None:
-    """Say what is wrong with steps before anybody plays their task.
+    """Validate steps before their task is played.
 
     Args:
         steps: ``{"type": ..., "parameters": {...}}`` each.
         place: where they are in the task, for messages.
 
     Raises:
-        UnsupportedStep: a step needs something that is not there; the message names it.
+        UnsupportedStep: a step needs an unsupported feature; the message names it.
         StepError: a step is unknown, or its parameters are.
     """
     for number, step in enumerate(steps):
@@ -226,15 +226,15 @@ def run_steps(steps: Iterable[Mapping[str, Any]], stage: Stage, place: str, *, l
 
     Args:
         steps: as `check_steps` accepts them.
-        stage: what they work on.
+        stage: the desktop and its files.
         place: where they are in the task, for messages.
-        lenient: go on after a step that the guest refuses, as before an evaluation: the file that is to be opened may
-            be the one the agent has deleted.
+        lenient: go on after a step that the guest refuses, as before an evaluation, where the agent may have deleted
+            the file that a step opens.
 
     Raises:
         StepError: as `check_steps`.
-        DesktopError: the desktop is out of order, or, unless `lenient`, refuses a step.
-        Exception: whatever reading a file raises passes through.
+        DesktopError: the desktop is broken, or, unless `lenient`, refuses a step.
+        Exception: any error of reading a file.
     """
     for number, step in enumerate(steps):
         where = f"{place}[{number}]"
@@ -254,7 +254,7 @@ def _read(step: Mapping[str, Any], place: str, names: Mapping[str, str]) -> tupl
         raise UnsupportedStep(f"{place}: the step {name!r} needs {_ACCOUNTS[name]}; leave this task out")
     if not isinstance(name, str) or name not in _STEPS:
         raise StepError(f"{place}: the step {name!r:.80} is unknown; there are {', '.join(_STEPS)}")
-    own = name == "write_file"  # its content is meant as it is
+    own = name == "write_file"  # its content is taken literally
     try:
         kind, given = _STEPS[name], substitute(step.get("parameters", {}), {} if own else names)
     except RecursionError:

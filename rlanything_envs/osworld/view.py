@@ -1,4 +1,4 @@
-"""What of a desktop an agent sees, and the space of that."""
+"""Observations of a desktop, and their space."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OBSERVATIONS: Mapping[str, int] = {
     "message": messages.MAX_MESSAGE_LENGTH,
     "text": messages.MAX_TEXT_LENGTH,
 }
-"""What can be observed, and how many characters a text has at most."""
+"""Names of the observations, with the greatest length of those that are texts."""
 
 
 class View:
@@ -34,10 +34,10 @@ class View:
         names: some of `OBSERVATIONS`, or the word ``"text"`` for that text alone.
         screen: width and height in pixels.
         dictionaries: whether actions are those of ``computer_13``.
-        scale: what stands for the whole width or height in coordinates; 0 for pixels.
+        scale: coordinate of the far edge of the screen; 0 for pixels.
 
     Raises:
-        ValueError: a name is unknown or there twice, or there is none.
+        ValueError: a name is unknown or repeated, or there is none.
     """
 
     def __init__(self, names: Sequence[str] | str, screen: tuple[int, int], dictionaries: bool, scale: float) -> None:
@@ -69,14 +69,14 @@ class View:
         )
 
     def told(self, seen: Observation | None, instruction: str, message: str, turn: int, left: int) -> Any:
-        """The observation that the agent gets.
+        """The observation for the agent.
 
         Args:
-            seen: the desktop; None where it is out of order.
-            instruction: what is to be done.
-            message: what came of the last action.
-            turn: how many turns have been used.
-            left: how many there still are.
+            seen: the desktop; None where it is broken.
+            instruction: the task in words.
+            message: result of the last action.
+            turn: number of turns used.
+            left: number of turns left.
         """
         tree = (seen and seen.accessibility_tree) or ""
         texts = {
@@ -103,5 +103,5 @@ class View:
         return self.black() if seen is None or seen.screenshot is None else seen.screenshot
 
     def black(self) -> Pixels:
-        """The screen of a desktop that is not there."""
+        """A black screen, for a desktop that is not running."""
         return np.zeros((self._screen[1], self._screen[0], 3), np.uint8)

@@ -1,4 +1,4 @@
-"""A desktop in few words: names of things instead of their places, and commands by number.
+"""The short view of desktops: names instead of pixels, and commands by number.
 
 ::
 
@@ -12,8 +12,9 @@
     files ; 1 <3> ; 2 ?
         <none> <none> done
 
-What comes in are the observations of a desktop with an accessibility tree, and answers; what goes out are observations
-in words of `words.WORDS`, and PyAutoGUI code. Strings are not spelled: those of the task are numbered slots.
+The view turns observations of a desktop with an accessibility tree into words of `words.WORDS`, and answers into
+PyAutoGUI code. Strings are not spelled: those of the task are numbered slots. The full view and the desktops are in the
+packages above.
 """
 
 from rlanything_envs.osworld.short.desktop import VIEW, ShortOSWorld, read, write

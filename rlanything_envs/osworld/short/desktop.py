@@ -1,4 +1,4 @@
-"""The wrapper around a desktop."""
+"""The wrapper of the short view of desktops."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from rlanything_envs.views import ShortWrapper, View
 __all__ = ["VIEW", "ShortOSWorld", "read", "write"]
 
 MOST = 64
-"""Most words of one look at the screen; a full window has some fifty."""
+"""Most words of one screen; a full window has some fifty."""
 _LONGEST = 4096
-"""Characters of an answer that is taken apart; any other is handed to the environment."""
+"""Longest answer that is parsed, in characters; a longer one is passed to the environment."""
 _EMPTY = Screen("", ())
 
 
 def read(answer: str) -> tuple[str, str]:
     """The thought and the command of an answer.
 
-    ``<2> 1 click 1`` is read, and a command alone; of several lines the first counts. Anything else is handed to the
-    environment as it is.
+    ``<2> 1 click 1`` is read, and a command alone; of several lines the first counts. Any other answer is passed to the
+    environment unchanged.
     """
     before, text = split_thought(answer)
     words = text.split("\n", 1)[0].split() if len(text) <= _LONGEST else []
@@ -43,19 +43,19 @@ def read(answer: str) -> tuple[str, str]:
 
 
 def write(thought: str, action: str) -> str:
-    """The answer that has a thought, which may be empty, and a command."""
+    """The answer with a thought, which may be empty, and a command."""
     return f"{thought} {action}" if thought else action
 
 
 class ShortOSWorld(ShortWrapper):
-    """A desktop in few words.
+    """Wrapper of the short view of desktops.
 
-    The first observation has two lines: the task in words, and ``screen`` with what is on the screen. A later one has
-    one line: what is on the screen that was not there before, ``same`` if nothing is, and ``refused`` before it if the
-    action failed. An answer is ``<2> 1 click 1`` (a slot or ``<none>``, a place or ``<none>``, and a command), or a
-    command alone (see `rlanything_envs.osworld.short.gestures`); anything else is handed on to the environment, which
-    says what is wrong with it. ``info["message"]`` of a reset has one line more, the task as it is, before the others,
-    and there the screen stands alone; later it is what the environment says of the last action, mostly nothing.
+    The first observation has two lines: the task in words, and ``screen`` with the contents of the screen. A later one
+    has one line: the new contents of the screen, or ``same`` if nothing is new, after ``refused`` if the action failed.
+    An answer is ``<2> 1 click 1`` (a slot or ``<none>``, a place or ``<none>``, and a command), or a command alone (see
+    `rlanything_envs.osworld.short.gestures`); any other answer is passed to the environment, whose message explains the
+    fault. ``info["message"]`` of a reset has the full task in a line before the others, and there
+    the screen stands alone; later it is the environment's message on the last action, mostly empty.
 
     Args:
         env: Its observations have ``accessibility_tree``, ``instruction`` and ``message``.
@@ -84,19 +84,19 @@ class ShortOSWorld(ShortWrapper):
             return command
 
     def opening(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:
-        """The task in words, and what is on the screen."""
+        """Task and screen in short, and the environment's own message."""
         instruction = " ".join(str(seen["instruction"]).split())
         self._slots, self._screen = Slots(instruction), None
         words, screen = " ".join(self._slots.words), _joined(self._look(seen))
         return f"{words}\n{SCREEN} {screen}", f"Task: {instruction}\n{words}\n{screen}"
 
     def later(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:
-        """What is new on the screen."""
+        """The new contents of the screen in short, and the environment's own message."""
         failed: list[Line] = [("refused",)] if seen["message"] and info.get("action") in (None, "CODE") else []
         return _joined([*failed, *self._look(seen)]), str(seen["message"])
 
     def choices(self, info: Mapping[str, Any]) -> Form:
-        """A thought, then a command about things that are there."""
+        """A thought, then a command on existing targets."""
         return answer_form(self._screen or _EMPTY, self._slots)
 
     def _look(self, seen: Mapping[str, Any]) -> tuple[Line, ...]:
@@ -117,7 +117,7 @@ VIEW = View(
     words=WORDS,
     arguments={
         "backend": "simulator",
-        # Lists, not tuples: a spec is to survive JSON.
+        # Lists, not tuples: a spec must survive JSON.
         "screen": [1280, 720],
         "observation": ["accessibility_tree", "instruction", "message"],
     },

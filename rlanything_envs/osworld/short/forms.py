@@ -1,4 +1,4 @@
-"""The form of an answer: the slot that it is about, the number of the place that it goes to, and a command."""
+"""The form of an answer: a slot, the number of a target, and a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["answer_form"]
 
 
 def answer_form(screen: Screen, slots: Slots) -> Form:
-    """What the next answer may be; nothing is offered of what there is none of."""
+    """The form of the next answer, restricted to slots and targets that exist."""
     known = SLOTS[: len(slots.texts)]
     clicks = COUNTS[: len(screen.targets)]
     lines = COUNTS[: screen.rows] if screen.app == "editor" else ()

@@ -16,20 +16,20 @@ from rlanything_envs.osworld.short.words import COLUMNS, COUNTS, DONE, KEYS, LIT
 __all__ = ["MAX_PIECES", "NoGesture", "code_of"]
 
 MAX_PIECES = 12
-"""Most pieces of what is typed at once."""
+"""Most pieces of one ``type`` command."""
 
 _NAMED = {"\n": "enter", "\t": "tab"}
 
 
 class NoGesture(ValueError):
-    """The words are no command, or name what is not there."""
+    """The words are not a command, or name a missing target."""
 
 
 def code_of(command: str, screen: Screen, slots: Slots) -> str:
     """The environment's action for a command.
 
     Raises:
-        NoGesture: It is none; the message says why.
+        NoGesture: The text is not a command; the message gives the reason.
     """
     verb, *rest = command.split() or [""]
     if verb in DONE and not rest:

@@ -1,4 +1,4 @@
-"""What is on the screen, in few words: files of a folder, lines of a text, rows of a sheet, what a terminal printed."""
+"""Contents of the screen in short: files of a folder, lines of a text, rows of a sheet, output of a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Line", "Screen"]
 Line = tuple[str, ...]
 
 _APPS = {"Thunar": "files", "Mousepad": "editor", "LXTerminal": "terminal", "LibreOffice Calc": "sheet"}
-"""How titles of windows end or begin -> what the window is called here."""
+"""Beginning or end of a window's title -> its name here."""
 _DIALOGS = ("dialog", "alert", "file-chooser")
 _CELL = re.compile(r"([A-D])([1-9]\d?)")
 _PROMPT = re.compile(r"^\S*[$#](?: |$)")
@@ -31,9 +31,9 @@ class Screen:
 
     Attributes:
         app: ``files``, ``editor``, ``terminal``, ``sheet``, or empty for any other.
-        lines: What it shows; of what is numbered, the number comes first.
-        targets: What can be clicked, by number from 1: buttons of a dialog, or files of a list.
-        rows: How many lines or rows there are to go to.
+        lines: Its contents, numbered items with their number first.
+        targets: Elements that can be clicked, numbered from 1: buttons of a dialog, or files of a list.
+        rows: Number of lines or rows to go to.
     """
 
     app: str
@@ -43,7 +43,7 @@ class Screen:
 
     @classmethod
     def of(cls, elements: Sequence[Element], slots: Slots) -> Screen:
-        """What the elements of a tree show, in the words of a task."""
+        """The screen of the elements of a tree, in the slots of a task."""
         frames = [element for element in elements if element.role == "frame"]
         front = next((frame for frame in frames if "active" in frame.states), frames[-1] if frames else None)
         title = front.name if front else ""
@@ -105,7 +105,7 @@ def _rows(elements: Sequence[Element], slots: Slots) -> Iterable[list[str]]:
 
 
 def _printed(text: str) -> list[str]:
-    """What the last command of a terminal printed."""
+    """Output of the last command of a terminal."""
     lines = text.rstrip().splitlines()
     prompts = [number for number, line in enumerate(lines) if _PROMPT.match(line)]
     begin = prompts[-2] + 1 if len(prompts) > 1 else len(lines)

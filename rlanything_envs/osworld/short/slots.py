@@ -20,7 +20,7 @@ _FEW = 40
 class Slots:
     """The strings of one task.
 
-    What stands in quotes is one string; so is every number, and every other word that the vocabulary lacks.
+    A quoted text is one string; so is every number, and every word outside the vocabulary.
 
     Args:
         instruction: The task.
@@ -53,7 +53,7 @@ class Slots:
         return self.texts[number] if number < len(self.texts) else None
 
     def read(self, text: str) -> list[str]:
-        """A text of the screen in words: slots where it names them, ``#`` for numbers, ``?`` for what has no word."""
+        """Words of a text of the screen: slots where it names them, ``#`` for numbers, ``?`` for unknown words."""
         text = text.strip()
         if text in self._numbers:
             return [self._numbers[text]]

@@ -1,4 +1,4 @@
-"""The words of a desktop in short: some 200 words say every task, screen and action that it knows.
+"""The vocabulary of the short view: some 200 words for all its tasks, screens and actions.
 
 Strings are not spelled. Names, numbers and sentences of the task get numbered slots, ``<1>`` for the first; where one
 of them is on the screen it is that slot again, and anything else there is ``?``, or ``#`` for a number.
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 SCREEN = "screen"
-"""Stands before what the first screen shows; a text of the screen never becomes this word."""
+"""Mark before the contents of the first screen; a text of the screen never becomes this word."""
 
 BREAK = ";"
-"""Stands between lines of a screen."""
+"""Separator of lines of a screen."""
 
 REPEAT, ABSENT, ACT, SEE = "<repeat>", "<absent>", "<act>", "<see>"
-"""Marks of what a judge reads: the command was given before, slots that are neither on the screen nor were typed, what
-was done, and what was new on the screen after it."""
+"""Marks in a judge prompt: a repeated command, slots that are neither on the screen nor were typed, the command, and
+the new contents of the screen."""
 
 MAX_SLOTS = 14
 SLOTS = tuple(f"<{number}>" for number in range(1, MAX_SLOTS + 1))
@@ -47,7 +47,7 @@ OTHER, NUMBER = "?", "#"
 """A string on the screen that the task does not name, and a number."""
 
 NOBODY = "<none>"
-"""Stands in the thought of a turn that is about no slot, or goes to no place."""
+"""Thought of a turn without a slot, or without a target."""
 
 COUNTS = tuple(map(str, range(1, 17)))
 """Numbers of things on the screen: rows of a list, lines of a text, rows of a sheet."""
