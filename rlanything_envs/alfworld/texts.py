@@ -88,7 +88,7 @@ def words_of(text: str) -> list[str]:
 
 
 def compact(message: str) -> list[str]:
-    """A message in a few words: visible things, ``closed``, ``ok`` after a successful command, else its content words."""
+    """A message in a few words: visible things, ``closed``, ``ok`` after a success, else its content words."""
     message = without_listing(message)
     if (found := _SHOWN.search(message)) and (end := message.find(".", found.end())) >= 0:
         names = listed_names(message[found.end() : end])
