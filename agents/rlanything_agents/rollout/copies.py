@@ -1,4 +1,4 @@
-"""The models of a run as they begin, and copies that write in other processes."""
+"""Initial checkpoints of a run's models, and copies of the models that generate in other processes."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from rlanything_envs.llm.generator import TextGenerator
 if TYPE_CHECKING:
     from rlanything_agents.engines.vllm_client import Served
 
-__all__ = ["Given", "ModelCopy", "Role", "checkpoint_of"]
+__all__ = ["CopyWeights", "ModelCopy", "Role", "checkpoint_of"]
 
 Role: TypeAlias = Literal["policy", "judge"]
-Given: TypeAlias = "Mapping[str, torch.Tensor] | Served"
-"""What a copy of a model writes with: weights by name, or those of a server."""
+CopyWeights: TypeAlias = "Mapping[str, torch.Tensor] | Served"
+"""Weights of a copy of a model: tensors by name, or the name of those on a server."""
 
 
 def checkpoint_of(config: RunConfig, role: Role, folder: Path) -> CheckpointConfig:
-    """The checkpoint that a model of a run begins as.
+    """Initial checkpoint of a model of a run.
 
     Args:
-        config: All settings.
-        role: Whose.
-        folder: Where the folders of small models are made.
+        config: Settings of the run.
+        role: Role of the model.
+        folder: Folder in which the folders of small models are made.
 
     Raises:
         UnknownDomain, UnknownView: There are no words for a small model.
@@ -47,15 +47,15 @@ def checkpoint_of(config: RunConfig, role: Role, folder: Path) -> CheckpointConf
 
 
 class ModelCopy:
-    """A model of a run that writes and does not learn, for processes beside the one that trains.
+    """Copy of a run's model that generates and does not learn, for processes other than the training process.
 
     Args:
-        config: Of the run; without an engine in the process that trains.
-        role: Whose copy.
+        config: Settings of the run, with any engine but ``vllm``.
+        role: Role of the model.
 
     Raises:
         CheckpointError: The checkpoint cannot be used.
-        MissingExtra, MissingKey: What asks its server is not installed, or has no key.
+        MissingExtra, MissingKey: The client of its server is not installed, or has no key.
     """
 
     def __init__(self, config: RunConfig, role: Role) -> None:
@@ -68,17 +68,17 @@ class ModelCopy:
                 self._model = load_model(checkpoint, template.tokenizer, seed_of(config.seed, role, "weights"))
         self._engine: TextGenerator = self._server or TransformersGenerator(self._model, template.tokenizer)
         self.generator = ChatGenerator(self._engine, template)
-        """What it writes with."""
+        """Generator on the copy."""
         self.policy = Policy(self.generator, Renderer(template, view_of(config), checkpoint))
-        """The copy as one that plays."""
+        """Policy that samples its turns from the copy."""
         self._version = 0
 
-    def take(self, given: Given) -> None:
-        """Write with this from now on, which `Learners.for_copies` gave."""
-        if isinstance(given, Mapping):
-            assert self._model is not None  # nosec B101 # for the type checker: only a server's are no weights
-            self._model.load_state_dict(given, strict=False)
+    def load(self, weights: CopyWeights) -> None:
+        """Load weights of `Learners.for_copies`; the copy generates with them from now on."""
+        if isinstance(weights, Mapping):
+            assert self._model is not None  # nosec B101 # for the type checker: only copies with a model get tensors
+            self._model.load_state_dict(weights, strict=False)
             self._version += 1
             self._engine.update_weights(self._model, self._version)
         elif self._server is not None:
-            self._server.take(given)
+            self._server.take(weights)

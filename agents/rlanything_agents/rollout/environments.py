@@ -1,4 +1,4 @@
-"""The environments of a run, in the view of its policy."""
+"""Environments of a run, in the view of its policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["make_envs", "view_of"]
 
 
 def view_of(config: RunConfig) -> View:
-    """How the policy of a run reads and writes its environment.
+    """View in which the policy of a run reads and writes its environment.
 
     Raises:
         UnknownDomain, UnknownView: The domain is not installed, or its environment has no such view.
@@ -24,12 +24,12 @@ def view_of(config: RunConfig) -> View:
 
 
 def make_envs(config: RunConfig, count: int, **more: Any) -> list[gym.Env[Any, Any]]:
-    """So many environments of a run.
+    """Make environments of a run.
 
     Args:
-        config: Uses ``domain``, ``environment`` and ``rollout.screenshots``.
-        count: How many.
-        more: Further arguments of the environment, which win.
+        config: Settings of the run; uses ``domain``, ``environment`` and ``rollout.screenshots``.
+        count: Number of environments.
+        more: Further arguments of the environment, which take precedence.
     """
     arguments = {**config.environment_arguments, **more}
     if config.rollout.screenshots:

@@ -1,4 +1,4 @@
-"""One episode while it is played: what was read and written so far, as text and as token ids."""
+"""Episode in progress: its messages and answers so far, as text and as token ids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 
 from rlanything_agents.rollout.renderer import Renderer
-from rlanything_agents.rollout.trajectory import Step, Trajectory, WrittenTurn, outcome_of
+from rlanything_agents.rollout.trajectory import PromptedTurn, Step, Trajectory, outcome_of
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.generator import Completion
 from rlanything_envs.verdict import command_of
@@ -18,15 +18,18 @@ from rlanything_envs.verdict import command_of
 __all__ = ["INFRASTRUCTURE", "Episode"]
 
 INFRASTRUCTURE = (InfrastructureError, OSError)
-"""What ends one episode without an outcome. Time-outs and broken connections are OSErrors; a task that cannot
-be played, or a misuse of an environment, is a mistake of the caller and is raised."""
+"""Exceptions that end one episode without an outcome. Time-outs and broken connections are OSErrors. An unplayable
+task or a misuse of an environment is a mistake of the caller and is raised."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
 class Episode:
-    """One episode: `reset`, then for each turn `prompt`, `take` and `step`, until it is `done`."""
+    """Episode in progress: `reset`, then for each turn `prompt`, `take` and `step`, until it is `done`.
+
+    The lists from ``ids`` to ``allowed`` have one entry per token after ``prompt_ids``; see `Trajectory`.
+    """
 
     env: gym.Env[Any, Any]
     task: Any
@@ -44,13 +47,13 @@ class Episode:
     step_of_token: list[int | None] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     allowed: list[tuple[int, ...] | None] = field(default_factory=list)
-    turns: list[WrittenTurn] = field(default_factory=list)
-    """The turns so far, where each reads a prompt of its own."""
+    turns: list[PromptedTurn] = field(default_factory=list)
+    """Turns so far, where each has a prompt of its own (``thinking: strip``); else empty."""
     answer: list[int] = field(default_factory=list)
-    """The answer of the turn that is being played."""
+    """Answer of the current turn, closed."""
 
     def reset(self) -> None:
-        """Begin the episode."""
+        """Begin the episode on its task."""
         try:
             self.opening, self.info = self.env.reset(options={"task": self.task})
         except INFRASTRUCTURE as error:
@@ -60,23 +63,23 @@ class Episode:
         self.prompt_ids = self.renderer.opening(self.opening)
 
     def prompt(self) -> list[int]:
-        """What is read before the next answer."""
+        """Token ids of the prompt of the next answer."""
         if not self.renderer.strips:
             return self.prompt_ids + self.ids
         turns = [(turn.token_ids, step.observation) for turn, step in zip(self.turns, self.steps, strict=True)]
         return self.renderer.rendered(self.opening, turns)
 
     def take(self, completion: Completion, prompt: list[int]) -> None:
-        """Take the answer to a prompt, as it was sampled; where it was cut off, its end is added.
+        """Append a sampled answer; where the token limit cut it off, its end is added as a forced token.
 
         Args:
-            completion: With at least one token id, and their log-probabilities.
-            prompt: What was read before it.
+            completion: Answer with at least one token id, and with log-probabilities.
+            prompt: Token ids of its prompt.
         """
         ids, logprobs = completion.token_ids or [], completion.logprobs or []
         allowed = completion.allowed or [None] * len(ids)
         if self.renderer.strips:
-            self.turns.append(WrittenTurn(prompt, ids, logprobs, completion.allowed))
+            self.turns.append(PromptedTurn(prompt, ids, logprobs, completion.allowed))
         self.answer = list(ids)
         for token, logprob, choices in zip(ids, logprobs, allowed, strict=True):
             forced = choices is not None and len(choices) == 1
@@ -86,7 +89,7 @@ class Episode:
             self._append(self.renderer.end_id)
 
     def step(self) -> None:
-        """Give the action of this turn to the environment and take in what it says."""
+        """Execute the action of this turn in the environment, and append the next message."""
         thought, action = self.renderer.read(self.answer)
         try:
             observation, reward, terminated, truncated, self.info = self.env.step(action)
@@ -103,7 +106,7 @@ class Episode:
                 self._append(token)
 
     def cut(self, tokens: int) -> None:
-        """End the episode as failed: its next turn would outgrow the context."""
+        """End the episode as failed: its next turn would exceed the context."""
         context = self.renderer.context
         _log.warning("episode on %s cut off: %d tokens and a turn outgrow %d", self.task_id, tokens, context)
         self.done = True
@@ -114,7 +117,7 @@ class Episode:
         self.done, self.error = True, f"{type(error).__name__}: {error}"
 
     def trajectory(self) -> Trajectory:
-        """The episode as it was played, up to the last token that was sampled."""
+        """Trajectory of the episode, up to the last sampled token."""
         outcome, error = (None, self.error) if self.error else outcome_of(self.info)
         length = max((t + 1 for t, step in enumerate(self.step_of_token) if step is not None), default=0)
         return Trajectory(
@@ -136,7 +139,7 @@ class Episode:
 
     @property
     def task_id(self) -> str:
-        """Id of the task, as far as it is known."""
+        """Id of the task from the environment, else from the task itself."""
         return str(self.info.get("task_id") or getattr(self.task, "id", self.task))
 
     def _append(

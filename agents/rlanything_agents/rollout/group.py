@@ -1,4 +1,4 @@
-"""What one iteration played and what was said about it, and how that is written down."""
+"""Rollout group: all episodes of one task in one iteration."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ __all__ = ["RolloutGroup", "success_by_role"]
 
 @dataclass(frozen=True, slots=True)
 class RolloutGroup:
-    """All episodes of one task in one iteration.
-
-    A reward model of some kind adds what it said of them.
+    """All episodes of one task in one iteration; subclasses add the judgements of a reward model.
 
     Attributes:
-        assignment: The task, and why it was played.
-        trajectories: Its episodes.
+        assignment: Task, slot and role.
+        trajectories: Episodes of the task.
     """
 
     assignment: Assignment
@@ -31,22 +29,23 @@ class RolloutGroup:
 
     @property
     def outcomes(self) -> list[int | None]:
-        """Outcome of each episode."""
+        """Outcome of each episode: 1, -1, or None for an infrastructure failure."""
         return [trajectory.outcome for trajectory in self.trajectories]
 
     def pool_outcomes(self, actor: str) -> list[Outcome]:
-        """The episodes as the pool records them."""
+        """Records of the episodes for the task pool."""
         return [
             Outcome(success=t.success, score=t.score, steps=len(t.steps), actor=actor, role=self.assignment.role)
             for t in self.trajectories
         ]
 
     def scores(self) -> list[np.ndarray]:
-        """What the reward model said of each trajectory, one array each of 1, -1 and 0 (nothing)."""
+        """Votes on each trajectory, one array of shape (steps, votes) with entries 1, -1 and 0 (unparsable); here no
+        votes."""
         return [np.zeros((len(trajectory.steps), 0)) for trajectory in self.trajectories]
 
     def flipped(self, rng: np.random.Generator, share: float) -> Self:
-        """The same group with a share of what the reward model said flipped."""
+        """Copy of the group with a share of its votes flipped; here the group itself, which has none."""
         return self
 
     def header(self, t: int, iteration: int) -> dict[str, Any]:
@@ -63,10 +62,10 @@ class RolloutGroup:
 
 
 def success_by_role(groups: Sequence[RolloutGroup]) -> Mapping[str, float | None]:
-    """Share of episodes won on active tasks, on candidates and on roots beside them; None where there was none."""
+    """Success rate on active tasks, on candidates and on roots; None for a role without a valid outcome."""
     rates: dict[str, float | None] = {}
     for role in ("active", "candidate", "root"):
-        played = [group for group in groups if group.assignment.role == role]
-        ended = [outcome == 1 for group in played for outcome in group.outcomes if outcome is not None]
-        rates[role] = sum(ended) / len(ended) if ended else None
+        of_role = [group for group in groups if group.assignment.role == role]
+        solved = [outcome == 1 for group in of_role for outcome in group.outcomes if outcome is not None]
+        rates[role] = sum(solved) / len(solved) if solved else None
     return rates

@@ -1,8 +1,9 @@
-"""Queries a reward model, at once or in parts, while what it is asked about is still being played.
+"""Judge queries: prompts for a reward model, answered in one call or in chunks while episodes are still being played.
 
-The questions of an iteration have an order: that of the groups, of their episodes, of their steps. A question's place
-names the chance of its answers, and what is computed together is rounded together. So parts are cut at the places where
-one call for all questions would cut its batches: who answers a part, and when, makes no difference to the last bit.
+The queries of an iteration have an order: that of the groups, of their episodes and of their steps. The place of a
+query names the random streams of its answers, and floating-point rounding depends on the batch. So chunks are cut at
+the places where one call for all queries would cut its batches: the answers to a chunk are the same to the last bit
+whichever process gives them, and whenever.
 """
 
 from __future__ import annotations
@@ -22,183 +23,184 @@ from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, Te
 __all__ = ["Answer", "Chunk", "Chunks", "GroupCollector", "OverlappedQueries", "Queries", "QueriesAtEnd"]
 
 Answer: TypeAlias = tuple[Prompt, list[Completion]]
-"""A question and all that was said to it."""
+"""A query and its completions."""
 
-SERVED = 96
-"""Samples in a part for a server: it batches what it has, so that parts need only be small enough to begin early."""
+SERVER_SAMPLES = 96
+"""Samples in a chunk for a server: the server batches requests itself, so a chunk need only be small enough to start
+early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some of the questions of an iteration.
+    """Successive queries of an iteration.
 
     Attributes:
-        first: Number of the first of them among all.
-        questions: In their order.
+        first: Place of the first of them among all queries.
+        queries: The queries in order.
     """
 
     first: int
-    questions: tuple[Prompt, ...]
+    queries: tuple[Prompt, ...]
 
-    def answered(self, generator: TextGenerator, params: SamplingParams) -> list[list[Completion]]:
-        """What a generator says to them, as a part of all.
+    def answers(self, generator: TextGenerator, params: SamplingParams) -> list[list[Completion]]:
+        """Sample the answers to this chunk as in one call for all queries.
 
         Args:
-            generator: Who is asked.
-            params: How; those for all questions.
+            generator: Generator of the reward model.
+            params: Sampling parameters of all queries.
         """
-        return generator.generate(self.questions, replace(params, first=self.first))
+        return generator.generate(self.queries, replace(params, first=self.first))
 
 
 class Queries(Protocol):
-    """The questions of one iteration, and their answers."""
+    """The queries of one iteration and their answers."""
 
-    def add(self, questions: Sequence[Prompt]) -> None:
-        """The next questions."""
+    def add(self, queries: Sequence[Prompt]) -> None:
+        """Add the next queries."""
         ...
 
     def answers(self) -> list[Answer]:
-        """The answers to all, in order, when they are there; no more questions are added then.
+        """Wait for the answers to all queries, in order; no queries are added afterwards.
 
         Raises:
-            RunMustStop: The source of the answers was lost.
-            InfrastructureError: Workers were lost again and again.
+            RunMustStop: The generator was lost.
+            InfrastructureError: Workers were lost more often than ``workers.retries``.
         """
         ...
 
 
 class QueriesAtEnd:
-    """One call for all questions, when all of them are known.
+    """Queries that are answered in one call, when all of them are known.
 
     Args:
-        generator: Who is asked.
-        params: How.
+        generator: Generator of the reward model.
+        params: Sampling parameters.
     """
 
     def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
         self._generator, self._params = generator, params
-        self._questions: list[Prompt] = []
+        self._queries: list[Prompt] = []
 
-    def add(self, questions: Sequence[Prompt]) -> None:
-        """The next questions."""
-        self._questions += questions
+    def add(self, queries: Sequence[Prompt]) -> None:
+        """Add the next queries."""
+        self._queries += queries
 
     def answers(self) -> list[Answer]:
         """See `Queries`."""
-        asked = self._questions
-        return list(zip(asked, self._generator.generate(asked, self._params), strict=True)) if asked else []
+        queries = self._queries
+        return list(zip(queries, self._generator.generate(queries, self._params), strict=True)) if queries else []
 
 
 class Chunks:
-    """Cuts questions into parts as they come in: at the places where a generator here would cut its batches.
+    """Cuts queries into chunks as they come in, at the places where a generator of this process would cut its batches.
 
     Args:
-        generator: Who is going to be asked, here or by a copy of its model.
-        params: How.
+        generator: Generator of the reward model; a copy of the model may answer in its place.
+        params: Sampling parameters.
     """
 
     def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
         own = generator.generator if isinstance(generator, ChatGenerator) else generator
-        self._batches, self._length = Batches(SERVED, params.n, 1), _none
+        self._batches, self._length = Batches(SERVER_SAMPLES, params.n, 1), _no_length
         if isinstance(own, TransformersGenerator):
             ids = generator.prompt_ids if isinstance(generator, ChatGenerator) else own.prompt_ids
-            self._batches, self._length = own.batches(params), lambda question: _tokens(question, ids)
-        self.questions: list[Prompt] = []
-        """All so far."""
+            self._batches, self._length = own.batches(params), lambda query: _length(query, ids)
+        self.queries: list[Prompt] = []
+        """All queries so far."""
         self._cut = 0
 
-    def add(self, questions: Sequence[Prompt]) -> Iterator[Chunk]:
-        """Further questions; the parts that are whole now."""
-        for question in questions:
-            if self._batches.begins(self._length(question)):
+    def add(self, queries: Sequence[Prompt]) -> Iterator[Chunk]:
+        """Add the next queries; yield the chunks that are complete now."""
+        for query in queries:
+            if self._batches.begins(self._length(query)):
                 yield self._next()
-            self.questions.append(question)
+            self.queries.append(query)
 
     def rest(self) -> Iterator[Chunk]:
-        """What is left when all questions are there: one part, or none."""
-        if self._cut < len(self.questions):
+        """Yield the remaining queries, when all are there: one chunk, or none."""
+        if self._cut < len(self.queries):
             yield self._next()
 
     def _next(self) -> Chunk:
-        first, self._cut = self._cut, len(self.questions)
-        return Chunk(first, tuple(self.questions[first:]))
+        first, self._cut = self._cut, len(self.queries)
+        return Chunk(first, tuple(self.queries[first:]))
 
 
 class OverlappedQueries:
-    """A thread asks part after part while further questions come in.
+    """Queries that a background thread answers chunk after chunk while further ones come in.
 
     Args:
-        generator: Who is asked; nobody else may use it meanwhile.
-        params: How.
+        generator: Generator of the reward model; only the thread may use it until the end.
+        params: Sampling parameters.
     """
 
     def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
         self._generator, self._params = generator, params
-        self._parts = Chunks(generator, params)
+        self._chunks = Chunks(generator, params)
         self._thread = ThreadPoolExecutor(1, "reward-model")
         self._answers: list[Future[list[list[Completion]]]] = []
 
     @classmethod
     @contextmanager
     def open(cls, generator: TextGenerator, params: SamplingParams) -> Iterator[OverlappedQueries]:
-        """For the time of a block, at the end of which what nobody waits for is not asked any more."""
-        asking = cls(generator, params)
+        """Open queries for a block; at its end chunks that have not begun are dropped."""
+        queries = cls(generator, params)
         try:
-            yield asking
+            yield queries
         finally:
-            asking._thread.shutdown(cancel_futures=True)
+            queries._thread.shutdown(cancel_futures=True)
 
-    def add(self, questions: Sequence[Prompt]) -> None:
-        """The next questions.
+    def add(self, queries: Sequence[Prompt]) -> None:
+        """Add the next queries.
 
         Raises:
-            RunMustStop: An earlier part could not be answered.
+            RunMustStop: An earlier chunk could not be answered.
         """
-        for known in self._answers:
-            if known.done():
-                known.result()
-        for part in self._parts.add(questions):
-            self._ask(part)
+        for answer in self._answers:
+            if answer.done():
+                answer.result()
+        for chunk in self._chunks.add(queries):
+            self._submit(chunk)
 
     def answers(self) -> list[Answer]:
         """See `Queries`."""
-        for part in self._parts.rest():
-            self._ask(part)
-        found = [answer for part in self._answers for answer in part.result()]
-        return list(zip(self._parts.questions, found, strict=True))
+        for chunk in self._chunks.rest():
+            self._submit(chunk)
+        completions = [samples for answer in self._answers for samples in answer.result()]
+        return list(zip(self._chunks.queries, completions, strict=True))
 
-    def _ask(self, part: Chunk) -> None:
-        self._answers.append(self._thread.submit(part.answered, self._generator, self._params))
+    def _submit(self, chunk: Chunk) -> None:
+        self._answers.append(self._thread.submit(chunk.answers, self._generator, self._params))
 
 
 class GroupCollector:
-    """Groups of episodes in their order, while the episodes come in shards in any order.
+    """Collects groups of episodes in order, from shards of episodes that arrive in any order.
 
     Args:
         size: Episodes of a group.
-        ready: Is given each group that is whole and all before which are: its number and its episodes.
+        ready: Called in order with the number and the episodes of each complete group.
     """
 
     def __init__(self, size: int, ready: Callable[[int, list[Trajectory]], None]) -> None:
         self._size, self._ready = size, ready
         self._early: dict[int, Sequence[Trajectory]] = {}
         self._episodes: list[Trajectory] = []
-        self._given = 0
+        self._groups = 0
 
     def add(self, first: int, episodes: Sequence[Trajectory]) -> None:
-        """Episodes that have ended, by the number of their first."""
+        """Add a shard of episodes that have ended; ``first`` is the number of its first episode."""
         self._early[first] = episodes
         while (known := len(self._episodes)) in self._early:
             self._episodes += self._early.pop(known)
-        while (end := (self._given + 1) * self._size) <= len(self._episodes):
-            self._given += 1
-            self._ready(self._given - 1, self._episodes[end - self._size : end])
+        while (end := (self._groups + 1) * self._size) <= len(self._episodes):
+            self._groups += 1
+            self._ready(self._groups - 1, self._episodes[end - self._size : end])
 
 
-def _none(question: Prompt) -> int:
+def _no_length(query: Prompt) -> int:
     return 0
 
 
-def _tokens(question: Prompt, ids: Callable[[Prompt], list[int]]) -> int:
-    """How many tokens a question has; what cannot be asked at all is found out where it is asked."""
-    return len(ids(question)) if question and not isinstance(question[0], int) else len(question)
+def _length(query: Prompt, ids: Callable[[Prompt], list[int]]) -> int:
+    """Number of tokens of a query; an invalid one is refused later, where it is answered."""
+    return len(ids(query)) if query and not isinstance(query[0], int) else len(query)

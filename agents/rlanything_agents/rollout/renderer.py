@@ -1,4 +1,4 @@
-"""How one model reads and writes the episodes of one domain: a view of the domain, and the model's chat template."""
+"""Renderer of episodes for one model: a view of the domain, and the model's chat template."""
 
 from __future__ import annotations
 
@@ -18,47 +18,46 @@ PROMPT = Path(__file__).parent / "prompts" / "policy.j2"
 
 
 class Renderer:
-    """Chats of a policy with its environment, as token ids whose boundaries are exact.
+    """Renderer of chats between a policy and its environment, to token ids with exact boundaries.
 
     Args:
-        template: Of the model.
-        view: Of the environment.
-        config: Uses ``max_tokens``, ``context`` and ``thinking``.
+        template: Chat template of the model.
+        view: View of the environment.
+        config: Settings of the model; uses ``max_tokens``, ``context`` and ``thinking``.
 
     Attributes:
         limit: Most tokens of an answer.
         context: Most tokens of an episode.
-        strips: Whether each turn reads the chat rendered again without earlier thoughts, instead of a transcript that
-            only grows.
+        strips: Whether each turn re-renders the chat without earlier thoughts; otherwise the transcript only grows.
     """
 
     def __init__(self, template: ChatTemplate, view: View, config: CheckpointConfig) -> None:
         self.template, self.view = template, view
         self.limit, self.context = config.max_tokens, config.context
         self.strips = config.thinking == "strip"
-        # In a short view nearly all messages and answers were met before.
+        # In a short view nearly all messages and answers repeat.
         self._between = lru_cache(maxsize=2**14)(lambda text: tuple(template.between(text)))
-        self._answered = lru_cache(maxsize=2**14)(lambda ids: view.read(template.decode(ids)))
+        self._parsed = lru_cache(maxsize=2**14)(lambda ids: view.read(template.decode(ids)))
 
     @property
     def end_id(self) -> int:
-        """The id that closes an answer."""
+        """Id of the special token that closes an answer."""
         return self.template.end_id
 
     def opening(self, observation: str) -> list[int]:
-        """Ids up to the first answer: how to act, and the first message."""
+        """Ids up to the first answer: the manual of the view, and the first message."""
         return self.template.prompt([self._first(observation)])
 
     def message(self, observation: str) -> tuple[int, ...]:
-        """Ids between an answer and the next one: a later message."""
+        """Ids between an answer and the next answer: a later message."""
         return self._between(observation)
 
     def rendered(self, opening: str, turns: Sequence[tuple[Sequence[int], str]]) -> list[int]:
-        """The whole chat up to the next answer, without earlier thoughts.
+        """Re-render the whole chat up to the next answer, without earlier thoughts.
 
         Args:
-            opening: The first message.
-            turns: Of each turn so far the ids of the answer, and the message that followed it.
+            opening: First message of the environment.
+            turns: Ids of the answer of each turn so far, and the message that followed it.
         """
         messages = [self._first(opening)]
         for ids, observation in turns:
@@ -67,11 +66,11 @@ class Renderer:
         return self.template.prompt(messages)
 
     def read(self, ids: Sequence[int]) -> tuple[str, str]:
-        """Thought and action of an answer."""
-        return self._answered(tuple(ids))
+        """Parse an answer into thought and action."""
+        return self._parsed(tuple(ids))
 
     def answer(self, thought: str, action: str) -> list[int]:
-        """The ids of an answer, closed, as a demonstration gives it."""
+        """Ids of an answer for a demonstration, closed."""
         return self.template.answer(self.view.write(thought, action))
 
     def _first(self, observation: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
-"""Many episodes at once: all of a turn's answers are sampled in one call.
-
-The episodes move in lock step. In each turn the policy answers all live episodes, then their environments step. An
-episode that has ended is dropped.
+"""Rollouts of many episodes in lock step: in each turn one call samples the answers of all live episodes, then their
+environments step. An episode that has ended leaves the batch.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ __all__ = ["INFRASTRUCTURE", "Policy", "rollout"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A model that plays.
+    """Generator that samples the policy's turns, and renderer of its episodes.
 
     Attributes:
-        engine: Samples its answers; it must return the ids it sampled.
-        renderer: Makes prompts of messages, and actions of answers.
+        engine: Generator of the answers; it must return sampled ids and log-probabilities.
+        renderer: Renders messages to prompts, and parses answers to actions.
     """
 
     engine: TextGenerator
@@ -54,31 +52,31 @@ def rollout(
 ) -> list[Trajectory]:
     """Play one episode per task.
 
-    What episode i comes to depends on the weights, its task, ``seed`` and i alone, up to rounding; not on the other
+    The result of episode i depends only on the weights, its task, ``seed`` and i, up to rounding; not on the other
     episodes or on the number of environments.
 
     Args:
-        policy: Who plays.
-        envs: Environments to play in, in the view of the policy's renderer; reused when there are more tasks.
-        tasks: What ``reset(options={"task": ...})`` takes, one per episode.
-        max_steps: An episode that has not ended by then has failed.
+        policy: Policy that plays.
+        envs: Environments in the view of the policy's renderer; reused when there are more tasks.
+        tasks: Tasks for ``reset(options={"task": ...})``, one per episode.
+        max_steps: Most steps of an episode; an episode that has not ended by then has failed.
         seed: Seed of the sampling.
-        temperature: Divides the logits before sampling; the recorded log-probabilities are those at temperature 1.
-        constrained: Sample only answers of the form that the environment offers in ``info["choices"]``, as short views
-            do; where it offers none, and otherwise, the policy writes freely.
-        tags: One per task, handed through to its trajectory.
-        threads: How many environments step at once; more than one pays where a step waits for another process.
-        first: Number of the first episode, where these are a part of a larger rollout.
+        temperature: Divisor of the logits before sampling; recorded log-probabilities are those at temperature 1.
+        constrained: Whether to sample only answers of the form in ``info["choices"]``, which short views offer;
+            sampling is free where the environment offers no form.
+        tags: Tags of the trajectories, one per task.
+        threads: Environments that step at once; more than one helps where a step waits for another process.
+        first: Number of the first episode, where these are a shard of a larger rollout.
         progress: Called with the number of episodes that have just ended.
 
     Returns:
         Trajectories in the order of the tasks. An environment whose infrastructure fails (see `INFRASTRUCTURE`), or
-        that reports ``outcome == "error"``, ends its own episode with ``outcome`` None and leaves the others alone.
+        that reports ``outcome == "error"``, ends its own episode with ``outcome`` None and does not affect the others.
 
     Raises:
-        ValueError: No environments, or not one tag per task, or a temperature that is not positive, or an engine that
-            hides the ids it sampled.
-        ServiceLost: The engine wrote none of several answers.
+        ValueError: There are no environments, there is not one tag per task, the temperature is not positive, or the
+            engine hides the ids it sampled.
+        ServiceLost: The engine failed on all of several answers of a turn.
     """
     if not envs:
         raise ValueError("rollout needs at least one environment")
@@ -101,14 +99,14 @@ def rollout(
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """How the answers of a turn are sampled.
+    """Sampler of the answers of a turn.
 
     Attributes:
-        policy: Who answers.
-        seed: Of the sampling.
-        first: Number of the first of the episodes among all of a rollout.
-        temperature: Of the sampling.
-        constrained: Whether answers have the form that the environment offers.
+        policy: Policy that answers.
+        seed: Seed of the sampling.
+        first: Number of the first of the episodes in the whole rollout.
+        temperature: Temperature of the sampling.
+        constrained: Whether answers must have the form that the environment offers.
     """
 
     policy: Policy
@@ -118,33 +116,39 @@ class _Turns:
     constrained: bool
 
     def sample(self, episodes: Sequence[Episode], numbers: Sequence[int]) -> None:
-        """Answers for these episodes. One whose next turn would outgrow the context is cut off, one whose answer was
-        not written has failed.
+        """Sample the answers of these episodes.
+
+        An episode whose next turn would exceed the context is cut off and has failed. An episode whose answer the
+        engine could not generate ends with an infrastructure failure.
+
+        Args:
+            episodes: Live episodes.
+            numbers: Their numbers within this call of `rollout`.
 
         Raises:
-            ServiceLost: Not a single one of several answers was written.
+            ServiceLost: The engine failed on all of several answers.
             ValueError: The engine hides the ids it sampled.
         """
         renderer = self.policy.renderer
-        asked: list[tuple[Episode, list[int], int]] = []
+        live: list[tuple[Episode, list[int], int]] = []
         for episode, number in zip(episodes, numbers, strict=True):
             prompt = episode.prompt()
             if len(prompt) + renderer.limit > renderer.context:
                 episode.cut(len(prompt))
             else:
-                asked.append((episode, prompt, self.first + number))
-        if not asked:
+                live.append((episode, prompt, self.first + number))
+        if not live:
             return
         params = SamplingParams(
             renderer.limit,
             temperature=self.temperature,
-            seeds=tuple(seed_of(self.seed, number, len(episode.steps)) for episode, _, number in asked),
-            choices=tuple(episode.info.get("choices") for episode, *_ in asked) if self.constrained else (),
-            keys=tuple(number for *_, number in asked),
+            seeds=tuple(seed_of(self.seed, number, len(episode.steps)) for episode, _, number in live),
+            choices=tuple(episode.info.get("choices") for episode, *_ in live) if self.constrained else (),
+            keys=tuple(number for *_, number in live),
         )
-        answers = self.policy.engine.generate([prompt for _, prompt, _ in asked], params)
+        answers = self.policy.engine.generate([prompt for _, prompt, _ in live], params)
         failed = 0
-        for (episode, prompt, _), (answer,) in zip(asked, answers, strict=True):
+        for (episode, prompt, _), (answer,) in zip(live, answers, strict=True):
             if error := _error(answer):
                 episode.fail(InfrastructureError(f"the policy's turn was not written: {error}"))
                 failed += 1
@@ -152,7 +156,7 @@ class _Turns:
                 raise ValueError("the policy's generator must return token ids and log-probabilities")
             else:
                 episode.take(answer, prompt)
-        if failed == len(asked) > 1:
+        if failed == len(live) > 1:
             raise ServiceLost(f"the policy's generator wrote none of {failed} turns: {_error(answers[-1][0])}")
 
 

@@ -1,4 +1,4 @@
-"""Small pictures of what the screen was like after each turn, for people who look at a run."""
+"""Small pictures of the screen after each turn, for the viewer of a run."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from PIL import Image
 __all__ = ["NoScreen", "Screens", "store_screens"]
 
 WIDTH = 960
-"""Greatest width of a picture in pixels: letters of a desktop can still be read."""
+"""Greatest width of a picture in pixels; letters on a desktop are still legible."""
 QUALITY = 60
-"""Of WebP; a picture of a desktop has some 20 KB."""
+"""Quality of WebP; a picture of a desktop has some 20 KB."""
 
 _log = logging.getLogger(__name__)
 
 
 class NoScreen(ValueError):
-    """The environment draws no pictures; the message names it."""
+    """Environment that renders no pictures; the message names it."""
 
 
 class Screens(gym.Wrapper[Any, Any, Any, Any]):
-    """Keeps a small picture of the screen after each turn of the episodes played since the last `take`.
+    """Wrapper that keeps a small picture of the screen after each turn, of the episodes since the last `take`.
 
     Args:
         env: An environment with ``render_mode="rgb_array"``.
@@ -49,7 +49,7 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Take an action and keep what the screen is like then."""
+        """Execute an action, and keep a picture of the screen after it."""
         result = self.env.step(action)
         frame = self.env.render()
         if isinstance(frame, np.ndarray):
@@ -57,28 +57,28 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
         return result
 
     def take(self) -> list[list[bytes]]:
-        """The pictures of each episode since the last call, as WebP, one for each turn."""
+        """Return and drop the pictures since the last call: for each episode one WebP per turn."""
         episodes, self._episodes = self._episodes, []
         return episodes
 
 
 def store_screens(envs: Sequence[gym.Env[Any, Any]], folder: Path) -> None:
-    """Write the pictures of one rollout: ``EPISODE-TURN.webp``, both counted from 0.
+    """Write the pictures of one rollout as ``EPISODE-TURN.webp``, both counted from 0.
 
-    A rollout plays episode ``e`` in environment ``e % len(envs)``. What cannot be written is left out with a warning: a
-    full disk is no reason to lose a run.
+    A rollout plays episode ``e`` in environment ``e % len(envs)``. A write error, such as a full disk, is logged as a
+    warning and does not end the run.
 
     Args:
-        envs: All environments of the rollout; those that keep no screens have no pictures.
-        folder: Where to; what was in it is replaced.
+        envs: All environments of the rollout; those without `Screens` have no pictures.
+        folder: Destination; its contents are replaced.
     """
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        for lane, env in enumerate(envs):
+        for number, env in enumerate(envs):
             for lap, pictures in enumerate(env.take() if isinstance(env, Screens) else []):
                 for turn, picture in enumerate(pictures):
                     folder.mkdir(parents=True, exist_ok=True)
-                    (folder / f"{lap * len(envs) + lane:04d}-{turn:03d}.webp").write_bytes(picture)
+                    (folder / f"{lap * len(envs) + number:04d}-{turn:03d}.webp").write_bytes(picture)
     except OSError as error:
         _log.warning("screens of %s are not complete: %s", folder, error)
 

@@ -1,4 +1,4 @@
-"""Tasks by the seeds of their generator, in the shares a configuration asks for."""
+"""Generated tasks of a run, in the shares of its configuration."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ __all__ = ["generate_tasks", "parts_of"]
 
 
 def generate_tasks(domain: Domain, split: str, seeds: Sequence[int], mixture: Sequence[Part]) -> list[Task]:
-    """One task per seed.
+    """Generate one task per seed.
 
     Args:
-        domain: Makes them.
+        domain: Domain of the tasks.
         split: Split of its generator.
         seeds: Generator seeds.
-        mixture: What to make. Every beginning of the list has the shares as nearly as its length allows.
+        mixture: Parts with their shares and knobs. Every prefix of the result has these shares as nearly as its length
+            allows.
     """
     parts = parts_of(mixture, len(seeds))
     return [domain.generate(seed, split=split, **mixture[k].knobs) for seed, k in zip(seeds, parts, strict=True)]
 
 
 def parts_of(mixture: Sequence[Part], count: int) -> list[int]:
-    """Which part each of ``count`` tasks belongs to: always the one that is furthest behind its share."""
+    """Index of the part of each of ``count`` tasks: always the part that is furthest behind its share."""
     total = sum(part.share for part in mixture)
-    given = [0] * len(mixture)
+    counts = [0] * len(mixture)
     chosen = []
     for number in range(1, count + 1):
-        k = max(range(len(mixture)), key=lambda k: mixture[k].share / total * number - given[k])
-        given[k] += 1
+        k = max(range(len(mixture)), key=lambda k: mixture[k].share / total * number - counts[k])
+        counts[k] += 1
         chosen.append(k)
     return chosen

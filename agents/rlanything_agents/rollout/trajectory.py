@@ -1,4 +1,4 @@
-"""One episode as it was played: its text for readers and judges, its tokens for training."""
+"""Trajectory of a finished episode: its text for readers and judges, its tokens for training."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Step", "Trajectory", "WrittenTurn", "outcome_of"]
+__all__ = ["PromptedTurn", "Step", "Trajectory", "outcome_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn as text: what the agent thought and did, and the message it got back.
+    """One turn as text: thought and action of the agent, and the message of the environment after it.
 
     Attributes:
-        thought: What it wrote before its action.
-        action: What the environment was given.
-        observation: The message that it read.
-        command: What became of the action, ``info["command"]``; empty where the environment does not say it.
-        message: The environment's own message, where a short view made another of it.
+        thought: Text of the answer before the action.
+        action: Action for the environment's ``step``.
+        observation: Message of the environment in the agent's view.
+        command: Result of the action from ``info["command"]``; empty where the environment does not report it.
+        message: The environment's own message, where a short view shortened it; else empty.
     """
 
     thought: str
@@ -34,12 +34,12 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenTurn:
-    """A turn whose prompt is no beginning of the next one's.
+class PromptedTurn:
+    """Turn with a prompt of its own, which the prompt of the next turn does not continue.
 
     Attributes:
-        prompt_ids: What was read.
-        token_ids: What was sampled.
+        prompt_ids: Ids of the prompt.
+        token_ids: Ids of the answer.
         logprobs: Natural-log probability of each sampled token at temperature 1.
         allowed: See `rlanything_envs.llm.generator.Completion`.
     """
@@ -52,28 +52,28 @@ class WrittenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One episode of one agent on one task.
+    """Finished episode of one agent on one task.
 
     The lists from ``completion_ids`` on have one entry per token after the prompt.
 
     Attributes:
         task_id: Id of the task.
-        tag: Whatever the caller uses to know the episode by, such as a slot and a role.
-        opening: The first message that the policy read.
-        message: The environment's own first message, where a short view made another of it.
-        steps: The turns as text.
+        tag: Label that the caller attaches to the episode, such as a slot and a role.
+        opening: First message in the view of the policy.
+        message: The environment's own first message, where a short view shortened it; else empty.
+        steps: Turns as text.
         outcome: 1 for success, -1 for failure (running out of steps included), None when the infrastructure
-            failed: then the episode is neither, and must be masked.
-        error: What failed, where ``outcome`` is None.
-        score: The environment's score at the end: its last reward, 0 if it never came to one.
-        prompt_ids: Tokens up to the agent's first turn.
-        completion_ids: Everything after, messages of the environment included.
-        step_of_token: The step a sampled token belongs to; None for messages and forced tokens.
+            failed: such an episode counts as neither, and must be masked.
+        error: Failure of the infrastructure, where ``outcome`` is None.
+        score: The environment's score at the end: its last reward, 0 before the first one.
+        prompt_ids: Token ids of the prompt of the first turn.
+        completion_ids: All ids after it, up to the last sampled one, messages of the environment included.
+        step_of_token: Index of the step of a sampled token; None for messages and forced tokens.
         logprobs: Natural-log probability of a sampled token at temperature 1, over the allowed tokens where
-            decoding was constrained, whatever temperature it was sampled at; 0 for other tokens.
-        allowed: The ids a sampled token was chosen from; None for other tokens and free decoding.
-        turns: Each turn with the prompt it answered, where prompts are rendered anew for every turn. The lists above
-            then hold what was read and written once each, in order; no model has read them so.
+            decoding was constrained, whatever the sampling temperature was; 0 for other tokens.
+        allowed: Allowed ids of a sampled token; None for other tokens and free decoding.
+        turns: Turns with their own prompts, where each turn re-renders its prompt; else empty. The lists above then
+            contain each message and answer once, in order, a sequence that no model has read.
     """
 
     task_id: str
@@ -88,7 +88,7 @@ class Trajectory:
     step_of_token: list[int | None]
     logprobs: list[float]
     allowed: list[tuple[int, ...] | None]
-    turns: tuple[WrittenTurn, ...] = ()
+    turns: tuple[PromptedTurn, ...] = ()
     message: str = ""
 
     @property
@@ -102,7 +102,7 @@ class Trajectory:
         return self.message or self.opening
 
     def to_dict(self) -> dict[str, Any]:
-        """The readable part, ready for JSON; tokens are left out."""
+        """Text of the episode as plain data for JSON, without tokens."""
         return {
             "task_id": self.task_id,
             "tag": self.tag,
@@ -116,7 +116,7 @@ class Trajectory:
 
 
 def _named(step: Step) -> dict[str, str]:
-    """The step as plain data; without a message that is the observation."""
+    """Step as plain data; ``message`` is left out where it is empty."""
     named = asdict(step)
     if not step.message:
         del named["message"]
@@ -124,7 +124,7 @@ def _named(step: Step) -> dict[str, str]:
 
 
 def outcome_of(info: Mapping[str, Any]) -> tuple[int | None, str]:
-    """Outcome and error of an episode from the last ``info`` of its environment."""
+    """Read outcome (1, -1 or None) and error of an episode from the last ``info`` of its environment."""
     outcome = info.get("outcome")
     if outcome == "error":
         return None, str(info.get("error", "the environment reported an infrastructure error"))

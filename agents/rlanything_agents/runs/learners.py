@@ -19,7 +19,7 @@ from rlanything_agents.engines.scheduler import GPUScheduler
 from rlanything_agents.models.pretrained import load_model, load_template, trained
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.reward_models.judge_model import JudgeModel
-from rlanything_agents.rollout.copies import Given, Role, checkpoint_of
+from rlanything_agents.rollout.copies import CopyWeights, Role, checkpoint_of
 from rlanything_agents.rollout.environments import view_of
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy
@@ -103,7 +103,7 @@ class Learners:
         with self.policy.averaged(), self.judge.averaged():
             yield
 
-    def for_copies(self, role: Role) -> Given:
+    def for_copies(self, role: Role) -> CopyWeights:
         """Current weights for a `ModelCopy`.
 
         Returns:

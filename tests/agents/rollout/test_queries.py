@@ -1,4 +1,5 @@
-"""Questions in parts: the answers are those of one call, whoever gives them and in whatever order episodes end."""
+"""Judge queries in chunks: the answers equal those of one call, whichever process gives them and in whatever order
+episodes end."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +18,7 @@ from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
 PARAMS = SamplingParams(4, n=3, seed=11)
 MANY = SamplingParams(4, n=48, seed=11)
-"""Two questions make a part for a server."""
+"""Two queries make a chunk for a server."""
 WORDS = word_tokenizer(["w"])
 QUESTIONS: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
 """Most of them come several times: only their places tell them apart."""
@@ -35,10 +36,10 @@ def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
     episodes = list(range(size * groups))
     shards = [(first, episodes[first : first + shard]) for first in range(0, len(episodes), shard)]
     got: list[tuple[int, list[Any]]] = []
-    gathering = GroupCollector(size, lambda number, group: got.append((number, group)))
+    collector = GroupCollector(size, lambda number, group: got.append((number, group)))
     ended: set[int] = set()
     for first, some in data.draw(st.permutations(shards)):
-        gathering.add(first, some)  # type: ignore[arg-type]
+        collector.add(first, some)  # type: ignore[arg-type]
         ended.update(some)
         known = next((k for k in episodes if k not in ended), len(episodes)) // size
         assert got == [(number, episodes[number * size : (number + 1) * size]) for number in range(known)]
@@ -54,18 +55,18 @@ def test_parts_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: 
         found += list(parts.add([[1] * length for length in some]))
     found += list(parts.rest())
     questions = [[1] * length for some in lengths for length in some]
-    assert [question for part in found for question in part.questions] == questions
-    places = [list(range(part.first, part.first + len(part.questions))) for part in found]
+    assert [question for part in found for question in part.queries] == questions
+    places = [list(range(part.first, part.first + len(part.queries))) for part in found]
     assert places == generator._places(questions, params, {})
     for part in found:
-        assert len(part.questions) == 1 or len(part.questions) * 2 * (4 + max(map(len, part.questions))) <= tokens
+        assert len(part.queries) == 1 or len(part.queries) * 2 * (4 + max(map(len, part.queries))) <= tokens
     assert not list(parts.rest())
 
 
 def test_a_server_is_asked_in_parts_of_equal_number() -> None:
     parts = Chunks(Lost(), SamplingParams(4, n=40))
     found = [*parts.add([[1]] * 5), *parts.rest()]
-    assert [len(part.questions) for part in found] == [2, 2, 1]
+    assert [len(part.queries) for part in found] == [2, 2, 1]
 
 
 def meanwhile(generator: Any, params: SamplingParams = PARAMS) -> AbstractContextManager[Queries]:

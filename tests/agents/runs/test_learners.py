@@ -123,7 +123,7 @@ def test_a_copy_plays_with_what_the_policy_has_learnt(config: RunConfig) -> None
     both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])] * 4, 30.0, groups=1)
     learnt = both.actor.engine.generate([prompt], params)
     assert learnt != start
-    copy.take(both.for_copies("policy"))
+    copy.load(both.for_copies("policy"))
     assert [c[0].token_ids for c in copy.policy.engine.generate([prompt], params)] == [c[0].token_ids for c in learnt]
 
 

@@ -1,4 +1,4 @@
-"""This process plays and judges itself."""
+"""Rollouts and judge queries in this process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["LocalWorkers"]
 
 
 class LocalWorkers:
-    """Plays in its own environments.
+    """Workers interface on the models and environments of this process.
 
     Args:
-        config: Uses ``rollout``.
-        models: The policy that plays, and the reward model.
-        envs: Where it plays.
+        config: Settings of the run; uses ``rollout``.
+        models: Policy and reward model.
+        envs: Environments of the rollouts.
     """
 
     def __init__(self, config: RunConfig, models: Models, envs: Sequence[gym.Env[Any, Any]]) -> None:
@@ -39,7 +39,7 @@ class LocalWorkers:
         progress: Callable[[int], None] | None = None,
         ended: Ended | None = None,
     ) -> list[Trajectory]:
-        """One episode a task; see `Workers`."""
+        """Play one episode per task; see `Workers`."""
         episodes = rollout(
             self._models.actor,
             self._envs,
@@ -58,5 +58,5 @@ class LocalWorkers:
 
     @contextmanager
     def queries(self, params: SamplingParams) -> Iterator[QueriesAtEnd]:
-        """The reward model is asked when all have played; see `Workers`."""
+        """Open queries that are answered after the rollouts; see `Workers`."""
         yield QueriesAtEnd(self._models.judge_model.generator, params)

@@ -1,4 +1,4 @@
-"""What runs in a worker's process."""
+"""Rollout worker: the part that runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 
 from rlanything_agents.config import RunConfig, WorkersConfig
-from rlanything_agents.rollout.copies import Given, ModelCopy, Role
+from rlanything_agents.rollout.copies import CopyWeights, ModelCopy, Role
 from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.queries import Chunk
 from rlanything_agents.rollout.rollout import rollout
@@ -20,10 +20,10 @@ __all__ = ["RolloutWorker"]
 
 
 class RolloutWorker:
-    """Plays and votes with copies of the models, or through their servers.
+    """Worker that plays episodes and answers judge queries, with copies of the models or through their servers.
 
     Args:
-        config: Of the run, as JSON.
+        config: Settings of the run as JSON data.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -40,23 +40,23 @@ class RolloutWorker:
         self._envs = self.environments(1)
 
     def process(self) -> int:
-        """Its process id, once it is ready."""
+        """Process id of the worker, once it is ready."""
         return os.getpid()
 
     def environments(self, count: int) -> list[gym.Env[Any, Any]]:
-        """So many of the run's, as its policy plays in them."""
+        """Make ``count`` environments of the run, in the view of its policy."""
         return make_envs(self._config, count)
 
-    def play(self, version: int, given: Given, shard: Shard, how: Play) -> list[Trajectory]:
-        """Play a shard.
+    def play(self, version: int, weights: CopyWeights, shard: Shard, how: Play) -> list[Trajectory]:
+        """Play a shard of episodes.
 
         Args:
-            version: Of what is given; that of the last call is not taken in again.
-            given: What the policy writes with.
-            shard: What is played.
-            how: How.
+            version: Version of the weights; the version of the last call is not loaded again.
+            weights: Weights of the policy.
+            shard: Episodes to play.
+            how: Settings of the rollout.
         """
-        self._take("policy", version, given)
+        self._load("policy", version, weights)
         if (missing := len(shard.tasks) - len(self._envs)) > 0:
             self._envs += self.environments(missing)
         return rollout(
@@ -72,19 +72,21 @@ class RolloutWorker:
             tags=shard.tags,
         )
 
-    def answer(self, version: int, given: Given, part: Chunk, params: SamplingParams) -> list[list[Completion]]:
-        """Answer questions.
+    def answer(
+        self, version: int, weights: CopyWeights, chunk: Chunk, params: SamplingParams
+    ) -> list[list[Completion]]:
+        """Answer a chunk of judge queries.
 
         Args:
-            version: As with `play`.
-            given: What the reward model writes with.
-            part: The questions.
-            params: How.
+            version: Version of the weights; the version of the last call is not loaded again.
+            weights: Weights of the reward model.
+            chunk: Queries to answer.
+            params: Sampling parameters of all queries.
         """
-        self._take("judge", version, given)
-        return part.answered(self._copies["judge"].generator, params)
+        self._load("judge", version, weights)
+        return chunk.answers(self._copies["judge"].generator, params)
 
-    def _take(self, role: Role, version: int, given: Given) -> None:
+    def _load(self, role: Role, version: int, weights: CopyWeights) -> None:
         if version != self._versions.get(role):
-            self._copies[role].take(given)
+            self._copies[role].load(weights)
             self._versions[role] = version

@@ -1,9 +1,9 @@
-"""Rollout workers on Ray: processes on this machine or others that play, and judge, with copies of the models.
+"""Rollout workers on Ray: processes on this machine or others that play and judge with copies of the models.
 
 The process of the loop keeps the pool, the run folder and the trainers. A worker has environments and models of its
-own (or asks their servers); it gets shards of tasks and parts of questions with the weights, and gives back
-trajectories and answers. A worker that dies takes nothing with it but what it was doing, and that is done again, by the
-same streams of chance: the episodes, and the votes, are those it would have brought.
+own (or uses their servers); it receives shards of tasks and chunks of judge queries with the weights, and returns
+trajectories and answers. If a worker dies, only its current job is lost. Another worker repeats the job with the same
+random streams: its episodes and votes are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rlanything_envs.errors import InfrastructureError, MissingExtra
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools import Task
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 os.environ.setdefault("RAY_worker_niceness", "0")  # as the process of the loop; Ray's 15 starves on a busy machine
 
@@ -45,14 +45,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """Something for one worker to do.
+    """Job for one worker.
 
     Attributes:
-        what: In words.
-        role: Which model writes.
-        begin: Has a worker begin, given the version of the weights and the weights; what Ray promises for it.
-        end: Takes what came of it.
-        lost: How often it was lost, with its worker or with the weights of its server.
+        what: Description for messages.
+        role: Model that generates.
+        begin: Starts the job on a worker, with the version of the weights and the weights; returns Ray's reference.
+        end: Called with the result.
+        lost: Number of times that the job was lost, with its worker or with the weights of its server.
     """
 
     what: str
@@ -63,13 +63,13 @@ class _Job:
 
 
 class RayWorkers:
-    """The workers of a run; see `Workers`.
+    """Workers of a run on Ray; see `Workers`.
 
     Args:
-        config: Of the run.
-        settings: Of the workers.
-        models: The policy that plays, and the reward model.
-        kind: What a worker is.
+        config: Settings of the run.
+        settings: Settings of the workers.
+        models: Policy and reward model.
+        kind: Class of a worker.
     """
 
     def __init__(
@@ -81,21 +81,22 @@ class RayWorkers:
     ) -> None:
         self._settings, self._models = settings, models
         self.judge = settings.judge
-        """Who asks the reward model; may be changed between iterations, to what the settings have room for."""
+        """Process that queries the reward model, as in ``workers.judge``. It may change between iterations, but to
+        ``workers`` only if the settings chose it: only then workers have copies of the reward model."""
         self._shard = config.rollout.environments
         self._config = {**config.model_dump(mode="json"), "workers": settings.model_dump(mode="json")}
-        self._made: Any = ray.remote(kind).options(
+        self._actor_class: Any = ray.remote(kind).options(
             num_cpus=settings.cpus, num_gpus=settings.gpus, resources=dict(settings.resources)
         )
         self._version = 0
-        self._given: dict[Role, tuple[int, Any]] = {}
+        self._published: dict[Role, tuple[int, Any]] = {}
         self._stale: set[Role] = set()
         self._waiting: deque[_Job] = deque()
         self._running: dict[Any, tuple[int, _Job]] = {}
         self._idle = list(range(settings.number))
-        self._workers = [self._made.remote(self._config) for _ in range(settings.number)]
+        self._workers = [self._actor_class.remote(self._config) for _ in range(settings.number)]
         self.processes = self._ready(self._workers)
-        """Process id of each worker, on whatever machine it is."""
+        """Process id of each worker on its machine."""
 
     @classmethod
     @contextmanager
@@ -106,10 +107,10 @@ class RayWorkers:
         models: Models,
         kind: type[RolloutWorker] = RolloutWorker,
     ) -> Iterator[RayWorkers]:
-        """Workers for the time of a run; a Ray that is running in this process already is used and left running.
+        """Open workers for the time of a run; if this process already uses Ray, that is used and left running.
 
         Raises:
-            InfrastructureError: The workers are not there in time.
+            InfrastructureError: The workers are not ready in time.
         """
         ours = not ray.is_initialized()
         if ours:
@@ -132,12 +133,12 @@ class RayWorkers:
         progress: Callable[[int], None] | None = None,
         ended: Ended | None = None,
     ) -> list[Trajectory]:
-        """One episode a task; see `Workers`.
+        """Play one episode per task; see `Workers`.
 
         Raises:
-            InfrastructureError: A shard was lost with its worker more often than it is played again.
+            InfrastructureError: A shard was lost with its worker more often than ``workers.retries``.
         """
-        self._give("policy")
+        self._publish("policy")
         played: dict[int, list[Trajectory]] = {}
 
         def job(shard: Shard) -> _Job:
@@ -149,7 +150,7 @@ class RayWorkers:
                     ended(shard.first, episodes)
 
             what = f"episodes {shard.first} to {shard.first + len(shard.tasks) - 1}"
-            return _Job(what, "policy", lambda worker, *given: worker.play.remote(*given, shard, how), end)
+            return _Job(what, "policy", lambda worker, *weights: worker.play.remote(*weights, shard, how), end)
 
         shards = shards_of(tasks, tags, self._shard or -(-len(tasks) // len(self._workers)) or 1)
         self._waiting.extend(map(job, shards))
@@ -157,60 +158,66 @@ class RayWorkers:
         return [trajectory for shard in shards for trajectory in played[shard.first]]
 
     def queries(self, params: SamplingParams) -> AbstractContextManager[Queries]:
-        """Who answers is a matter of ``workers.judge``; see `Workers`."""
+        """Open queries for the process that ``workers.judge`` names; see `Workers`."""
         generator = self._models.judge_model.generator
         if self.judge == "after":
             return nullcontext(QueriesAtEnd(generator, params))
         if self.judge == "meanwhile":
             return OverlappedQueries.open(generator, params)
-        return self._asked(params)
+        return self._queries_on_workers(params)
 
     @contextmanager
-    def _asked(self, params: SamplingParams) -> Iterator[Queries]:
-        self._given.pop("judge", None)
+    def _queries_on_workers(self, params: SamplingParams) -> Iterator[Queries]:
+        self._published.pop("judge", None)
         try:
             yield _QueriesOnWorkers(self, self._models.judge_model.generator, params)
         finally:
-            self._drop()  # nothing is left of it, unless something failed
+            self._drop()  # no jobs are left here, unless something failed
 
-    def ask(self, part: Chunk, params: SamplingParams, end: Callable[[list[list[Completion]]], None]) -> None:
-        """Have a worker answer a part, when no shards wait any more; it does so while `play` or `work` goes on."""
-        if "judge" not in self._given:
-            self._give("judge")
-        what = f"questions {part.first} to {part.first + len(part.questions) - 1}"
+    def submit(self, chunk: Chunk, params: SamplingParams, end: Callable[[list[list[Completion]]], None]) -> None:
+        """Add a chunk of queries to the jobs, after the shards that wait; jobs run during `play` and `work`.
+
+        Args:
+            chunk: Queries to answer.
+            params: Sampling parameters of all queries.
+            end: Called with the completions of each query.
+        """
+        if "judge" not in self._published:
+            self._publish("judge")
+        what = f"questions {chunk.first} to {chunk.first + len(chunk.queries) - 1}"
         self._waiting.append(
-            _Job(what, "judge", lambda worker, *given: worker.answer.remote(*given, part, params), end)
+            _Job(what, "judge", lambda worker, *weights: worker.answer.remote(*weights, chunk, params), end)
         )
 
-    def _give(self, role: Role) -> None:
-        """Put what a role writes with where workers get it."""
+    def _publish(self, role: Role) -> None:
+        """Put the current weights of a role into Ray's object store, from which workers read them."""
         self._version += 1
-        self._given[role] = self._version, ray.put(self._models.for_copies(role))
+        self._published[role] = self._version, ray.put(self._models.for_copies(role))
 
     def work(self, done: Callable[[], bool]) -> None:
-        """Deal out what waits, and take what comes, until it is enough."""
+        """Run jobs on the workers and collect their results, until ``done()`` is true."""
         try:
             while not done():
-                self._deal()
+                self._start_jobs()
                 (answer,), _ = ray.wait(list(self._running), num_returns=1)
-                self._take(answer)
+                self._collect(answer)
         except BaseException:
             self._drop()
             raise
 
-    def _deal(self) -> None:
+    def _start_jobs(self) -> None:
         for role in [role for role in self._stale if all(job.role != role for _, job in self._running.values())]:
-            self._give(role)  # nobody writes with what is left of the old ones
+            self._publish(role)  # no running job uses the stale weights any more
             self._stale.discard(role)
         for job in [job for job in self._waiting if job.role not in self._stale][: len(self._idle)]:
             self._waiting.remove(job)
             number = self._idle.pop(0)
-            self._running[job.begin(self._workers[number], *self._given[job.role])] = number, job
+            self._running[job.begin(self._workers[number], *self._published[job.role])] = number, job
 
-    def _take(self, answer: Any) -> None:
+    def _collect(self, answer: Any) -> None:
         number, job = self._running.pop(answer)
         try:
-            found = ray.get(answer)
+            result = ray.get(answer)
         except RayActorError as error:
             job.lost += 1
             if job.lost > self._settings.retries:
@@ -230,19 +237,19 @@ class RayWorkers:
             self._waiting.appendleft(job)
         else:
             self._idle.append(number)
-            job.end(found)
+            job.end(result)
             return
         self._idle.append(number)
 
     def _drop(self) -> None:
-        """Forget all jobs; a worker that is at one takes the next when it is done with it."""
+        """Drop all jobs; a busy worker finishes its job, whose result is ignored, before its next one."""
         self._waiting.clear()
         self._running.clear()
         self._idle = list(range(len(self._workers)))
 
     def _replace(self, number: int) -> None:
         ray.kill(self._workers[number])
-        self._workers[number] = self._made.remote(self._config)
+        self._workers[number] = self._actor_class.remote(self._config)
         self.processes[number : number + 1] = self._ready([self._workers[number]])
 
     def _ready(self, workers: Sequence[Any]) -> list[int]:
@@ -262,7 +269,7 @@ class RayWorkers:
 
 
 def _start(settings: WorkersConfig) -> None:
-    """Join the cluster, or start one that has what the workers need."""
+    """Connect to the configured cluster, or start one with the resources of the workers."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if settings.address is not None:
         try:
@@ -282,27 +289,27 @@ def _start(settings: WorkersConfig) -> None:
 
 
 class _QueriesOnWorkers:
-    """Workers answer part after part, those that have nothing to play any more."""
+    """Queries that idle workers answer chunk after chunk."""
 
     def __init__(self, workers: RayWorkers, generator: TextGenerator, params: SamplingParams) -> None:
         self._workers, self._params = workers, params
-        self._parts = Chunks(generator, params)
-        self._asked = 0
+        self._chunks = Chunks(generator, params)
+        self._submitted = 0
         self._answers: dict[int, list[list[Completion]]] = {}
 
-    def add(self, questions: Sequence[Prompt]) -> None:
-        """The next questions."""
-        for part in self._parts.add(questions):
-            self._ask(part)
+    def add(self, queries: Sequence[Prompt]) -> None:
+        """Add the next queries."""
+        for chunk in self._chunks.add(queries):
+            self._submit(chunk)
 
     def answers(self) -> list[Answer]:
         """See `Queries`."""
-        for part in self._parts.rest():
-            self._ask(part)
-        self._workers.work(lambda: len(self._answers) == self._asked)
-        found = [answer for first in sorted(self._answers) for answer in self._answers[first]]
-        return list(zip(self._parts.questions, found, strict=True))
+        for chunk in self._chunks.rest():
+            self._submit(chunk)
+        self._workers.work(lambda: len(self._answers) == self._submitted)
+        completions = [samples for first in sorted(self._answers) for samples in self._answers[first]]
+        return list(zip(self._chunks.queries, completions, strict=True))
 
-    def _ask(self, part: Chunk) -> None:
-        self._asked += 1
-        self._workers.ask(part, self._params, lambda found: self._answers.update({part.first: found}))
+    def _submit(self, chunk: Chunk) -> None:
+        self._submitted += 1
+        self._workers.submit(chunk, self._params, lambda answers: self._answers.update({chunk.first: answers}))

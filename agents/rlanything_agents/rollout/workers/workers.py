@@ -1,4 +1,4 @@
-"""What a loop asks of those who play and judge, and how episodes are dealt out to them."""
+"""Interface of the workers that play and judge for a loop, and shards of episodes for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.rollout.copies import Given, Role
+from rlanything_agents.rollout.copies import CopyWeights, Role
 from rlanything_agents.rollout.queries import Queries
 from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -18,44 +18,44 @@ from rlanything_task_pools import Task
 __all__ = ["Ended", "Models", "Play", "Shard", "Workers", "open_workers", "shards_of"]
 
 Ended: TypeAlias = Callable[[int, Sequence[Trajectory]], None]
-"""Is given episodes that have ended, some that stand side by side: the number of the first, and the episodes."""
+"""Callback for successive episodes that have ended: the number of the first, and the episodes."""
 
 
-class Asked(Protocol):
-    """A model that is asked for votes or tests."""
+class Judge(Protocol):
+    """Reward model that answers queries for votes or tests."""
 
     @property
     def generator(self) -> TextGenerator:
-        """What writes its answers."""
+        """Generator of its answers."""
         ...
 
 
 class Models(Protocol):
-    """The models of a run, as workers need them."""
+    """Models of a run, for the workers."""
 
     @property
     def actor(self) -> Policy:
-        """The policy as it plays in this process."""
+        """Policy of this process."""
         ...
 
     @property
-    def judge_model(self) -> Asked:
-        """The reward model as it is asked in this process."""
+    def judge_model(self) -> Judge:
+        """Reward model of this process."""
         ...
 
-    def for_copies(self, role: Role) -> Given:
-        """What a `ModelCopy` is to write with at this moment."""
+    def for_copies(self, role: Role) -> CopyWeights:
+        """Current weights for a `ModelCopy`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """How episodes are played.
+    """Settings of one rollout.
 
     Attributes:
-        max_steps: An episode that has not ended by then is lost.
-        seed: Of the sampling.
-        temperature: Of the sampling.
+        max_steps: Most steps of an episode; an episode that has not ended by then has failed.
+        seed: Seed of the sampling.
+        temperature: Temperature of the sampling.
     """
 
     max_steps: int
@@ -65,12 +65,12 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Some of the episodes of a rollout.
+    """Successive episodes of a rollout.
 
     Attributes:
-        first: Number of the first of them among all; with `Play.seed` it names their streams of chance.
-        tasks: One an episode.
-        tags: Handed through to the trajectories.
+        first: Number of the first of them in the whole rollout; with `Play.seed` it names their random streams.
+        tasks: Task of each episode.
+        tags: Tag of each trajectory.
     """
 
     first: int
@@ -79,7 +79,7 @@ class Shard:
 
 
 class Workers(Protocol):
-    """Those who play, and those who judge."""
+    """Processes that play episodes and answer judge queries."""
 
     def play(
         self,
@@ -89,38 +89,38 @@ class Workers(Protocol):
         progress: Callable[[int], None] | None = None,
         ended: Ended | None = None,
     ) -> list[Trajectory]:
-        """One episode a task with the policy as it is now, in their order.
+        """Play one episode per task with the current policy; return the trajectories in the order of the tasks.
 
-        What an episode comes to depends on the weights, its task, the seed and its number alone, up to rounding.
+        The result of an episode depends only on the weights, its task, the seed and its number, up to rounding.
 
         Args:
-            tasks: What is played.
-            how: How.
-            tags: One a task, handed through to its trajectory.
+            tasks: Task of each episode.
+            how: Settings of the rollout.
+            tags: Tag of each trajectory.
             progress: Called with the number of episodes that have just ended.
-            ended: Called with the episodes themselves, each once, as early as others may still be played.
+            ended: Called with the episodes themselves, each once, possibly while others are still being played.
 
         Raises:
-            InfrastructureError: Workers were lost again and again.
+            InfrastructureError: Workers were lost more often than ``workers.retries``.
         """
         ...
 
     def queries(self, params: SamplingParams) -> AbstractContextManager[Queries]:
-        """What takes the questions for the reward model as it is now, in a block in which episodes are played.
+        """Open queries to the current reward model, for a block in which episodes are played.
 
-        The answers depend on the weights, the questions and the parameters alone.
+        The answers depend only on the weights, the queries and the parameters.
 
         Args:
-            params: How it is asked.
+            params: Sampling parameters of all queries.
         """
         ...
 
 
 def shards_of(tasks: Sequence[Task], tags: Sequence[str] | None, size: int) -> list[Shard]:
-    """Episodes in shards of ``size``, the last one smaller if need be.
+    """Split episodes into shards of ``size``; the last shard may be smaller.
 
     Raises:
-        ValueError: ``size`` is less than 1, or there is not one tag a task.
+        ValueError: ``size`` is less than 1, or there is not one tag per task.
     """
     if size < 1:
         raise ValueError(f"a shard has at least one episode, got {size}")
@@ -132,15 +132,15 @@ def shards_of(tasks: Sequence[Task], tags: Sequence[str] | None, size: int) -> l
 
 @contextmanager
 def open_workers(config: RunConfig, models: Models) -> Iterator[Workers | None]:
-    """The workers a configuration asks for, for the time of a run; None where this process plays itself.
+    """Open the configured workers for the time of a run; None where this process plays itself.
 
     Args:
-        config: Uses ``workers`` and ``rollout``.
-        models: The policy that plays, and the reward model.
+        config: Settings of the run; uses ``workers`` and ``rollout``.
+        models: Policy and reward model.
 
     Raises:
         MissingExtra: Ray is not installed.
-        InfrastructureError: The workers did not come up.
+        InfrastructureError: The workers are not ready in time.
     """
     if config.workers is None:
         yield None
