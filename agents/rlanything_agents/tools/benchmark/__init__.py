@@ -1,7 +1,13 @@
-"""Benchmarks: agents of any making on pinned panels of tasks.
+"""Benchmarks of any agent on pinned panels of tasks. An agent and a panel come in; a folder with one result per
+episode, a summary and reports goes out.
 
-An `Agent` says how it plays; `run_benchmark` plays a panel, appends each episode to a folder and goes on where an
-interrupted run stopped; `compare_results` pairs two such folders task by task.
+`run_benchmark` rolls out a panel, appends each result to the folder and continues after an interruption;
+`compare_results` pairs two such folders task by task.
+
+- `agent`: the interfaces of agents; `choice`: from a name to an agent.
+- `scripted`, `service`, `checkpoint`, `policy`, `own_code`: the kinds of agents.
+- `episode`, `parallel`, `runner`: one episode, several in parallel, a whole benchmark.
+- `record`, `tables`, `report`: the folder, its statistics, its reports; `pairing`, `compare`: two benchmarks.
 
 ```python
 from pathlib import Path
@@ -31,7 +37,7 @@ _LATE = {
     "compare_results": "rlanything_agents.tools.benchmark.compare",
     "run_benchmark": "rlanything_agents.tools.benchmark.runner",
 }
-"""Names whose modules bring statistics along; a process that only plays does not wait for them."""
+"""Names whose modules import SciPy; they are loaded on first use, so that worker processes start faster."""
 
 
 def __getattr__(name: str) -> Any:

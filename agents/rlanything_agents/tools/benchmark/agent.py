@@ -1,4 +1,4 @@
-"""What a benchmark asks of an agent, and chat agents in general."""
+"""Interfaces of the agents of a benchmark, and the common part of chat agents."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from rlanything_envs.conversation import Turn
     from rlanything_envs.llm.budget import Usage
 
-__all__ = ["Agent", "ChatPlayer", "History", "Lockstep", "Message", "Player", "Said", "Solo"]
+__all__ = ["Agent", "ChatPlayer", "History", "Lockstep", "Message", "Player", "Response", "Solo"]
 
 Message = dict[str, str]
 """``role`` and ``content``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What an agent answered, and the tokens it read and wrote for it, where they are known."""
+class Response:
+    """An answer of an agent, with the tokens read and written for it, where they are known."""
 
     text: str
     usage: Usage | None = None
@@ -31,71 +31,73 @@ class Player(Protocol):
 
     @property
     def counts(self) -> bool:
-        """Whether it counts its tokens."""
+        """Whether the agent counts its tokens."""
         ...
 
-    def act(self, turn: Turn) -> Said:
-        """The answer to what the environment said; the first message opens the episode.
+    def act(self, turn: Turn) -> Response:
+        """Answer a message of the environment; the first message opens the episode.
 
         Raises:
-            InfrastructureError: The machinery of the agent failed; the episode counts for nothing.
-            AgentError: The agent is broken; so would be every other episode.
+            InfrastructureError: Infrastructure of the agent failed; the episode is masked.
+            AgentError: The agent is broken, and would fail in every other episode too.
         """
         ...
 
 
 class Agent(Protocol):
-    """Somebody who plays."""
+    """An agent of any kind."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in results."""
+        """Name on the command line and in results."""
         ...
 
     @property
-    def lanes(self) -> int:
-        """How many episodes to play side by side where nobody says."""
+    def parallel(self) -> int:
+        """Default number of episodes in parallel."""
         ...
 
     def check(self, episodes: Sequence[Episode]) -> None:
-        """Look at what is to be played, before anything is.
+        """Check all episodes of the benchmark before the first one begins.
 
         Raises:
-            AgentError: It cannot play this.
+            AgentError: The agent cannot play one of them.
         """
         ...
 
     def close(self) -> None:
-        """Free what it holds; calls under way end."""
+        """Free the agent's resources, and cancel its pending calls."""
         ...
 
 
 class Solo(Agent, Protocol):
-    """An agent that plays each episode by itself."""
+    """An agent that plays each episode separately."""
 
     @property
-    def beside(self) -> Literal["threads", "processes"]:
-        """What episodes side by side run in. Processes are for agents that wait for nobody, and are pickled."""
+    def executor(self) -> Literal["threads", "processes"]:
+        """Executor of parallel episodes: processes for agents that compute, which are pickled; threads for agents that
+        wait.
+        """
         ...
 
     def player(self, episode: Episode) -> Player:
-        """A player for an episode."""
+        """Make a player for one episode."""
         ...
 
 
 class Lockstep(Agent, Protocol):
-    """An agent that plays many episodes at once, because its model is faster so."""
+    """An agent that plays many episodes in step, so that its model answers them in one batch."""
 
-    def play(self, world: World, episodes: Sequence[Episode], lanes: int) -> Generator[Result, None, None]:
-        """Play the episodes, so many at once; results come as they are known, in any order."""
+    def play(self, world: World, episodes: Sequence[Episode], parallel: int) -> Generator[Result, None, None]:
+        """Play the episodes, ``parallel`` at once; yields results as episodes end, in any order."""
         ...
 
 
 class History:
-    """The chat of an episode as an agent reads it.
+    """Chat of an episode, cut to the part that the agent reads.
 
     Args:
-        exchanges: How many exchanges before the latest message are read, besides the first message; None for all.
+        exchanges: Exchanges read before the latest message, besides the first message; None for all.
     """
 
     def __init__(self, exchanges: int | None = None) -> None:
@@ -103,27 +105,27 @@ class History:
         self._messages: list[Message] = []
 
     def read(self, turn: Turn) -> list[Message]:
-        """Take in a message; the chat to be answered now, whose last message it is."""
+        """Append a message of the environment; returns the chat that ends with it."""
         self._messages.append({"role": "user", "content": turn.text})
         first, rest = self._messages[0], self._messages[1:]
         if self._exchanges is None or len(rest) <= 2 * self._exchanges:
             return [dict(message) for message in self._messages]
-        # What is kept begins with a message of the environment; it joins the first one, so that roles take turns.
+        # The kept part begins with a message of the environment, merged into the first one, so that roles alternate.
         kept = rest[-(2 * self._exchanges + 1) :]
         left_out = (len(rest) - len(kept) + 1) // 2
-        told = f"{first['content']}\n\n({left_out} of your turns are left out here.)\n\n{kept[0]['content']}"
-        return [{"role": "user", "content": told}, *(dict(message) for message in kept[1:])]
+        merged = f"{first['content']}\n\n({left_out} of your turns are left out here.)\n\n{kept[0]['content']}"
+        return [{"role": "user", "content": merged}, *(dict(message) for message in kept[1:])]
 
     def wrote(self, text: str) -> None:
-        """Take in the agent's own answer."""
+        """Append an answer of the agent."""
         self._messages.append({"role": "assistant", "content": text})
 
 
 class ChatPlayer(ABC):
-    """A player that reads the conversation so far.
+    """A player that answers a chat.
 
     Args:
-        history: How much of it, see `History`.
+        history: Exchanges that it reads, see `History`.
     """
 
     counts = True
@@ -131,12 +133,12 @@ class ChatPlayer(ABC):
     def __init__(self, history: int | None = None) -> None:
         self._history = History(history)
 
-    def act(self, turn: Turn) -> Said:
-        """The answer to a message."""
-        said = self.reply(self._history.read(turn))
-        self._history.wrote(said.text)
-        return said
+    def act(self, turn: Turn) -> Response:
+        """Answer a message."""
+        response = self.reply(self._history.read(turn))
+        self._history.wrote(response.text)
+        return response
 
     @abstractmethod
-    def reply(self, messages: list[Message]) -> Said:
-        """The answer to a chat, whose last message is the environment's."""
+    def reply(self, messages: list[Message]) -> Response:
+        """Answer a chat, whose last message is the environment's."""

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.tools.benchmark.agent import History, Message, Said
+from rlanything_agents.tools.benchmark.agent import History, Message, Response
 from rlanything_agents.tools.benchmark.episode import Episode, Result, course
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_envs.llm.budget import Usage
@@ -30,17 +30,17 @@ __all__ = ["CheckpointAgent"]
 class CheckpointAgent:
     """Plays many episodes in step, so that the model answers all of them in one batch.
 
-    What an episode comes to depends on its own seed alone, up to the rounding of batched arithmetic.
+    The result of an episode depends on its own seed alone, up to the rounding of batched arithmetic.
 
     Args:
-        path: A folder that `transformers` reads; code in it is not run.
+        path: Folder that `transformers` loads; code in it is not run.
         settings: Sampling and history.
 
     Raises:
-        AgentError: There is no such model in the folder, or its tokenizer has no chat template.
+        AgentError: The folder holds no such model, or its tokenizer has no chat template.
     """
 
-    lanes = 16
+    parallel = 16
 
     def __init__(self, path: str, settings: ChatSettings) -> None:
         self.name = f"hf:{path}"
@@ -65,28 +65,29 @@ class CheckpointAgent:
     def close(self) -> None:
         """Nothing to free."""
 
-    def play(self, world: World, episodes: Sequence[Episode], lanes: int) -> Generator[Result, None, None]:
-        """Play so many episodes in step, and the next so many when these have ended."""
+    def play(self, world: World, episodes: Sequence[Episode], parallel: int) -> Generator[Result, None, None]:
+        """Play chunks of ``parallel`` episodes, one chunk after the other, all episodes of a chunk in step."""
         with contextlib.ExitStack() as stack:
-            conversations = [stack.enter_context(world.open()) for _ in range(min(lanes, len(episodes)))]
-            for first in range(0, len(episodes), lanes):
-                chunk = episodes[first : first + lanes]
-                yield from self._together(
-                    [_Lane(c, e, self.settings.max_history) for c, e in zip(conversations, chunk, strict=False)]
+            conversations = [stack.enter_context(world.open()) for _ in range(min(parallel, len(episodes)))]
+            for first in range(0, len(episodes), parallel):
+                chunk = episodes[first : first + parallel]
+                yield from self._in_batch(
+                    [_Dialogue(c, e, self.settings.max_history) for c, e in zip(conversations, chunk, strict=False)]
                 )
 
-    def _together(self, lanes: list[_Lane]) -> Generator[Result, None, None]:
-        while lanes:
-            yield from (lane.result for lane in lanes if lane.result is not None)
-            lanes = [lane for lane in lanes if lane.result is None]
-            if lanes:
-                seeds = [seed_of(lane.episode.seed, "turn", lane.turns) for lane in lanes]
-                for lane, said in zip(lanes, self.reply([lane.chat for lane in lanes], seeds), strict=True):
-                    lane.answer(said)
+    def _in_batch(self, dialogues: list[_Dialogue]) -> Generator[Result, None, None]:
+        while dialogues:
+            yield from (dialogue.result for dialogue in dialogues if dialogue.result is not None)
+            dialogues = [dialogue for dialogue in dialogues if dialogue.result is None]
+            if dialogues:
+                seeds = [seed_of(dialogue.episode.seed, "turn", dialogue.turns) for dialogue in dialogues]
+                responses = self.reply([dialogue.chat for dialogue in dialogues], seeds)
+                for dialogue, response in zip(dialogues, responses, strict=True):
+                    dialogue.answer(response)
 
     @torch.inference_mode()
-    def reply(self, chats: Sequence[list[Message]], seeds: Sequence[int]) -> list[Said]:
-        """An answer to each chat, each by a seed of its own, with the tokens read and written.
+    def reply(self, chats: Sequence[list[Message]], seeds: Sequence[int]) -> list[Response]:
+        """Sample an answer to each chat with its own seed.
 
         Raises:
             AgentError: A chat is longer than the model's context.
@@ -99,31 +100,36 @@ class CheckpointAgent:
                 f"the model's {limit}: cut the history with --max-history, or the answers with --max-tokens"
             )
         batch = self.tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self.model.device)
-        noise = LogitsProcessorList([_Luck(seeds, self.settings.temperature)] if self.settings.temperature else [])
+        noise = LogitsProcessorList(
+            [_GumbelNoise(seeds, self.settings.temperature)] if self.settings.temperature else []
+        )
         written = self.model.generate(
-            **batch, generation_config=self._how(), logits_processor=noise, max_new_tokens=self.settings.max_tokens
+            **batch,
+            generation_config=self._generation_config(),
+            logits_processor=noise,
+            max_new_tokens=self.settings.max_tokens,
         )[:, longest:].tolist()
-        return [self._said(prompt, row) for prompt, row in zip(ids, written, strict=True)]
+        return [self._response(prompt, row) for prompt, row in zip(ids, written, strict=True)]
 
     def _ids(self, chat: list[Message]) -> list[int]:
         return list(self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"])
 
-    def _how(self) -> GenerationConfig:
-        """Greedy over what `_Luck` left of the logits; sampling settings of the checkpoint have no part in it."""
+    def _generation_config(self) -> GenerationConfig:
+        """Greedy decoding of the logits after `_GumbelNoise`; the checkpoint's own sampling settings are ignored."""
         own = self.model.generation_config
         end = own.eos_token_id if own.eos_token_id is not None else self.tokenizer.eos_token_id
         return GenerationConfig(do_sample=False, eos_token_id=end, pad_token_id=self.tokenizer.pad_token_id)
 
-    def _said(self, prompt: list[int], row: list[int]) -> Said:
-        ends = self._how().eos_token_id
+    def _response(self, prompt: list[int], row: list[int]) -> Response:
+        ends = self._generation_config().eos_token_id
         stops = set(ends if isinstance(ends, list) else [ends])
         length = next((i + 1 for i, token in enumerate(row) if token in stops), len(row))
         text = self.tokenizer.decode(row[:length], skip_special_tokens=True)
-        return Said(text, Usage(len(prompt), length))
+        return Response(text, Usage(len(prompt), length))
 
 
-class _Lane:
-    """One episode of a batch, and the chat that waits for an answer."""
+class _Dialogue:
+    """One episode of a batch, with the chat to be answered next."""
 
     def __init__(self, conversation: Conversation, episode: Episode, history: int | None) -> None:
         self.episode, self.turns = episode, 0
@@ -132,25 +138,25 @@ class _Lane:
         self._history, self._course = History(history), course(conversation, episode, counts=True)
         self._go_on(None)
 
-    def answer(self, said: Said) -> None:
+    def answer(self, response: Response) -> None:
         """Send an answer to the latest message."""
-        self._history.wrote(said.text)
+        self._history.wrote(response.text)
         self.turns += 1
-        self._go_on(said)
+        self._go_on(response)
 
-    def _go_on(self, said: Said | None) -> None:
+    def _go_on(self, response: Response | None) -> None:
         try:
-            turn = next(self._course) if said is None else self._course.send(said)
+            turn = next(self._course) if response is None else self._course.send(response)
         except StopIteration as end:
             self.result = end.value
         else:
             self.chat = self._history.read(turn)
 
 
-class _Luck(LogitsProcessor):  # type: ignore[misc]
-    """Sampling by the Gumbel trick, with a stream of chance for each row: no row's luck depends on another row.
+class _GumbelNoise(LogitsProcessor):  # type: ignore[misc]
+    """Sampling by the Gumbel-max trick, with an RNG stream per row, so that rows are independent of one another.
 
-    The most probable token after ``logits / temperature + Gumbel noise`` is a sample at that temperature.
+    The argmax of ``logits / temperature + Gumbel noise`` is a sample at that temperature.
     """
 
     def __init__(self, seeds: Sequence[int], temperature: float) -> None:

@@ -1,4 +1,4 @@
-"""From what stands behind ``--agent`` to an agent."""
+"""From the value of ``--agent`` to an agent."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rlanything_agents.tools.benchmark.settings import ChatSettings
 __all__ = ["FORMS", "open_agent", "packages_of"]
 
 FORMS = ("random", "expert", "openai:MODEL", "hf:FOLDER", "run:FOLDER", "python:MODULE:NAME")
-"""What an agent is called by."""
+"""Forms of the names of agents."""
 
 
 def open_agent(name: str, settings: ChatSettings, log: Path) -> Solo | Lockstep:
-    """The agent of a name. Each kind brings its own packages along, at this moment.
+    """Open the agent of a name, and import the packages of its kind.
 
     Args:
-        name: One of the `FORMS`.
-        settings: For those that chat.
-        log: Where prompts to a service and its answers are kept.
+        name: A name in one of the `FORMS`.
+        settings: Settings of chat agents.
+        log: File of the prompts to a service and its answers.
 
     Raises:
-        AgentError: There is none of this name, or it cannot be had.
-        MissingExtra, MissingKey: The service cannot be asked.
+        AgentError: There is no agent of this name, or it cannot be opened.
+        MissingExtra, MissingKey: The service cannot be used.
     """
     kind, colon, rest = name.partition(":")
     match kind, bool(colon and rest):
@@ -53,6 +53,6 @@ def open_agent(name: str, settings: ChatSettings, log: Path) -> Solo | Lockstep:
 
 
 def packages_of(name: str) -> tuple[str, ...]:
-    """The packages an agent of this kind plays with, besides those of the environments."""
+    """Packages that an agent of this kind needs besides those of the environments."""
     models = ("torch", "transformers")
     return {"openai": ("openai",), "hf": models, "run": models}.get(name.partition(":")[0], ())

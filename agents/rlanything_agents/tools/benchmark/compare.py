@@ -1,4 +1,4 @@
-"""Two benchmarks on the same panel, task by task: the luck of the tasks is the same for both, so it cancels."""
+"""Comparison of two benchmarks on the same panel, paired by task, so that the variance between tasks cancels."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rlanything_agents.tools.benchmark.pairing import pair
 __all__ = ["compare_results", "read_results"]
 
 MAX_BYTES = 500_000_000
-"""Largest file of results that is read; an episode takes some 400 bytes."""
+"""Most bytes of a file of results; an episode takes about 400."""
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """The ``results.json`` of a folder, or of its path itself.
+    """Read and check a ``results.json``, given by its folder or its own path.
 
     Raises:
-        BenchmarkError: There is none, or it is something else.
+        BenchmarkError: The file is missing, too large, or not the result of a benchmark.
     """
     file = path / "results.json" if path.is_dir() else path
     if not file.is_file():
@@ -41,16 +41,19 @@ def read_results(path: Path) -> dict[str, Any]:
 
 
 def compare_results(one: Path, other: Path) -> dict[str, Any]:
-    """What the agent of ``other`` does better or worse than that of ``one``.
+    """Compare the agent of ``other`` with that of ``one``.
+
+    Returns:
+        Differences as plain data, ``other`` minus ``one``; see `pairing.pair`.
 
     Raises:
-        BenchmarkError: One of them is no result, they are of different panels, or no task was played by both.
+        BenchmarkError: One of the two is no result, the panels differ, or no task has an outcome in both.
     """
     results = [read_results(path) for path in (one, other)]
     panels = [result["panel"] for result in results]
     if panels[0]["hash"] != panels[1]["hash"]:
-        told = " and ".join(f"{panel['name']} {panel['hash']}" for panel in panels)
-        raise BenchmarkError(f"different tasks were played ({told}): only results on the same panel can be compared")
+        names = " and ".join(f"{panel['name']} {panel['hash']}" for panel in panels)
+        raise BenchmarkError(f"different tasks were played ({names}): only results on the same panel can be compared")
     tasks = [{(task["group"], task["task"]): task for task in result["tasks"]} for result in results]
     pairs = [(task, tasks[1][key]) for key, task in tasks[0].items() if key in tasks[1]]
     whole = pair(pairs)
@@ -74,7 +77,7 @@ def compare_results(one: Path, other: Path) -> dict[str, Any]:
 
 
 def _total(result: dict[str, Any], name: str) -> float | None:
-    """A share of all answers; None in a result of an earlier version, or of an environment that does not say it."""
+    """A share of all answers; None in a result of an earlier version, or of an environment that does not count it."""
     return number(mapping(result.get("total")).get(name))
 
 

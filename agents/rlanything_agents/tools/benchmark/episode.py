@@ -1,4 +1,4 @@
-"""One episode of a benchmark: what is to be played, how it is played, and what came of it."""
+"""One episode of a benchmark: its task and seed, its course, and its result."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from rlanything_task_pools import Task, get_domain
 from rlanything_task_pools.panel import Panel
 
 if TYPE_CHECKING:
-    from rlanything_agents.tools.benchmark.agent import Player, Said
+    from rlanything_agents.tools.benchmark.agent import Player, Response
 
 __all__ = ["Episode", "Key", "Result", "World", "broken_of", "counted", "course", "episodes_of", "play_episode"]
 
 Key = tuple[str, str, int]
-"""Group, task id and number of an episode: what it is known by in a folder of results."""
+"""Group, task id and number of an episode, which identify it in a folder of results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What is to be played.
+    """One episode to play.
 
     Attributes:
         task: The task.
-        group: Part of the panel it stands for.
-        number: Which of the episodes on this task, from 0.
-        seed: Of all chance in it; it depends on the benchmark's seed, the task and the number alone.
+        group: Part of the panel that the task belongs to.
+        number: Number of the episode among those on this task, from 0.
+        seed: Seed of the episode; it depends on the benchmark's seed, the task and the number alone.
         place: Position of the task in the panel.
     """
 
@@ -46,26 +46,26 @@ class Episode:
 
     @property
     def key(self) -> Key:
-        """What it is known by."""
+        """Identity of the episode."""
         return self.group, self.task.id, self.number
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of an episode.
+    """Result of one episode.
 
     Attributes:
         group: Part of the panel.
         task: Id of the task.
         episode: Number of the episode.
-        outcome: 1 won, -1 lost, None when the infrastructure failed.
-        score: The environment's score at the end.
-        steps: Answers given.
+        outcome: 1 (solved), -1 (failed), or None for an infrastructure failure.
+        score: Final score of the environment.
+        steps: Number of answers.
         usage: Tokens read and written; None for an agent that does not count them.
         seconds: Wall-clock time.
-        error: What failed, where ``outcome`` is None.
-        readable: Answers in which an action could be read; None where that is not known.
-        admissible: Answers whose action could also be done; None likewise.
+        error: Infrastructure failure, where ``outcome`` is None.
+        readable: Number of answers with a readable action; None where the environment does not report it.
+        admissible: Number of answers with an admissible action; None likewise.
     """
 
     group: str
@@ -82,19 +82,19 @@ class Result:
 
     @property
     def key(self) -> Key:
-        """What the episode is known by."""
+        """Identity of the episode."""
         return self.group, self.task, self.episode
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """The result as plain data."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, record: Any) -> Result:
-        """Check and read what `to_dict` gave.
+        """Check and restore a result from the plain data of `to_dict`.
 
         Raises:
-            BenchmarkError: It is something else; the message names the field.
+            BenchmarkError: The data are not a result; the message names the field.
         """
         if isinstance(record, Mapping):
             record = {"readable": None, "admissible": None, **record}  # earlier versions did not count them
@@ -124,21 +124,21 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Where episodes are played: plain data, so that another process can open the same.
+    """The environment of the episodes as plain data, from which any process can open it.
 
     Attributes:
-        domain: Whose environment.
-        arguments: Of the environment.
+        domain: Domain of the environment.
+        arguments: Arguments of the environment.
     """
 
     domain: str
     arguments: Mapping[str, Any]
 
     def open(self) -> Conversation:
-        """A conversation with an environment of its own.
+        """Open a conversation with a new environment.
 
         Raises:
-            BenchmarkError: The environment refuses its arguments.
+            BenchmarkError: The environment rejects its arguments.
         """
         env_id = get_domain(self.domain).env_id
         try:
@@ -148,7 +148,7 @@ class World:
 
 
 def episodes_of(panel: Panel, count: int, seed: int) -> list[Episode]:
-    """Every episode of a panel: all tasks once, then all once more, ``count`` times."""
+    """All episodes of a panel: ``count`` passes over its tasks."""
     return [
         Episode(entry.task, entry.group, number, seed_of(seed, "episode", entry.task.id, number), place)
         for number in range(count)
@@ -157,7 +157,7 @@ def episodes_of(panel: Panel, count: int, seed: int) -> list[Episode]:
 
 
 def broken_of(panel: Panel, count: int) -> list[Result]:
-    """What comes of the games of a panel that cannot be read: ``count`` episodes each without an outcome."""
+    """Results of the unreadable tasks of a panel: ``count`` each, without an outcome."""
     return [
         Result("", game.task, number, None, 0.0, 0, None, 0.0, game.error)
         for game in panel.unreadable
@@ -165,14 +165,14 @@ def broken_of(panel: Panel, count: int) -> list[Result]:
     ]
 
 
-def course(conversation: Conversation, episode: Episode, counts: bool) -> Generator[Turn, Said, Result]:
-    """An episode that is answered from outside: yields what the environment says, is sent answers, returns the result.
+def course(conversation: Conversation, episode: Episode, counts: bool) -> Generator[Turn, Response, Result]:
+    """Run one episode as a generator: it yields turns of the environment, is sent answers, and returns the result.
 
-    An `InfrastructureError`, whether the environment's or thrown in, is a result too.
+    An `InfrastructureError` of the environment, or one thrown into the generator, ends it with a result too.
 
     Args:
-        conversation: To play in; it may have been used before.
-        episode: What to play.
+        conversation: Conversation with the environment; it may have been used before.
+        episode: The episode to play.
         counts: Whether the agent counts its tokens.
     """
     start, steps, score, usage = time.perf_counter(), 0, 0.0, Usage()
@@ -181,9 +181,9 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
     try:
         turn = conversation.start(episode.task, seed=episode.seed)
         while not turn.done:
-            said = yield turn
-            usage += said.usage or Usage()
-            turn, steps = conversation.answer(said.text), steps + 1
+            response = yield turn
+            usage += response.usage or Usage()
+            turn, steps = conversation.answer(response.text), steps + 1
             commands.append(command_of(turn.info))
         outcome, score = (1 if turn.won else -1), turn.reward
     except InfrastructureError as failure:
@@ -203,7 +203,7 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
 
 
 def counted(commands: Sequence[str]) -> dict[str, int | None]:
-    """How many answers were readable and how many admissible, by what became of each action; None where unknown."""
+    """Numbers of readable and of admissible answers, from ``info["command"]`` of each; None where one is empty."""
     if not commands or not all(commands):
         return {"readable": None, "admissible": None}
     return {
@@ -213,22 +213,25 @@ def counted(commands: Sequence[str]) -> dict[str, int | None]:
 
 
 def play_episode(conversation: Conversation, player: Player, episode: Episode) -> Result:
-    """Play it. Only what a player learns from its turns reaches it.
+    """Play one episode. The player gets the turns of the environment and nothing more.
+
+    A failure of the infrastructure is a result; errors that no other episode could avoid are raised.
 
     Raises:
-        TaskFormatError, UnsafeSandbox, AgentError: What no other episode can do better: the task is not one, the
-            machine has no safe sandbox, the agent is broken. A failure of the infrastructure is a result.
+        TaskFormatError: The task is malformed.
+        UnsafeSandbox: The machine has no safe sandbox.
+        AgentError: The agent is broken.
     """
     played = course(conversation, episode, player.counts)
     try:
         turn = next(played)
         while True:
             try:
-                said = player.act(turn)
+                response = player.act(turn)
             except InfrastructureError as failure:
                 turn = played.throw(failure)
             else:
-                turn = played.send(said)
+                turn = played.send(response)
     except StopIteration as end:
         result: Result = end.value
         return result

@@ -1,11 +1,11 @@
-"""What can go wrong with a benchmark, by name."""
+"""Errors of benchmarks."""
 
 __all__ = ["AgentError", "BenchmarkError"]
 
 
 class BenchmarkError(ValueError):
-    """A benchmark, or its folder, cannot be what was asked for; the message says what to do."""
+    """A benchmark or its folder cannot be used as requested; the message says what to do."""
 
 
 class AgentError(BenchmarkError):
-    """The agent cannot play: there is none of this name, it lacks something, or its own code failed."""
+    """The agent cannot play: its name is unknown, it lacks something, or its own code failed."""

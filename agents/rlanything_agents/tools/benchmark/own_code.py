@@ -1,4 +1,4 @@
-"""``python:MODULE:NAME``: a function of yours, or a class of which each episode gets an instance."""
+"""``python:MODULE:NAME``: a function of the user, or a class with one instance per episode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from rlanything_agents.tools.benchmark.agent import ChatPlayer, Message, Said
+from rlanything_agents.tools.benchmark.agent import ChatPlayer, Message, Response
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_envs.errors import InfrastructureError
 
@@ -20,24 +20,24 @@ __all__ = ["PythonAgent"]
 
 
 class PythonAgent:
-    """Calls Python code with the whole chat, once a turn.
+    """Calls Python code with the whole chat, once per turn.
 
-    A function ``agent(messages) -> str`` is called in several threads where several episodes are played side by side.
-    A class is made anew for each episode; its ``act(messages) -> str`` is called once a turn, and before that
-    ``start(episode)``, if it has one, with a mapping of ``domain``, ``goal`` and ``seed``. An `InfrastructureError` or
-    an `OSError` (time-outs and broken connections are such) leaves an episode without outcome; every other exception
-    ends the benchmark.
+    A function ``agent(messages) -> str`` is called from several threads where several episodes run in parallel. A class
+    is instantiated for each episode; its ``start(episode)``, if it has one, is called with a mapping of ``domain``,
+    ``goal`` and ``seed``, and its ``act(messages) -> str`` once per turn. An `InfrastructureError` or an `OSError`
+    (which time-outs and broken connections are) leaves an episode without outcome; every other exception ends the
+    benchmark.
 
     Args:
-        place: ``module:name``; the module is looked for in the working directory too.
+        place: ``module:name``; modules of the working directory are found too.
         history: See `ChatPlayer`.
 
     Raises:
-        AgentError: There is no such thing, or it cannot be called.
+        AgentError: The name does not exist, or cannot be called.
     """
 
-    beside: Literal["threads"] = "threads"
-    lanes = 1
+    executor: Literal["threads"] = "threads"
+    parallel = 1
 
     def __init__(self, place: str, history: int | None = None) -> None:
         self.name = f"python:{place}"
@@ -61,7 +61,7 @@ class PythonAgent:
         """Nothing to look at."""
 
     def player(self, episode: Episode) -> PythonPlayer:
-        """One that calls the function, or an instance of its own."""
+        """A player that calls the function, or a new instance of the class."""
         if not inspect.isclass(self._made):
             return PythonPlayer(self.name, self._made, self._history)
         instance = _called(self.name, self._made)
@@ -83,12 +83,12 @@ class PythonPlayer(ChatPlayer):
         super().__init__(history)
         self._name, self._act = name, act
 
-    def reply(self, messages: list[Message]) -> Said:
-        """What the code says."""
+    def reply(self, messages: list[Message]) -> Response:
+        """Call the code with a chat."""
         text = _called(self._name, self._act, messages)
         if not isinstance(text, str):
             raise AgentError(f"{self._name} answered with {type(text).__name__}, expected a str")
-        return Said(text)
+        return Response(text)
 
 
 def _called(name: str, code: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Pairs of tasks that two agents played, or of tasks of which one came from the other, and what differs.
+"""Paired differences of two agents on the same tasks, or of adapted tasks and their roots.
 
-The unit is the task. The difference in success is the mean over tasks, with a bootstrap interval over tasks. Beside it
-stands McNemar's exact test: among the tasks on which one did better than the other, each side is as likely as the other
-if there is no difference. With several episodes a task, "better" means more of them won.
+The unit is the task. The difference in success is the mean over tasks, with a bootstrap interval over tasks, and
+McNemar's exact test: without a difference, each side is equally likely among the tasks on which one did better. With
+several episodes per task, "better" means that more of them are solved.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ __all__ = ["exact_p", "pair"]
 
 RESAMPLES = 9999
 SEED = 20_260_202
-"""Of the resampling, so that a comparison made twice says the same."""
+"""Seed of the resampling, so that a repeated comparison gives the same interval."""
 FEWEST = 3
-"""Fewer pairs give no interval."""
+"""Fewest pairs for an interval."""
 
 Played = Mapping[str, Any]
 """A task with the lists ``outcomes``, ``steps`` and ``scores`` of its episodes, as in ``results.json``."""
 
 
 def pair(pairs: Sequence[tuple[Played, Played]]) -> dict[str, Any] | None:
-    """Differences over pairs of tasks, second minus first. Episodes without an outcome are left out.
+    """Differences over pairs of tasks, second minus first; episodes without an outcome are left out.
 
     Returns:
-        Plain data; None where not one pair has an outcome on both sides.
+        Plain data; None where no pair has an outcome on both sides.
     """
     ended = [(one, other) for one, other in pairs if _won(one) and _won(other)]
     if not ended:
@@ -58,10 +58,10 @@ def exact_p(gained: int, lost: int) -> float:
 
 
 def _interval(differences: Sequence[float]) -> dict[str, float | None]:
-    """Mean with its 95 % percentile-bootstrap interval over tasks; none for fewer than `FEWEST`, or if all are alike.
+    """Mean with its 95 % percentile-bootstrap interval over tasks; none for fewer than `FEWEST`, or if all are equal.
 
-    Of 400 draws of 32 to 128 tasks the interval held the true difference in 92 to 96 %, but in 80 to 94 % where only
-    one task in twenty differs; the exact test knows better then.
+    In 400 draws of 32 to 128 tasks the interval covered the true difference in 92 to 96 %, but in 80 to 94 % where only
+    one task in twenty differs; the exact test is more reliable there.
     """
     sample = np.asarray(differences, dtype=np.float64)
     mean, low, high = float(sample.mean()), None, None
@@ -78,7 +78,7 @@ def _won(task: Played) -> list[bool]:
 
 
 def _steps(task: Played, only_won: bool = False) -> float:
-    """Mean steps of the episodes with an outcome, or of those that were won."""
+    """Mean steps of the episodes with an outcome, or only of the solved ones."""
     taken = [
         steps
         for steps, outcome in zip(task["steps"], task["outcomes"], strict=True)

@@ -1,4 +1,4 @@
-"""``run:FOLDER``: the policy of a training run, in the view that it learned in."""
+"""``run:FOLDER``: the policy of a training run, in the view that it was trained in."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 __all__ = ["RunAgent"]
 
 CHUNK = 64
-"""Episodes that are played in step, whatever the number of lanes: an episode's chance is named by its place in them."""
+"""Episodes rolled out in step, whatever ``parallel`` is: the place among them names the RNG stream of an episode."""
 
 NEVER = 1_000_000
 """Steps: environments end episodes themselves."""
 
 
 class RunAgent:
-    """Plays with the final weights of a run, sampled as the run's own evaluation samples.
+    """Plays with the final weights of a run, with the sampling of the run's own evaluation.
 
-    The environment is made as for the run, except for what the panel says of it.
+    The environment is made with the run's arguments, except for those that the panel sets.
 
     Args:
-        path: Folder of a run that has come to its end.
+        path: Folder of a finished run.
 
     Raises:
-        AgentError: It is no such folder.
+        AgentError: The folder holds no finished run that can be loaded.
     """
 
-    lanes = 1
+    parallel = 1
 
     def __init__(self, path: str) -> None:
         self.name = f"run:{path}"
@@ -64,10 +64,10 @@ class RunAgent:
         self._episodes: list[Episode] = []
 
     def check(self, episodes: Sequence[Episode]) -> None:
-        """The tasks must be of the run's domain.
+        """Check that the tasks are of the run's domain.
 
         Raises:
-            AgentError: They are not.
+            AgentError: A task is of another domain.
         """
         for episode in episodes:
             if episode.task.domain != self.config.domain:
@@ -77,10 +77,11 @@ class RunAgent:
         self._episodes = list(episodes)
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Close the engines of the models."""
+        self.learners.close()
 
-    def play(self, world: World, episodes: Sequence[Episode], lanes: int) -> Generator[Result, None, None]:
-        """Play the chunks that hold these episodes; ``lanes`` environments step at once."""
+    def play(self, world: World, episodes: Sequence[Episode], parallel: int) -> Generator[Result, None, None]:
+        """Play the chunks that hold these episodes, with ``parallel`` threads for the environments."""
         wanted = {episode.key for episode in episodes}
         count = min(self.config.rollout.environments or CHUNK, len(self._episodes))
         envs = make_envs(self.config, count, **world.arguments)
@@ -88,13 +89,13 @@ class RunAgent:
             for first in range(0, len(self._episodes), CHUNK):
                 chunk = self._episodes[first : first + CHUNK]
                 if any(episode.key in wanted for episode in chunk):
-                    results = self._together(envs, chunk, lanes)
+                    results = self._in_batch(envs, chunk, parallel)
                     yield from (result for result in results if result.key in wanted)
         finally:
             for env in envs:
                 env.close()
 
-    def _together(self, envs: Sequence[gym.Env[str, str]], chunk: Sequence[Episode], threads: int) -> list[Result]:
+    def _in_batch(self, envs: Sequence[gym.Env[str, str]], chunk: Sequence[Episode], threads: int) -> list[Result]:
         start = time.perf_counter()
         with self.learners.averaged():
             trajectories = rollout(
@@ -112,7 +113,7 @@ class RunAgent:
 
 
 def _result(episode: Episode, played: Trajectory, seconds: float) -> Result:
-    """Tokens are counted once, as the policy reads them: a transcript only grows."""
+    """Result of a trajectory; each token is counted once, since a transcript only grows."""
     written = sum(step is not None for step in played.step_of_token)
     usage = Usage(len(played.prompt_ids) + len(played.completion_ids) - written, written)
     group, task, number = episode.key

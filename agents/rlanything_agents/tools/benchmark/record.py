@@ -1,7 +1,7 @@
-"""The folder of one benchmark: one line an episode, and nothing that a killed process could spoil.
+"""The folder of one benchmark: one line per episode, which a killed process cannot damage.
 
-A line that a crash cut short is dropped when the folder is opened again; an episode that the infrastructure broke is
-played again, and its last line counts.
+A partial last line is dropped when the folder is opened again; an episode with an infrastructure failure is played
+again, and its last line counts.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _LOCK = "lock"
 
 
 class ResultFolder:
-    """Files of a benchmark, kept by one process at a time.
+    """Files of a benchmark, locked by one process at a time.
 
     Layout::
 
-        benchmark.json   what is played by whom: the same command goes on, another one is refused
-        results.jsonl    one line an episode, as soon as it has ended
-        prompts.jsonl    what a service was asked and answered
+        benchmark.json   settings: a command with the same ones continues, with others it is refused
+        results.jsonl    one line per episode, as soon as it has ended
+        prompts.jsonl    prompts to a service and its answers
         results.json  report.md  report.html
     """
 
@@ -47,16 +47,16 @@ class ResultFolder:
     @classmethod
     @contextmanager
     def open(cls, path: Path, settings: Mapping[str, Any], *, restart: bool = False) -> Iterator[Self]:
-        """Open the folder for a benchmark, and keep other processes out of it meanwhile.
+        """Open and lock the folder of a benchmark.
 
         Args:
-            path: Made when it is not there.
-            settings: All that results depend on.
-            restart: Delete what is there first.
+            path: The folder, created where it is missing.
+            settings: All settings that results depend on.
+            restart: Delete the content first.
 
         Raises:
-            BenchmarkError: It belongs to a benchmark with other settings, another process works in it, or it is not
-                empty and not of a benchmark.
+            BenchmarkError: The folder belongs to a benchmark with other settings, is locked by another process, or is
+                neither empty nor the folder of a benchmark.
         """
         folder = cls(path)
         if path.exists() and not path.is_dir():
@@ -84,7 +84,7 @@ class ResultFolder:
                 found.unlink()
 
     def claim(self, settings: Mapping[str, Any]) -> None:
-        """From now on the folder belongs to the benchmark with these settings."""
+        """Store the settings, which bind the folder to this benchmark."""
         if not self._settings.exists():
             write_atomically(self._settings, json.dumps(settings, indent=1) + "\n")
 
@@ -93,16 +93,16 @@ class ResultFolder:
             return
         stored, wanted = _read_object(self._settings), json.loads(json.dumps(settings))
         if different := sorted(key for key in {*stored, *wanted} if stored.get(key) != wanted.get(key)):
-            told = "; ".join(f"{k}: was {stored.get(k)!r:.100}, now {wanted.get(k)!r:.100}" for k in different)
+            changes = "; ".join(f"{k}: was {stored.get(k)!r:.100}, now {wanted.get(k)!r:.100}" for k in different)
             raise BenchmarkError(
-                f"{self.path} holds another benchmark ({told}): give another --out, or begin again with --restart"
+                f"{self.path} holds another benchmark ({changes}): give another --out, or begin again with --restart"
             )
 
     def results(self) -> dict[Key, Result]:
-        """The last result of each episode.
+        """Last result of each episode.
 
         Raises:
-            BenchmarkError: A whole line is not a result; the message has its number.
+            BenchmarkError: A complete line is not a result; the message names its number.
         """
         self._drop_torn_line()
         found: dict[Key, Result] = {}
@@ -119,7 +119,7 @@ class ResultFolder:
         return found
 
     def append(self, result: Result) -> None:
-        """Write a result down, for good."""
+        """Append a result; it survives a kill of the process."""
         line = json.dumps(result.to_dict()).encode() + b"\n"
         file = os.open(self._lines, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:

@@ -1,4 +1,4 @@
-"""What people read of a benchmark: tables in Markdown, and one page without network or scripts."""
+"""Reports of a benchmark: tables in Markdown, and one HTML page that needs neither network nor scripts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ HEADER = (
     *("tokens in", "tokens out", "$", "seconds"),
 )
 ALWAYS = 3
-"""So many columns are shown even when they are empty."""
+"""Number of columns that are shown even when they are empty."""
 NOTHING = "–"
 USUAL = [{NOTHING, "100.0%"} if name in ("readable", "admissible") else {NOTHING} for name in HEADER]
-"""Of each column what is not worth showing where it stands in every row."""
+"""Values per column that hide the column where all its rows have one of them."""
 
 
 def rows_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """The rows of the table: what they divide by, their name, their numbers."""
+    """Rows of the table: the property they are grouped by, its value, the numbers."""
     yield "", "all", summary["total"]
     for part, rows in summary["by"].items():
         for name, row in rows.items():
@@ -40,7 +40,7 @@ def rows_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str,
 
 
 def table_of(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows as text, without the columns in which there is nothing to tell: all actions readable, say."""
+    """Header and rows as text, without columns of only `USUAL` values."""
     rows = [cells(f"{part} {name}".strip(), row) for part, name, row in rows_of(summary)]
     used = [place for place in range(len(HEADER)) if place < ALWAYS or {row[place] for row in rows} - USUAL[place]]
     return [HEADER[place] for place in used], [[row[place] for place in used] for row in rows]
@@ -88,7 +88,7 @@ def p_text(p: float) -> str:
 
 
 def write_reports(folder: ResultFolder, summary: Mapping[str, Any]) -> None:
-    """Write ``report.md`` and ``report.html`` from what ``results.json`` holds."""
+    """Write ``report.md`` and ``report.html`` from the content of ``results.json``."""
     write_atomically(folder.markdown, _markdown(summary))
     pages = page_templates()
     pages.filters["printable"] = printable
@@ -129,12 +129,12 @@ def actions_text(found: Mapping[str, Any]) -> str:
 
 
 def comparison_header(agents: Sequence[str]) -> tuple[str, ...]:
-    """What `comparison_cells` stand under."""
+    """Header of the table of `comparison_cells`."""
     return ("", "tasks", *agents, "difference, points", "gained / lost", "McNemar", "steps", "steps, both won")
 
 
 def comparison_cells(name: str, row: Mapping[str, Any]) -> list[str]:
-    """One line of a comparison."""
+    """One row of a comparison as text."""
     test = row["mcnemar"]
     return [
         name,
@@ -149,7 +149,7 @@ def comparison_cells(name: str, row: Mapping[str, Any]) -> list[str]:
 
 
 def changed_cells(task: Mapping[str, Any]) -> list[str]:
-    """A task that was gained or lost."""
+    """A task that was gained or lost, as one row of text."""
     shares = [f"{won}/{episodes}" for won, episodes in zip(task["won"], task["episodes"], strict=True)]
     return [task["task"], task["kind"], task["goal"], *shares]
 
@@ -200,7 +200,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text of unknown origin in a cell: on one line, and nothing in it is markup."""
+    """Untrusted text for a cell: on one line, with all markup escaped."""
     plain = printable(" ".join(text.split()))
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in plain)
 

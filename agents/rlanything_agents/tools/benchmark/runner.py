@@ -1,4 +1,4 @@
-"""A benchmark from beginning to end: play what has not been played, and write down what came of it."""
+"""A benchmark from beginning to end: play the missing episodes, store their results, write the reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
 from rlanything_agents.tools.benchmark.choice import open_agent, packages_of
 from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
-from rlanything_agents.tools.benchmark.lanes import play_side_by_side
+from rlanything_agents.tools.benchmark.parallel import play_in_parallel
 from rlanything_agents.tools.benchmark.record import ResultFolder
 from rlanything_agents.tools.benchmark.report import write_reports
 from rlanything_agents.tools.benchmark.settings import ChatSettings
@@ -40,31 +40,31 @@ def run_benchmark(
     reporter: Reporter | None = None,
     command: str = "",
 ) -> dict[str, Any]:
-    """Play a panel, or go on where the same benchmark was interrupted.
+    """Play a panel, or continue the same benchmark after an interruption.
 
-    What an episode comes to depends on its task, its number and ``seed``, not on ``workers``; batched models keep that
-    up to the rounding of their arithmetic.
+    The result of an episode depends on its task, its number and ``seed``, not on ``workers``; for batched models that
+    holds up to the rounding of their arithmetic.
 
     Args:
         panel: The tasks.
         agent: One of `rlanything_agents.tools.benchmark.choice.FORMS`.
         out: Folder of the results.
-        episodes: How often each task is played.
-        seed: Of all chance.
+        episodes: Episodes per task.
+        seed: Seed of the benchmark.
         environment: Arguments of the environment besides the panel's.
-        chat: For agents that chat.
-        workers: Episodes side by side; the agent's own number by default.
-        restart: Delete what is in the folder and begin again.
+        chat: Settings of chat agents.
+        workers: Episodes in parallel; the agent's default if None.
+        restart: Delete the content of the folder and begin again.
         reporter: Shows progress.
-        command: What the user typed; goes into the report.
+        command: Command line of the user, for the report.
 
     Returns:
-        The content of ``results.json``. It is written, with the reports, even if this ends in an error or by Ctrl-C.
+        Content of ``results.json``. It is written, with the reports, even after an error or Ctrl-C.
 
     Raises:
-        BenchmarkError: The folder is of another benchmark, or a number is out of range.
+        BenchmarkError: The folder belongs to another benchmark, or a number is out of range.
         AgentError: There is no such agent, or it cannot play these tasks.
-        GenerationStopped: A service refuses to answer, or the budget is spent; the same command goes on.
+        GenerationStopped: A service refuses to answer, or the budget is spent; the same command continues.
     """
     if episodes < 1 or (workers is not None and workers < 1) or seed < 0:
         raise BenchmarkError("episodes and workers are at least 1, and a seed at least 0")
@@ -77,16 +77,16 @@ def run_benchmark(
         "episodes": episodes,
         "seed": seed,
         "environment": dict(world.arguments),
-        "chat": chat.what_decides(),
+        "chat": chat.result_settings(),
     }
-    world.open().close()  # arguments that cannot be are to be known before anything runs
+    world.open().close()  # fails early where the environment rejects its arguments
     wanted = episodes_of(panel, episodes, seed)
     with ResultFolder.open(out, settings, restart=restart) as folder:
         results = folder.results()
         left = [episode for episode in wanted if episode.key not in results or results[episode.key].outcome is None]
         with contextlib.closing(open_agent(agent, chat, folder.prompts)) as player:
             player.check(wanted)
-            folder.claim(settings)  # not before: a mistyped agent must not take the folder
+            folder.claim(settings)  # not earlier: a mistyped agent must not bind the folder
             try:
                 if left:
                     _play(player, world, left, folder, workers, reporter, f"{agent} on {len(wanted)} episodes")
@@ -108,7 +108,7 @@ def _play(
 ) -> None:
     won = ended = broken = 0
     with (
-        contextlib.closing(play_side_by_side(agent, world, left, workers or agent.lanes)) as results,
+        contextlib.closing(play_in_parallel(agent, world, left, workers or agent.parallel)) as results,
         reporter.stage(title, len(left)) as stage,
     ):
         for result in results:

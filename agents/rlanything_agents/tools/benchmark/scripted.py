@@ -1,4 +1,4 @@
-"""Two agents that need no model: one acts by chance, one knows how every task is solved."""
+"""Two agents without a model: random play, and an expert with the known solution of every task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rlanything_agents.domains.guesses import Guess, NoGuess, guess_of
 from rlanything_agents.domains.solutions import Solution, solution_of
-from rlanything_agents.tools.benchmark.agent import Said
+from rlanything_agents.tools.benchmark.agent import Response
 from rlanything_agents.tools.benchmark.errors import AgentError
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Expert", "RandomAgent"]
 
-MOST_LANES = 8
+MOST_PARALLEL = 8
 
 
 class _Scripted:
-    beside: Literal["processes"] = "processes"
+    executor: Literal["processes"] = "processes"
 
     @property
-    def lanes(self) -> int:
-        """As many as there are processors, within reason: each takes seconds to start."""
-        return min(os.cpu_count() or 1, MOST_LANES)
+    def parallel(self) -> int:
+        """Number of processors, at most `MOST_PARALLEL`: each worker process takes seconds to start."""
+        return min(os.cpu_count() or 1, MOST_PARALLEL)
 
     def check(self, episodes: Sequence[Episode]) -> None:
         """Nothing to look at."""
@@ -38,32 +38,32 @@ class _Scripted:
 
 
 class RandomAgent(_Scripted):
-    """Draws among the admissible commands; where there are none, acts blindly in the manner of the domain."""
+    """Random admissible commands; in a domain without any, the domain's random play (`domains.guesses`)."""
 
     name = "random"
 
     def player(self, episode: Episode) -> _RandomPlayer:
-        """One with the chance of the episode."""
+        """A player with the seed of the episode."""
         return _RandomPlayer(guess_of(episode.task.domain), episode.seed)
 
 
 class Expert(_Scripted):
-    """Plays what proved the task solvable: the planner's commands, the reference program, the oracle's keys."""
+    """Plays the known solution of a task: the planner's commands, the reference program, the oracle's keys."""
 
     name = "expert"
 
     def check(self, episodes: Sequence[Episode]) -> None:
-        """Every task must have a known solution.
+        """Check that every task has a known solution.
 
         Raises:
-            AgentError: One has none.
+            AgentError: A task has none.
         """
         for task_id, task in {episode.task.id: episode.task for episode in episodes}.items():
             if solution_of(task)([]) is None:
                 raise AgentError(f"task {task_id} has no known solution: the agent expert cannot play it")
 
     def player(self, episode: Episode) -> _ExpertPlayer:
-        """One that knows the task."""
+        """A player with the solution of the episode's task."""
         return _ExpertPlayer(episode.task.id, solution_of(episode.task))
 
 
@@ -73,9 +73,9 @@ class _RandomPlayer:
     def __init__(self, guess: Guess, seed: int) -> None:
         self._guess, self._rng = guess, np.random.default_rng(seed)
 
-    def act(self, turn: Turn) -> Said:
+    def act(self, turn: Turn) -> Response:
         try:
-            return Said(self._guess(turn, self._rng))
+            return Response(self._guess(turn, self._rng))
         except NoGuess as error:
             raise AgentError(f"the agent random cannot play: {error}") from error
 
@@ -87,7 +87,7 @@ class _ExpertPlayer:
         self._task_id, self._solution = task_id, solution
         self._given: list[str] = []
 
-    def act(self, turn: Turn) -> Said:
+    def act(self, turn: Turn) -> Response:
         answer = self._solution(self._given)
         if answer is None:
             raise AgentError(
@@ -95,4 +95,4 @@ class _ExpertPlayer:
                 "environment is not the one it was proved in"
             )
         self._given.append(answer)
-        return Said(answer)
+        return Response(answer)

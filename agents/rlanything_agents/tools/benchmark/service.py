@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.tools.benchmark.agent import ChatPlayer, Message, Said
+from rlanything_agents.tools.benchmark.agent import ChatPlayer, Message, Response
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries
@@ -26,22 +26,22 @@ __all__ = ["ServiceAgent"]
 
 
 class ServiceAgent:
-    """Asks the service once a turn; the log of prompts and answers is what an interrupted run goes on from.
+    """Sends one request per turn; an interrupted benchmark continues from the log of prompts and answers.
 
     Args:
-        model: Name of the model as the service knows it.
+        model: Name of the model at the service.
         settings: Address, sampling, budget.
         log: File of prompts and answers.
 
     Raises:
-        ValueError: The address is none, or a setting is out of range.
+        ValueError: The address is malformed, or a setting is out of range.
         MissingExtra: The package ``openai`` is not installed.
         MissingKey: The environment variable of the key is unset.
-        LogFormatError: The log is none.
+        LogFormatError: The log is malformed.
     """
 
-    beside: Literal["threads"] = "threads"
-    lanes = 8
+    executor: Literal["threads"] = "threads"
+    parallel = 8
 
     def __init__(self, model: str, settings: ChatSettings, log: Path, *, retries: Retries | None = None) -> None:
         self.name = f"openai:{model}"
@@ -52,7 +52,7 @@ class ServiceAgent:
                 model=model,
                 base_url=settings.base_url,
                 key_env=settings.key_env,
-                concurrency=256,  # the number of lanes is the limit
+                concurrency=256,  # ``parallel`` is the limit
                 extra={"temperature": 0} if settings.temperature == 0 else {},
             ),
             retries=retries,
@@ -70,11 +70,11 @@ class ServiceAgent:
         """Nothing to look at."""
 
     def player(self, episode: Episode) -> ServicePlayer:
-        """One that asks with the seeds of the episode."""
+        """A player that samples with the seeds of the episode."""
         return ServicePlayer(self._generator, self.log, self.settings, episode.seed)
 
     def close(self) -> None:
-        """End the requests under way."""
+        """Cancel pending requests."""
         self._generator.close()
 
 
@@ -86,27 +86,27 @@ class ServicePlayer(ChatPlayer):
         self._generator, self._log, self._settings, self._seed = generator, log, settings, seed
         self._turns = 0
 
-    def reply(self, messages: list[Message]) -> Said:
-        """One completion.
+    def reply(self, messages: list[Message]) -> Response:
+        """Request one completion.
 
         Raises:
-            InfrastructureError: The request failed for good.
-            GenerationStopped: No request makes sense any more: the key is refused, the budget is spent.
+            InfrastructureError: The request failed after all retries.
+            GenerationStopped: No further request can succeed: the key is refused, or the budget is spent.
         """
         params = SamplingParams(
             self._settings.max_tokens,
-            temperature=self._settings.temperature or 1.0,  # 0 is said by the endpoint
+            temperature=self._settings.temperature or 1.0,  # the endpoint sends a 0
             seed=seed_of(self._seed, "turn", self._turns),
         )
         self._turns += 1
         ((completion,),) = self._generator.generate([messages], params)
         if completion.finish_reason == "error":
             raise InfrastructureError(f"the service gave no answer: {completion.error}")
-        return Said(completion.text, self._log.usage(prompt_key(messages, params)))
+        return Response(completion.text, self._log.usage(prompt_key(messages, params)))
 
 
 class _MeteredLog(PromptLog):
-    """A log that knows how many tokens each answer took, those on record already included."""
+    """A log with the token usage of each answer, also of those recorded earlier."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)

@@ -1,4 +1,4 @@
-"""How chat agents are asked: plain data, kept with the results."""
+"""Settings of chat agents: plain data, stored with the results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["ChatSettings"]
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    """Sampling, history, service and money.
+    """Sampling, history, service and budget.
 
     Attributes:
         max_tokens: Most tokens of an answer.
-        temperature: Divides the logits; 0 takes the most probable token.
-        max_history: How many exchanges before the latest message are read, besides the first message; None for all.
+        temperature: Divisor of the logits; 0 takes the most probable token.
+        max_history: Exchanges read before the latest message, besides the first message; None for all.
         base_url: Address of an OpenAI-compatible service.
         key_env: Environment variable that holds its key; None for a service without one.
         max_total_tokens: Most tokens of the whole benchmark, read and written; None for no limit.
@@ -49,6 +49,6 @@ class ChatSettings:
         if self.max_dollars is not None and self.price is None:
             raise BenchmarkError("a limit on dollars needs prices: give --price-in and --price-out")
 
-    def what_decides(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         """The settings that results depend on."""
         return {name: asdict(self)[name] for name in ("max_tokens", "temperature", "max_history", "base_url")}

@@ -1,4 +1,4 @@
-"""The numbers of a benchmark as plain data: what ``results.json`` holds, and every report is written from."""
+"""Statistics of a benchmark as plain data, for ``results.json`` and the reports."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PACKAGES = ("rlanything-envs", "gymnasium", "numpy")
 def summarise(
     panel: Panel, episodes: Sequence[Episode], results: Mapping[Key, Result], price: Price | None = None
 ) -> dict[str, Any]:
-    """Everything that was measured, in the order of the panel. Only values called ``seconds`` depend on the machine.
+    """All measurements, in the order of the panel. Only values named ``seconds`` depend on the machine.
 
     Args:
-        panel: What was played.
-        episodes: All episodes of the benchmark on tasks that can be played.
-        results: Those that have been played.
+        panel: The panel.
+        episodes: All episodes of the benchmark, without those of unreadable tasks.
+        results: Results of the finished episodes.
         price: Dollars per million tokens.
     """
     played = [(episode, results[episode.key]) for episode in episodes if episode.key in results]
@@ -65,7 +65,7 @@ def summarise(
 
 
 def kind_of(task: Task) -> str:
-    """The type of a task within its domain."""
+    """Kind of a task within its domain."""
     return str(task.traits.get("kind") or task.traits.get("family") or "")
 
 
@@ -81,7 +81,7 @@ def versions(more: Sequence[str] = ()) -> dict[str, str]:
 
 
 def _row(results: Sequence[Result], price: Price | None) -> dict[str, Any]:
-    """One line of a table; None where there is nothing to measure it on."""
+    """Numbers of one row of a table; None where nothing was measured."""
     ended = [result for result in results if result.outcome is not None]
     by_task: dict[tuple[str, str], list[float]] = {}
     for result in ended:
@@ -111,14 +111,14 @@ def _row(results: Sequence[Result], price: Price | None) -> dict[str, Any]:
 
 
 def _over_tasks(rates: Sequence[float], episodes: int) -> dict[str, float]:
-    """A Wilson interval where episodes of one task are alike.
+    """Wilson interval of the success rate with correlated episodes within tasks.
 
-    It counts as many independent episodes as give a mean the spread that is seen between tasks: at least one a task,
-    at most all.
+    The effective number of episodes is the one whose binomial variance equals the variance seen between tasks: at least
+    one per task, at most all.
 
     Args:
-        rates: Share of won episodes of each task.
-        episodes: All of them.
+        rates: Share of solved episodes of each task.
+        episodes: Number of all episodes.
     """
     rate, n = statistics.fmean(rates), len(rates)
     spread = statistics.variance(rates) / n if n > 1 else math.inf
@@ -130,7 +130,7 @@ def _over_tasks(rates: Sequence[float], episodes: int) -> dict[str, float]:
 
 
 def _tasks(panel: Panel, results: Mapping[Key, Result], broken: Sequence[Result]) -> list[dict[str, Any]]:
-    """One entry a task, in the order of the panel, with its episodes in theirs."""
+    """One entry per task in the order of the panel, each with its episodes in order."""
     played: dict[tuple[str, str], list[Result]] = {}
     for result in sorted([*results.values(), *broken], key=lambda result: result.episode):
         played.setdefault((result.group, result.task), []).append(result)
@@ -158,7 +158,7 @@ def _tasks(panel: Panel, results: Mapping[Key, Result], broken: Sequence[Result]
 
 
 def _adapted(panel: Panel, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Adapted tasks against the roots they came from, pair by pair; None where the panel has none."""
+    """Adapted tasks paired with their roots; None where the panel has none."""
     roots = {task["task"]: task for task in tasks if task["group"] == ROOT}
     adapted = [task for task in tasks if task["group"] == ADAPTED and task["root"] in roots]
     return pair([(roots[task["root"]], task) for task in adapted]) if adapted else None
@@ -170,7 +170,7 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _share(results: Sequence[Result], name: str) -> float | None:
-    """Share of all answers that were counted so."""
+    """Share of answers with this property, over the episodes that counted it; None where none did."""
     counted = [(getattr(result, name), result.steps) for result in results if getattr(result, name) is not None]
     steps = sum(steps for _, steps in counted)
     return round(sum(count for count, _ in counted) / steps, 4) if steps else None

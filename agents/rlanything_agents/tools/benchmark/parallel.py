@@ -1,4 +1,4 @@
-"""Episodes side by side: in this thread, in threads, in processes, or in step; what they come to is the same."""
+"""Runs episodes in this thread, in several threads, in processes, or in step; their results are the same."""
 
 from __future__ import annotations
 
@@ -12,36 +12,42 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
-from rlanything_agents.tools.benchmark.agent import Lockstep, Player, Said, Solo
+from rlanything_agents.tools.benchmark.agent import Lockstep, Player, Response, Solo
 from rlanything_agents.tools.benchmark.episode import Episode, Result, World, play_episode
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError
 
-__all__ = ["play_side_by_side"]
+__all__ = ["play_in_parallel"]
 
 ORPHANED = 75
-"""Exit code of a process whose benchmark has gone."""
+"""Exit code of a worker process whose parent has ended."""
 
 
-def play_side_by_side(
-    agent: Solo | Lockstep, world: World, episodes: Sequence[Episode], lanes: int
+def play_in_parallel(
+    agent: Solo | Lockstep, world: World, episodes: Sequence[Episode], parallel: int
 ) -> Generator[Result, None, None]:
-    """Results as they come, in any order. Closing the iterator ends what is under way.
+    """Play episodes in parallel; yields results as episodes end, in any order. Closing the generator ends the rest.
+
+    Args:
+        agent: The agent.
+        world: The environment.
+        episodes: The episodes to play.
+        parallel: Most episodes at once.
 
     Raises:
-        BenchmarkError: A process died, or the agent is broken.
+        BenchmarkError: A worker process died, or the agent is broken.
     """
     if hasattr(agent, "play"):
-        return agent.play(world, episodes, lanes)
-    lanes = min(lanes, len(episodes))
-    if lanes <= 1:
-        return _here(agent, world, episodes)
-    return (_in_processes if agent.beside == "processes" else _in_threads)(agent, world, episodes, lanes)
+        return agent.play(world, episodes, parallel)
+    parallel = min(parallel, len(episodes))
+    if parallel <= 1:
+        return _in_this_thread(agent, world, episodes)
+    return (_in_processes if agent.executor == "processes" else _in_threads)(agent, world, episodes, parallel)
 
 
-class _Seat:
-    """A conversation that is used again and again, and opened anew after a failure."""
+class _Slot:
+    """A conversation that is reused for one episode after the other, and reopened after a failure."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -61,39 +67,39 @@ class _Seat:
             conversation.close()
 
 
-def _here(agent: Solo, world: World, episodes: Sequence[Episode]) -> Generator[Result, None, None]:
-    with contextlib.closing(_Seat(world)) as seat:
+def _in_this_thread(agent: Solo, world: World, episodes: Sequence[Episode]) -> Generator[Result, None, None]:
+    with contextlib.closing(_Slot(world)) as slot:
         for episode in episodes:
-            yield seat.play(agent.player(episode), episode)
+            yield slot.play(agent.player(episode), episode)
 
 
-def _in_threads(agent: Solo, world: World, episodes: Sequence[Episode], lanes: int) -> Generator[Result, None, None]:
-    seats: queue.SimpleQueue[_Seat] = queue.SimpleQueue()
-    for _ in range(lanes):
-        seats.put(_Seat(world))
+def _in_threads(agent: Solo, world: World, episodes: Sequence[Episode], parallel: int) -> Generator[Result, None, None]:
+    slots: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
+    for _ in range(parallel):
+        slots.put(_Slot(world))
     stop = threading.Event()
 
     def play(episode: Episode) -> Result:
-        seat = seats.get()
+        slot = slots.get()
         try:
-            return seat.play(_Stoppable(agent.player(episode), stop), episode)
+            return slot.play(_Stoppable(agent.player(episode), stop), episode)
         finally:
-            seats.put(seat)
+            slots.put(slot)
 
-    pool = ThreadPoolExecutor(lanes, "episode")
+    pool = ThreadPoolExecutor(parallel, "episode")
     try:
         for future in as_completed([pool.submit(play, episode) for episode in episodes]):
             yield future.result()
     finally:
         stop.set()
-        agent.close()  # answers that are waited for do not come any more
+        agent.close()  # cancels pending answers
         pool.shutdown(cancel_futures=True)
-        while not seats.empty():
-            seats.get().close()
+        while not slots.empty():
+            slots.get().close()
 
 
 class _Stoppable:
-    """A player that says nothing more once its benchmark has stopped."""
+    """A player that gives no answers after the benchmark has stopped."""
 
     def __init__(self, player: Player, stop: threading.Event) -> None:
         self._player, self._stop = player, stop
@@ -102,15 +108,17 @@ class _Stoppable:
     def counts(self) -> bool:
         return self._player.counts
 
-    def act(self, turn: Turn) -> Said:
+    def act(self, turn: Turn) -> Response:
         if self._stop.is_set():
             raise InfrastructureError("the benchmark was stopped")
         return self._player.act(turn)
 
 
-def _in_processes(agent: Solo, world: World, episodes: Sequence[Episode], lanes: int) -> Generator[Result, None, None]:
-    # Not forked: threads of a library that is loaded here would be lost in the children, and their locks kept.
-    pool = ProcessPoolExecutor(lanes, multiprocessing.get_context("spawn"), _sit_down, (agent, world))
+def _in_processes(
+    agent: Solo, world: World, episodes: Sequence[Episode], parallel: int
+) -> Generator[Result, None, None]:
+    # Not forked: children would lose the threads of loaded libraries, and keep their locks.
+    pool = ProcessPoolExecutor(parallel, multiprocessing.get_context("spawn"), _start_process, (agent, world))
     try:
         for future in as_completed([pool.submit(_play, episode) for episode in episodes]):
             yield future.result()
@@ -123,19 +131,19 @@ def _in_processes(agent: Solo, world: World, episodes: Sequence[Episode], lanes:
         pool.shutdown(cancel_futures=True)
 
 
-_table: tuple[Solo, _Seat] | None = None
-"""In a process that plays: who plays, and where."""
+_served: tuple[Solo, _Slot] | None = None
+"""Agent and slot of a worker process."""
 
 
-def _sit_down(agent: Solo, world: World) -> None:
-    global _table
+def _start_process(agent: Solo, world: World) -> None:
+    global _served
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the benchmark, which lets episodes end
     threading.Thread(target=_end_with_the_benchmark, daemon=True).start()
-    _table = agent, _Seat(world)
+    _served = agent, _Slot(world)
 
 
 def _end_with_the_benchmark() -> None:
-    """A process whose parent was killed would wait for work for ever."""
+    """End this worker process with its parent, without which it would wait for work forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -143,7 +151,7 @@ def _end_with_the_benchmark() -> None:
 
 
 def _play(episode: Episode) -> Result:
-    if _table is None:
+    if _served is None:
         raise RuntimeError("this process was not started to play")
-    agent, seat = _table
-    return seat.play(agent.player(episode), episode)
+    agent, slot = _served
+    return slot.play(agent.player(episode), episode)
