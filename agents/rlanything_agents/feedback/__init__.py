@@ -1,19 +1,24 @@
-"""From outcomes and judgements to advantages: pure numpy, no model, no domain.
+"""Feedback: outcomes and votes go in, advantages come out; pure NumPy, without models or domains.
 
 One *group* is the set of trajectories of one task, one *batch* the groups of an iteration. Trajectory ``t`` has
 an outcome ``O`` in {-1, +1} (``None`` or NaN when the infrastructure failed: such a trajectory is masked
 everywhere and never becomes a reward) and, for each of its steps ``i``, ``m`` votes ``S`` in {-1, 0, +1} of the
 reward model (0 = the judgement could not be parsed).
 
-Two halves come out of it:
+It has two halves:
 
 * for the policy, the integrated reward ``R_i = O + lam * mean_j S_ij``, standardised over the trajectories of
   the group at the same step index ``i`` (`policy`);
 * for the reward model, ``R_i * S_ij``, standardised over the ``m`` votes of that step (`judge`).
 
 An advantage of exactly 0 means "leave this sample out". The equations are those of RLAnything (arXiv
-2602.02488); the preset ``reference`` follows the released code where it deviates from them, and every option
-beyond both is off in the two.
+2602.02488); the preset ``reference`` follows the released code where it deviates from them, and all options
+beyond the two are off in both.
+
+- ``batch``: both halves on all groups of an iteration, with filters; ``policy`` and ``judge``: one half each;
+- ``credits``: rules that turn votes into credit of steps; ``reliability``: agreement of votes and outcomes;
+- ``steps``: steps that train the reward model; ``unit_tests``: feedback between programs and generated tests;
+- ``stats``, ``metrics``: diagnostics of an iteration, success rates and judge quality; ``arrays``: shared arithmetic.
 """
 
 from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset

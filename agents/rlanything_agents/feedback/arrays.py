@@ -1,4 +1,4 @@
-"""What both halves do with numbers."""
+"""Array arithmetic shared by both halves of the feedback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ZERO = 1e-9
-"""Spread below which values count as equal: rewards are of order 1 and rounding leaves about 1e-16."""
+"""Standard deviation below which values count as equal: rewards are of order 1, and rounding errors about 1e-16."""
 
 
 class FeedbackError(ValueError):
@@ -19,16 +19,16 @@ class FeedbackError(ValueError):
 
 
 def standardise(values: Floats, mean: Floats | float, spread: Floats | float, floor: float = 0.0) -> Floats:
-    """``(values - mean) / max(spread, floor)``; all zeros where there is no spread."""
+    """Compute ``(values - mean) / max(spread, floor)``; zeros where ``spread`` is below `ZERO`."""
     spread = np.asarray(spread)
     standard = np.where(spread < ZERO, 0.0, (values - mean) / np.maximum(spread, max(floor, ZERO)))
-    # A value that equals the mean up to rounding is a dropped sample, not a tiny advantage.
+    # A value that equals the mean up to rounding drops its sample: no tiny advantages.
     standard[np.abs(standard) < ZERO] = 0.0
     return standard
 
 
 def standardise_by(values: Floats, labels: Indices) -> Floats:
-    """Standardise values over all that share their label (population standard deviation).
+    """Standardise each value over all values with the same label (population standard deviation).
 
     Args:
         values: Shape (k,).
@@ -43,10 +43,10 @@ def standardise_by(values: Floats, labels: Indices) -> Floats:
 
 
 def flat(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
-    """All numbers of some arrays in one row."""
+    """Concatenate all entries of some arrays into one array of shape (k,)."""
     return np.concatenate([a.ravel() for a in arrays]) if arrays else np.zeros(0)
 
 
 def mean_of(values: NDArray[np.generic]) -> float | None:
-    """The mean; ``None`` of nothing."""
+    """Mean of the values; ``None`` if there are none."""
     return float(values.astype(np.float64).mean()) if values.size else None

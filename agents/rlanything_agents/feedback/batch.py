@@ -1,4 +1,4 @@
-"""Feedback on the groups of an iteration: filters applied, both halves put together."""
+"""Feedback on the groups of an iteration: both halves, after the accuracy filters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Outcomes = Sequence[float | None] | Floats
 
 @dataclass(frozen=True, slots=True)
 class GroupFeedback:
-    """What one group teaches; index ``t`` is the trajectory, ``i`` the step, ``j`` the vote.
+    """Feedback on one group; index ``t`` is the trajectory, ``i`` the step, ``j`` the vote.
 
     Attributes:
         outcomes: Shape (n,): -1, +1, or NaN for a masked trajectory.
@@ -28,12 +28,12 @@ class GroupFeedback:
             trajectory.
         policy: ``policy[t]`` has shape (steps,): policy advantages, 0 = leave out.
         judge: ``judge[t]`` has shape (steps, m): advantages of the votes, 0 = leave out.
-        accuracy: Share of won trajectories among those not masked; ``None`` if all are masked.
+        accuracy: Share of solved trajectories among those not masked; ``None`` if all are masked.
         lam: Weight of the reward model in ``rewards``, after `FeedbackConfig.reliability`.
-        policy_kept: The group passed the policy's accuracy filter.
-        silent_kept: Its valid trajectories all failed, and the policy learns from it by the reward model's
-            credit alone.
-        judge_kept: The group passed the reward model's accuracy filter.
+        policy_kept: Whether the group passed the policy's accuracy filter.
+        silent_kept: Whether its valid trajectories all failed and the policy learns from it by the reward
+            model's credit alone.
+        judge_kept: Whether the group passed the reward model's accuracy filter.
     """
 
     outcomes: Floats
@@ -55,17 +55,17 @@ def batch_feedback(
     kinds: Kinds | None = None,
     mu: float | None = None,
 ) -> list[GroupFeedback]:
-    """Advantages of all groups of an iteration, filters applied.
+    """Compute the advantages of all groups of an iteration, after the filters.
 
-    `feedback_stats` of the result has the measured mu and the weight that came of it.
+    `feedback_stats` of the result has the measured mu and the resulting weight of the reward model.
 
     Args:
-        groups: Of each group, one outcome per trajectory (-1, +1, or ``None``/NaN for an infrastructure error),
+        groups: For each group one outcome per trajectory (-1, +1, or ``None``/NaN for an infrastructure error),
             and one array of votes of shape (steps, m) per trajectory. ``m = 0`` where no reward model judged.
         config: See `FeedbackConfig`.
         kinds: ``kinds[g][t][i]`` names the kind of a step; for ``judge_baseline="kind"`` only.
-        mu: Reliability to go by where the batch has no votes on won, or none on lost trajectories, such as
-            that of earlier batches. Without it such a batch does not trust its votes at all.
+        mu: Reliability for a batch without votes on solved or without votes on failed trajectories, such as
+            that of earlier batches. Without it the votes of such a batch get weight 0.
 
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
@@ -73,13 +73,13 @@ def batch_feedback(
     played = [_checked(g, outcomes, votes) for g, (outcomes, votes) in enumerate(groups)]
     factor = 1.0
     if config.reliability == "batch":
-        measured = reliability(pair for won, votes in played for pair in zip(won, votes, strict=True)).mu
+        measured = reliability(pair for outcomes, votes in played for pair in zip(outcomes, votes, strict=True)).mu
         factor = trust(mu if measured is None else measured)
-    kept = [_inside(group_accuracy(won), config.judge_band) for won, _ in played]
+    kept = [_inside(group_accuracy(outcomes), config.judge_band) for outcomes, _ in played]
     judge = batch_judge_advantages(played, kept, config, kinds)
     return [
-        _group(won, votes, advantages, keep, config, factor)
-        for (won, votes), advantages, keep in zip(played, judge, kept, strict=True)
+        _group(outcomes, votes, advantages, keep, config, factor)
+        for (outcomes, votes), advantages, keep in zip(played, judge, kept, strict=True)
     ]
 
 
@@ -91,7 +91,7 @@ def group_feedback(
     kinds: Sequence[Sequence[str]] | None = None,
     mu: float | None = None,
 ) -> GroupFeedback:
-    """Advantages of one group: `batch_feedback` of a batch that has no other.
+    """Compute the advantages of one group: `batch_feedback` of a batch of this group alone.
 
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
@@ -101,29 +101,29 @@ def group_feedback(
 
 
 def group_accuracy(outcomes: Floats) -> float | None:
-    """Share of won trajectories among those that are not masked; ``None`` if there is none."""
+    """Share of solved trajectories among those that are not masked (NaN); ``None`` if all are masked."""
     valid = outcomes[~np.isnan(outcomes)]
     return float((valid > 0).mean()) if valid.size else None
 
 
 def votes_count(outcomes: Outcomes, config: FeedbackConfig) -> bool:
-    """Whether votes on a group of these outcomes could reach the policy or the reward model."""
+    """Whether votes on a group with these outcomes can reach the policy or the reward model."""
     accuracy = group_accuracy(np.array([np.nan if o is None else float(o) for o in outcomes]))
     silent = config.silent == "return" and accuracy == 0
     return silent or _inside(accuracy, config.policy_band) or _inside(accuracy, config.judge_band)
 
 
 def _group(
-    won: Floats,
+    outcomes: Floats,
     votes: list[Floats],
     judge: list[Floats],
     judge_kept: bool,
     config: FeedbackConfig,
     factor: float,
 ) -> GroupFeedback:
-    accuracy, lam = group_accuracy(won), config.lam * factor
+    accuracy, lam = group_accuracy(outcomes), config.lam * factor
     rewards = integrated_rewards(
-        won,
+        outcomes,
         votes,
         lam=lam,
         outcome_weight=config.outcome_weight,
@@ -134,14 +134,14 @@ def _group(
     silent = config.silent == "return" and accuracy == 0
     kept = not silent and _inside(accuracy, config.policy_band)
     if silent:
-        credits = [r - config.outcome_weight * o for r, o in zip(rewards, won, strict=True)]
-        policy = policy_advantages(won, credits, config, shared_weight=config.silent_weight * factor)
+        credits = [r - config.outcome_weight * o for r, o in zip(rewards, outcomes, strict=True)]
+        policy = policy_advantages(outcomes, credits, config, shared_weight=config.silent_weight * factor)
     elif kept:
-        policy = policy_advantages(won, rewards, config, shared_weight=config.shared_weight * factor)
+        policy = policy_advantages(outcomes, rewards, config, shared_weight=config.shared_weight * factor)
     else:
         policy = [np.zeros(len(r)) for r in rewards]
     return GroupFeedback(
-        outcomes=won,
+        outcomes=outcomes,
         votes=tuple(votes),
         rewards=tuple(rewards),
         policy=tuple(policy),
@@ -157,15 +157,15 @@ def _group(
 def _checked(g: int, outcomes: Outcomes, votes: Sequence[ArrayLike]) -> tuple[Floats, list[Floats]]:
     place = f"group {g}"
     try:
-        won = np.array([np.nan if o is None else float(o) for o in outcomes], dtype=np.float64)
+        signs = np.array([np.nan if o is None else float(o) for o in outcomes], dtype=np.float64)
         scores = [np.asarray(v, dtype=np.float64) for v in votes]
     except (TypeError, ValueError) as error:
         raise FeedbackError(f"{place}: outcomes and votes must be numbers: {error}") from error
-    if len(won) != len(scores):
+    if len(signs) != len(scores):
         raise FeedbackError(
-            f"{place}: {len(won)} outcomes but votes for {len(scores)} trajectories: give one array for each"
+            f"{place}: {len(signs)} outcomes but votes for {len(scores)} trajectories: give one array for each"
         )
-    for t, outcome in enumerate(won):
+    for t, outcome in enumerate(signs):
         if not np.isnan(outcome) and outcome not in (-1.0, 1.0):
             raise FeedbackError(
                 f"{place}: outcome {outcome} of trajectory {t}: use -1, +1, or None (infrastructure error)"
@@ -177,7 +177,7 @@ def _checked(g: int, outcomes: Outcomes, votes: Sequence[ArrayLike]) -> tuple[Fl
             )
         if not np.isin(s, (-1.0, 0.0, 1.0)).all():
             raise FeedbackError(f"{place}: votes of trajectory {t}: every vote must be -1, 0 (unparsable) or +1")
-    return won, scores
+    return signs, scores
 
 
 def _inside(accuracy: float | None, band: Band | None) -> bool:

@@ -1,7 +1,7 @@
-"""What the votes on an episode are worth to each of its steps: one function a rule, named in the configuration.
+"""Credit rules: functions that turn the votes on an episode into the credit of each step, named in the configuration.
 
-A rule takes the mean votes of the steps, shape (steps,), and the discount gamma, and gives the worth of each step,
-shape (steps,). A further one is a function of this kind in any module, and a line in `config.feedback.CREDITS`.
+A rule takes the mean votes of the steps, shape (steps,), and the discount gamma, and returns the credit of each step,
+shape (steps,). To add a rule, write such a function in any module and add a line to `config.feedback.CREDITS`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ CreditRule: TypeAlias = Callable[[Floats, float], Floats]
 
 @cache
 def credit_rule(name: str) -> CreditRule:
-    """The rule of a name in `config.feedback.CREDITS`."""
+    """Rule with this name in `config.feedback.CREDITS`."""
     module, _, function = CREDITS[name].partition(":")
     return cast(CreditRule, getattr(import_module(module), function))
 
 
 def vote(worth: Floats, gamma: float) -> Floats:
-    """A step's own mean vote."""
+    """Mean vote of the step itself."""
     return worth
 
 
@@ -43,16 +43,16 @@ def return_to_go(worth: Floats, gamma: float) -> Floats:
 
 
 def average(worth: Floats, gamma: float) -> Floats:
-    """The discounted mean of the votes from a step on."""
+    """Discounted mean of the votes from a step on."""
     return return_to_go(worth, gamma) / return_to_go(np.ones(len(worth)), gamma)
 
 
 def record(worth: Floats, gamma: float) -> Floats:
-    """``max(0, C_i - max(0, max_{k<i} C_k))``, ``C`` being the running sum: what goes beyond the best so far."""
+    """``max(0, C_i - max(0, max_{k<i} C_k))`` with the running sum ``C``: progress beyond the best so far."""
     best = np.maximum.accumulate(np.maximum(np.cumsum(worth), 0.0))
     return np.diff(best, prepend=0.0)
 
 
 def record_return(worth: Floats, gamma: float) -> Floats:
-    """The discounted sum of the records from a step on."""
+    """Discounted sum of the records from a step on."""
     return return_to_go(record(worth, gamma), gamma)

@@ -1,4 +1,4 @@
-"""The reward model's half: how right each vote was, and how that compares with the other votes."""
+"""The reward model's half: consistency rewards of votes, and their advantages over other votes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlanything_agents.feedback.arrays import FeedbackError, Floats, Indices, st
 from rlanything_agents.feedback.policy import integrated_rewards
 
 Kinds = Sequence[Sequence[Sequence[str]]]
-"""``kinds[g][t][i]``: of what kind step ``i`` of trajectory ``t`` of group ``g`` is."""
+"""``kinds[g][t][i]``: kind of step ``i`` of trajectory ``t`` of group ``g``."""
 
 
 def judge_rewards(rewards: Floats, votes: Floats, *, unparsable_reward: float | None = None) -> Floats:
@@ -36,26 +36,35 @@ def batch_judge_advantages(
     config: FeedbackConfig,
     kinds: Kinds | None = None,
 ) -> list[list[Floats]]:
-    """Advantages of all votes of a batch.
+    """Compute the advantages of all votes of a batch.
 
     Args:
-        groups: Outcomes (n,) and votes, an array (steps, m) per trajectory, of each group.
-        kept: Which groups pass the filter; those of the others are 0 and have no part in any mean.
-        config: Uses ``lam``, ``unparsable_reward`` and ``judge_baseline``.
-        kinds: The kinds of the steps, for the baseline of that name.
+        groups: Outcomes of shape (n,) and votes, one array (steps, m) per trajectory, of each group.
+        kept: Whether each group passes the filter; votes on other groups get 0 and enter no mean.
+        config: Settings; uses ``lam``, ``unparsable_reward`` and ``judge_baseline``.
+        kinds: Kinds of the steps, for ``judge_baseline="kind"``.
+
+    Returns:
+        ``advantages[g][t]`` of shape (steps, m).
 
     Raises:
-        FeedbackError: Kinds that are missing, or not one for each step.
+        FeedbackError: Kinds are missing, or there is not one for each step.
     """
-    places = [(g, t) for g, (won, _) in enumerate(groups) if kept[g] for t in range(len(won)) if not np.isnan(won[t])]
+    places = [
+        (g, t)
+        for g, (outcomes, _) in enumerate(groups)
+        if kept[g]
+        for t in range(len(outcomes))
+        if not np.isnan(outcomes[t])
+    ]
     names = [_labels(config, kinds, g, t, len(groups[g][1][t])) for g, t in places]
     advantages = [[np.zeros_like(scores) for scores in votes] for _, votes in groups]
     if not places:
         return advantages
     raws = []
     for g, t in places:
-        won, votes = groups[g]
-        (rewards,) = integrated_rewards(won[t : t + 1], [votes[t]], lam=config.lam)
+        outcomes, votes = groups[g]
+        (rewards,) = integrated_rewards(outcomes[t : t + 1], [votes[t]], lam=config.lam)
         raws.append(judge_rewards(rewards, votes[t], unparsable_reward=config.unparsable_reward))
     number = {name: n for n, name in enumerate(dict.fromkeys(name for row in names for name in row))}
     labels: list[Indices] = [
@@ -70,7 +79,7 @@ def batch_judge_advantages(
 
 
 def _labels(config: FeedbackConfig, kinds: Kinds | None, g: int, t: int, steps: int) -> Sequence[object]:
-    """For each step of a trajectory a name shared by the steps that it is compared with."""
+    """Label of each step of a trajectory; votes on steps with the same label are standardised together."""
     if config.judge_baseline == "step":
         return [(g, t, i) for i in range(steps)]
     if config.judge_baseline == "batch":

@@ -1,4 +1,4 @@
-"""The numbers a run reports: success with an interval, and how far a judge can be trusted."""
+"""Metrics of a run: success rates with intervals, and the quality of a judge."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["JudgeQuality", "SuccessRate", "action_shares", "judge_quality", "suc
 
 @dataclass(frozen=True)
 class SuccessRate:
-    """Share of won episodes with its 95 % Wilson interval.
+    """Share of solved episodes with its 95 % Wilson interval.
 
-    Episodes that an infrastructure failure ended are counted apart and enter neither side of the share.
+    Episodes that ended with an infrastructure failure are counted in ``errors`` and do not enter the share.
     """
 
     successes: int
@@ -28,7 +28,7 @@ class SuccessRate:
     errors: int = 0
 
     def above(self, other: SuccessRate) -> bool:
-        """True iff this interval lies wholly above the other one."""
+        """Whether this interval lies wholly above the other one."""
         return self.low > other.high
 
     def __str__(self) -> str:
@@ -36,20 +36,20 @@ class SuccessRate:
 
 
 def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:
-    """Success over ``outcomes`` (1 won, -1 lost, None infrastructure error).
+    """Compute the success rate of ``outcomes`` (1 solved, -1 failed, None infrastructure error).
 
     Raises:
-        ValueError: Not one episode ended with an outcome.
+        ValueError: No episode ended with an outcome.
     """
     counted = [outcome for outcome in outcomes if outcome is not None]
     if not counted:
         raise ValueError("no episode ended with an outcome; see the infrastructure errors in the log")
-    won = sum(outcome == 1 for outcome in counted)
-    interval = binomtest(won, len(counted)).proportion_ci(confidence_level=0.95, method="wilson")
+    solved = sum(outcome == 1 for outcome in counted)
+    interval = binomtest(solved, len(counted)).proportion_ci(confidence_level=0.95, method="wilson")
     return SuccessRate(
-        successes=won,
+        successes=solved,
         episodes=len(counted),
-        rate=won / len(counted),
+        rate=solved / len(counted),
         low=float(interval.low),
         high=float(interval.high),
         errors=len(outcomes) - len(counted),
@@ -57,13 +57,13 @@ def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:
 
 
 def action_shares(commands: Iterable[str]) -> dict[str, float | None]:
-    """Shares of turns whose action could be read, and whose action could also be done.
+    """Compute the shares of turns with a readable action, and with an admissible action.
 
     Args:
-        commands: Of each turn what became of its action (``info["command"]``); an empty one does not count.
+        commands: Result of the action of each turn (``info["command"]``); empty ones do not count.
 
     Returns:
-        ``readable`` and ``admissible``, each from 0 to 1; None where no turn counts.
+        ``readable`` and ``admissible``, each from 0 to 1; None if no turn counts.
     """
     known = [command for command in commands if command]
     if not known:
@@ -76,22 +76,23 @@ def action_shares(commands: Iterable[str]) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class JudgeQuality:
-    """Agreement of a judge's votes with the truth; None where there was nothing to measure it on.
+    """Agreement of a judge's votes with true labels and outcomes; None where a metric has no data.
 
     Attributes:
         process: Share of single votes that agree with the planner's step labels; an unparsable vote is wrong.
-        process_balanced: Mean of that share over right and over wrong steps, so that always answering "wrong"
-            scores 0.5.
-        p_plus: Share of the votes on right steps that call them right.
-        p_minus: Share of the votes on wrong steps that call them wrong.
-        mu: Their sum, which Theorem 1 of the paper wants above 1.
-        right: Share of right steps: always answering "wrong" has a ``process`` of 1 minus this.
+        process_balanced: Mean of that share over right and over wrong steps; a judge that always answers
+            "wrong" scores 0.5.
+        p_plus: Share of +1 among the votes on right steps.
+        p_minus: Share of -1 among the votes on wrong steps.
+        mu: ``p_plus + p_minus``, which Theorem 1 of the paper requires to be above 1.
+        right: Share of right steps, weighted by votes; a judge that always answers "wrong" has a ``process`` of
+            1 minus this.
         outcome: Share of trajectories whose mean score has the sign of their outcome (0 counts as negative).
-        outcome_balanced: Mean of that share over won and lost trajectories.
+        outcome_balanced: Mean of that share over solved and over failed trajectories.
         outcome_auc: Area under the ROC curve of the mean score as a predictor of the outcome.
         unparsable: Share of votes without a score.
-        steps: Steps measured on.
-        trajectories: Trajectories measured on.
+        steps: Number of steps.
+        trajectories: Number of trajectories.
     """
 
     process: float
@@ -108,26 +109,26 @@ class JudgeQuality:
     trajectories: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Convert to plain data."""
         return asdict(self)
 
 
 def judge_quality(
     scores: Sequence[NDArray[np.float64]], labels: Sequence[NDArray[np.int64]], outcomes: Sequence[int]
 ) -> JudgeQuality:
-    """Measure a judge.
+    """Measure the quality of a judge.
 
     Args:
-        scores: Per trajectory, votes of shape ``(steps, votes)`` in {-1, 0, 1}; 0 is an unparsable vote.
-        labels: Per trajectory, true step labels of shape ``(steps,)`` in {-1, 1}.
-        outcomes: Per trajectory, 1 or -1.
+        scores: Votes on each trajectory, of shape ``(steps, votes)`` in {-1, 0, 1}; 0 is an unparsable vote.
+        labels: True step labels of each trajectory, of shape ``(steps,)`` in {-1, 1}.
+        outcomes: Outcome of each trajectory, 1 or -1.
 
     Raises:
         ValueError: There are no trajectories.
     """
     if not scores:
         raise ValueError("nothing to measure a judge on: no trajectory ended with an outcome")
-    from sklearn.metrics import roc_auc_score  # brings pandas along, and a benchmark measures no judge
+    from sklearn.metrics import roc_auc_score  # imports pandas, and a benchmark measures no judge
 
     votes = np.concatenate([s.reshape(-1) for s in scores])
     truth = np.concatenate([np.repeat(label, s.shape[1]) for s, label in zip(scores, labels, strict=True)])

@@ -1,4 +1,4 @@
-"""The policy's half: what each step is worth, and how that compares with the other trajectories of the group."""
+"""The policy's half: integrated rewards of steps, and their advantages over the other trajectories of the group."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rlanything_agents.feedback.credits import credit_rule
 
 
 def mean_votes(votes: Floats, agreement: float = 0.0) -> Floats:
-    """``mean_j S_ij`` of each step, shape (steps,), with 0 for those nearer to 0 than ``agreement``.
+    """``mean_j S_ij`` of each step, shape (steps,); means nearer to 0 than ``agreement`` become 0.
 
-    The mean divides by all ``m`` votes, unparsable ones included (they count 0).
+    The mean is over all ``m`` votes, unparsable ones included (they count 0).
     """
     mean = votes.mean(axis=1) if votes.shape[1] else np.zeros(len(votes))
     return np.where(np.abs(mean) < agreement - ZERO, 0.0, mean)
 
 
 def step_credit(votes: Floats, *, credit: str = "vote", gamma: float = 1.0, agreement: float = 0.0) -> Floats:
-    """What the votes on a trajectory are worth to each of its steps; see `FeedbackConfig`.
+    """Compute the credit of each step of a trajectory from the votes on it; see `FeedbackConfig`.
 
     Args:
         votes: Shape (steps, m).
-        credit: The rule, by its name in `config.feedback.CREDITS`.
+        credit: Name of the rule in `config.feedback.CREDITS`.
         gamma: Discount of the returns and of the average.
-        agreement: Smallest distance of a mean vote from 0 that counts.
+        agreement: Smallest absolute mean vote that counts.
 
     Returns:
         Shape (steps,).
@@ -59,14 +59,13 @@ def integrated_rewards(
 def policy_advantages(
     outcomes: Floats, rewards: Sequence[Floats], config: FeedbackConfig, *, shared_weight: float | None = None
 ) -> list[Floats]:
-    """Integrated rewards standardised over the group (population standard deviation).
+    """Standardise integrated rewards over the group (population standard deviation).
 
     Args:
         outcomes: Shape (n,); NaN = masked.
         rewards: Integrated rewards, one array (steps,) per trajectory.
-        config: Uses ``std``, ``std_floor``, ``lone`` and ``shared_weight``; the accuracy filter is not applied
-            here.
-        shared_weight: Takes the place of that in ``config``.
+        config: Settings; uses ``std``, ``std_floor``, ``lone`` and ``shared_weight``, but not the accuracy filter.
+        shared_weight: Replaces ``config.shared_weight``.
 
     Returns:
         One array (steps,) per trajectory; zeros for masked ones.
@@ -84,7 +83,7 @@ def policy_advantages(
 
 
 def _grid(rows: Sequence[Floats]) -> Floats:
-    """Rows of different lengths as one array (trajectories, steps), NaN where a trajectory has ended."""
+    """Stack rows of different lengths into one array (trajectories, steps), with NaN after the end of a trajectory."""
     grid = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
     for line, row in zip(grid, rows, strict=True):
         line[: len(row)] = row
@@ -105,7 +104,7 @@ def _standardised(grid: Floats, config: FeedbackConfig) -> Floats:
 
 
 def _shared(outcomes: Floats, grid: Floats) -> NDArray[np.bool_]:
-    """For each step index, whether all trajectories alive there have the same outcome."""
+    """Whether all trajectories that reach a step index have the same outcome; shape (steps,)."""
     signs = np.where(np.isnan(grid), np.nan, outcomes[:, None])
     shared: NDArray[np.bool_] = np.nanmin(signs, axis=0) == np.nanmax(signs, axis=0)
     return shared

@@ -1,4 +1,4 @@
-"""How far the reward model's votes can be trusted, measured on trajectories whose outcome is known."""
+"""Reliability of the reward model's votes, measured on trajectories with a known outcome."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rlanything_agents.feedback.arrays import Floats, flat, mean_of
 
 
 class Reliability(NamedTuple):
-    """The quantities of Theorem 1, with the outcome of a trajectory in the place of each step's own merit.
+    """Quantities of Theorem 1, with the outcome of a trajectory in place of the true label of each step.
 
     Attributes:
-        p_plus: P(S = +1) over the votes on won trajectories; ``None`` without any.
-        p_minus: P(S = -1) over the votes on lost trajectories; ``None`` without any.
+        p_plus: P(S = +1) over the votes on solved trajectories; ``None`` without votes.
+        p_minus: P(S = -1) over the votes on failed trajectories; ``None`` without votes.
     """
 
     p_plus: float | None
@@ -28,10 +28,10 @@ class Reliability(NamedTuple):
 
 
 def reliability(judged: Iterable[tuple[float, Floats]]) -> Reliability:
-    """Measure votes against outcomes.
+    """Measure the agreement of votes with outcomes.
 
     Args:
-        judged: Outcome and votes (steps, m) of each trajectory; those with a NaN outcome do not count.
+        judged: Outcome and votes (steps, m) of each trajectory; trajectories with a NaN outcome do not count.
     """
     sides: dict[bool, list[Floats]] = {True: [], False: []}
     for outcome, votes in judged:
@@ -41,5 +41,5 @@ def reliability(judged: Iterable[tuple[float, Floats]]) -> Reliability:
 
 
 def trust(mu: float | None) -> float:
-    """``clip(mu - 1, 0, 1)``, the share of lambda that votes of this reliability deserve; 0 for an unknown one."""
+    """Share of lambda for votes of this reliability, ``clip(mu - 1, 0, 1)``; 0 where mu is unknown."""
     return 0.0 if mu is None else float(np.clip(mu - 1.0, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Diagnostics of feedback."""
+"""Diagnostics of the feedback of an iteration."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rlanything_agents.feedback.reliability import reliability
 
 @dataclass(frozen=True, slots=True)
 class FeedbackStats:
-    """Diagnostics of one iteration; ``None`` where nothing was there to count.
+    """Diagnostics of one iteration; ``None`` where a value has no data.
 
     Attributes:
-        p_plus: P(S = +1) over the votes on won trajectories (p_+ of Theorem 1).
-        p_minus: P(S = -1) over the votes on lost trajectories (p_- of Theorem 1).
+        p_plus: P(S = +1) over the votes on solved trajectories (p_+ of Theorem 1).
+        p_minus: P(S = -1) over the votes on failed trajectories (p_- of Theorem 1).
         mu: ``p_plus + p_minus``; above 1 the votes carry information about the outcome.
         lam: Weight of the reward model in the policy's rewards, after `FeedbackConfig.reliability`.
-        mixed_rate: Share of judged steps whose votes differ; near 0 the reward model has nothing to learn
+        mixed_rate: Share of judged steps with differing votes; near 0 the reward model has nothing to learn
             from.
         unparsable_rate: Share of votes that could not be parsed.
-        accuracy: Share of won trajectories.
+        accuracy: Share of solved trajectories.
         masked: Number of trajectories masked because of infrastructure errors.
         policy_kept: Share of groups that pass the policy's filter.
         silent_kept: Share of groups from which the policy learns by the reward model's credit alone.
@@ -49,7 +49,7 @@ class FeedbackStats:
 
 
 def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
-    """Diagnostics over the groups of one iteration (masked trajectories do not count)."""
+    """Compute the diagnostics of the groups of one iteration; masked trajectories count only in ``masked``."""
     pairs = [(o, s) for g in groups for o, s in zip(g.outcomes, g.votes, strict=True) if not np.isnan(o)]
     measured = reliability(pairs)
     return FeedbackStats(

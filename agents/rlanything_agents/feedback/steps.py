@@ -1,4 +1,4 @@
-"""Which of the judged steps the reward model is trained on."""
+"""Selection of the judged steps that train the reward model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlanything_agents.feedback.batch import GroupFeedback
 
 
 class StepIndex(NamedTuple):
-    """Where a judged step lies: group, trajectory in the group, step in the trajectory."""
+    """Indices of a judged step: group, trajectory in the group, step in the trajectory."""
 
     group: int
     trajectory: int
@@ -26,20 +26,20 @@ def judged_steps(
     balance: bool = True,
     limit: int | None = None,
 ) -> list[StepIndex]:
-    """Steps whose votes can teach the reward model, in a fixed order.
+    """Select steps with a non-zero advantage of the reward model, in ascending order.
 
-    Lost trajectories are longer than won ones, so without balancing a reward model is mostly asked for -1 and
-    ends up saying nothing else. Balanced, the larger side is thinned at random to the size of the smaller
-    one; where one side is empty, nothing is left.
+    Failed trajectories are longer than solved ones, so without balancing most training targets are -1, and the
+    reward model collapses to that answer. With balancing the larger side is thinned at random to the size of the
+    smaller one; if one side is empty, no steps are left.
 
     Args:
-        groups: Feedback of the groups.
-        rng: Source of the choice: the same state gives the same steps.
-        balance: Keep equal numbers of steps from won and lost trajectories.
-        limit: At most this many steps altogether.
+        groups: Feedback on the groups.
+        rng: Random generator of the selection; the same state gives the same steps.
+        balance: Whether to keep equal numbers of steps from solved and from failed trajectories.
+        limit: Most steps altogether.
 
     Raises:
-        FeedbackError: A negative ``limit``.
+        FeedbackError: ``limit`` is negative.
     """
     if limit is not None and limit < 0:
         raise FeedbackError(f"limit {limit}: the number of judged steps cannot be negative")

@@ -1,12 +1,13 @@
-"""Feedback where the reward model writes unit tests: what programs and tests are worth to each other.
+"""Feedback where the reward model writes unit tests: rewards and advantages of programs and of generated tests.
 
-One *group* is the programs of one task. A program is *correct* when it passes all tests that decide the task (the
-hidden ones) and *wrong* otherwise; the reward model wrote ``m`` tests, and every program was run on each. Of a test
-that agrees with all correct programs the reward is the number of wrong programs it catches, of any other minus the
-number of wrong programs it lets pass; +1 or -1 where there is no wrong program, and nothing where there is no
-correct one. The policy's reward is the share of deciding tests that its program passes. Both are standardised over
-the task. That is the coding setting of RLAnything (arXiv 2602.02488) as its released code (``llm_rl_reward.py``)
-computes it; by its formulas a test that every program fails earns 0 where a wrong program exists.
+One *group* is the programs of one task. A program is *correct* if it passes all tests that decide the task (the
+hidden ones) and *wrong* otherwise. The reward model wrote ``m`` tests, and every program was run on each. A test that
+all correct programs pass gets as its reward the number of wrong programs that fail it. Any other test gets minus the
+number of wrong programs that pass it. The rewards are +1 and -1 where there is no wrong program, and there is no
+reward where there is no correct program. The policy's reward is the share of deciding tests that its program passes.
+Both are standardised over the task. This is the coding setting of RLAnything (arXiv 2602.02488) as its released code
+(``llm_rl_reward.py``) computes it; by its formulas a test that every program fails gets 0 where a wrong program
+exists.
 
 An infrastructure failure is NaN, and masks a program or a test; it never becomes a reward.
 """
@@ -34,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class UnitTestFeedback:
-    """What one group teaches; index ``i`` is the program, ``k`` the generated test.
+    """Feedback on one group; index ``i`` is the program, ``k`` the generated test.
 
     Attributes:
         correct: Shape (n,): 1 correct, 0 wrong, NaN masked.
@@ -44,8 +45,8 @@ class UnitTestFeedback:
         test_rewards: Shape (m,): rewards of the tests; NaN where there is none.
         judge: Shape (m,): advantages of the tests, 0 = leave out.
         accuracy: Share of correct programs among those not masked; ``None`` if all are masked.
-        policy_kept: The group passed the policy's accuracy filter.
-        judge_kept: The group passed the reward model's accuracy filter.
+        policy_kept: Whether the group passed the policy's accuracy filter.
+        judge_kept: Whether the group passed the reward model's accuracy filter.
     """
 
     correct: Floats
@@ -61,13 +62,13 @@ class UnitTestFeedback:
 
 @dataclass(frozen=True, slots=True)
 class UnitTestQuality:
-    """How far generated tests can be trusted; the columns ``UT`` and ``detect`` of the paper's coding table.
+    """Quality of generated tests; the columns ``UT`` and ``detect`` of the paper's coding table.
 
     Attributes:
-        tests: Tests of tasks with a correct program.
-        agree: Those that every correct program passes.
-        contested: Tests of tasks with a correct and a wrong program.
-        detect: Those that every correct program passes and every wrong one fails.
+        tests: Number of tests of tasks with a correct program.
+        agree: Number of those that every correct program passes.
+        contested: Number of tests of tasks with a correct and a wrong program.
+        detect: Number of those that every correct program passes and every wrong one fails.
     """
 
     tests: int = 0
@@ -76,7 +77,7 @@ class UnitTestQuality:
     detect: int = 0
 
     def __add__(self, other: UnitTestQuality) -> UnitTestQuality:
-        """The tests of both."""
+        """Sum of both counts."""
         return UnitTestQuality(
             self.tests + other.tests,
             self.agree + other.agree,
@@ -86,12 +87,12 @@ class UnitTestQuality:
 
     @property
     def ut_rate(self) -> float | None:
-        """Share of tests that agree with all correct programs; ``None`` of nothing."""
+        """Share of tests that all correct programs pass; ``None`` without tests."""
         return self.agree / self.tests if self.tests else None
 
     @property
     def detect_rate(self) -> float | None:
-        """Share of tests that also fail all wrong programs, where there are any; ``None`` of nothing."""
+        """Share of contested tests that also fail all wrong programs; ``None`` without contested tests."""
         return self.detect / self.contested if self.contested else None
 
 
@@ -103,16 +104,16 @@ def unit_test_feedback(
     *,
     readable: Sequence[bool] | None = None,
 ) -> UnitTestFeedback:
-    """Advantages of the programs and the generated tests of one task, filters applied.
+    """Compute the advantages of the programs and the generated tests of one task, after the filters.
 
     Args:
-        fractions: Shape (n,): share of the deciding tests each program passes, in [0, 1].
+        fractions: Shape (n,): share of the deciding tests that each program passes, in [0, 1].
         correct: Shape (n,): 1 if it passes all of them, 0 if not, NaN if the infrastructure failed.
         passes: Shape (n, m): whether program i passes generated test k (1, 0, or NaN if unknown).
-        config: Uses ``outcome_weight``, ``lam`` (here the weight of the share of generated tests passed; published: 0),
-            ``std_floor``, ``policy_band``, ``judge_band`` and ``unparsable_reward``.
-        readable: Per test, False where the answer held no test: every program fails such a test, and
-            ``config.unparsable_reward`` takes the place of its reward unless that is ``None``.
+        config: Settings; uses ``outcome_weight``, ``lam`` (here the weight of the share of generated tests passed;
+            published: 0), ``std_floor``, ``policy_band``, ``judge_band`` and ``unparsable_reward``.
+        readable: For each test False where the answer held no test: every program fails such a test, and
+            ``config.unparsable_reward`` replaces its reward unless it is ``None``.
 
     Raises:
         FeedbackError: Shapes or values that do not fit together.
@@ -149,7 +150,7 @@ def program_rewards(
 ) -> Floats:
     """``outcome_weight * fraction + lam * mean_k passes[i, k]``; NaN for a masked program.
 
-    Generated tests whose result is unknown have no part in the mean; without a known one the term is 0.
+    Generated tests with an unknown result do not enter the mean; without a known result the term is 0.
     """
     known = ~np.isnan(passes)
     term = np.where(known, passes, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
@@ -158,14 +159,14 @@ def program_rewards(
 
 
 def unit_test_rewards(correct: ArrayLike, passes: ArrayLike) -> Floats:
-    """The reward of each generated test; see the module.
+    """Compute the reward of each generated test; see the module.
 
     Args:
         correct: Shape (n,): 1, 0, or NaN for a masked program.
         passes: Shape (n, m): 1, 0 or NaN.
 
     Returns:
-        Shape (m,): NaN where no program is correct, and for a test whose result on a program is unknown.
+        Shape (m,): NaN where no program is correct, and for a test with an unknown result on an unmasked program.
 
     Raises:
         FeedbackError: Shapes or values that do not fit together.
@@ -181,7 +182,7 @@ def unit_test_rewards(correct: ArrayLike, passes: ArrayLike) -> Floats:
 
 
 def unit_test_quality(groups: Iterable[tuple[ArrayLike, ArrayLike]]) -> UnitTestQuality:
-    """Count the generated tests of many tasks.
+    """Measure the generated tests of many tasks.
 
     Args:
         groups: ``correct`` and ``passes`` of each task, as for `unit_test_rewards`. Tests with an unknown result do
@@ -206,7 +207,7 @@ def unit_test_quality(groups: Iterable[tuple[ArrayLike, ArrayLike]]) -> UnitTest
 
 
 def _unknown(right: Floats, runs: Floats) -> NDArray[np.bool_]:
-    """The tests whose result on a program that counts is unknown."""
+    """Whether each test has an unknown result on an unmasked program; shape (m,)."""
     return np.asarray(np.isnan(runs[~np.isnan(right)]).any(axis=0), dtype=np.bool_)
 
 
@@ -226,7 +227,7 @@ def _checked(correct: ArrayLike, passes: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _standardised(rewards: Floats, floor: float | None) -> Floats:
-    """Rewards standardised over those that are known, 0 for the others; all 0 without a floor: nothing is learnt."""
+    """Standardise the known rewards, with 0 for unknown ones; all 0 if ``floor`` is None (a dropped group)."""
     advantages = np.zeros(len(rewards))
     known = ~np.isnan(rewards)
     if floor is not None and known.any():
