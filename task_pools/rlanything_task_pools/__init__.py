@@ -1,4 +1,9 @@
-"""Tasks as data: typed, hashed, with lineage, and the pool that keeps them."""
+"""Tasks as data: typed, hashed, with lineage; the pool that stores them; and generators of three domains.
+
+Pools, panels and import and export are independent of the domain; `alfworld`, `coding` and `osworld` generate, import,
+rewrite and prove tasks. Checking of answers is in `rlanything_verifiers`, environments and the curriculum are in
+`rlanything_envs`.
+"""
 
 from rlanything_task_pools.domain import Domain, UnknownDomain, UnknownOperator, domain_names, get_domain
 from rlanything_task_pools.errors import (

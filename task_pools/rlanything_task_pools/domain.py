@@ -1,4 +1,4 @@
-"""The domain protocol: all that a curriculum, a loop or a command line knows of a domain."""
+"""The domain protocol: the interface through which curricula, training loops and command lines use a domain."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ import numpy as np
 from rlanything_task_pools.task import Direction, Rejection, Task
 
 GROUP = "rlanything.domains"
-"""Entry-point group a package announces its domains in: ``name = "module:OBJECT"``."""
+"""Entry-point group in which a package registers its domains: ``name = "module:OBJECT"``."""
 
 
 class UnknownDomain(LookupError):
-    """No installed package announces a domain of this name."""
+    """No installed package registers a domain of this name."""
 
     # LookupError is an Exception whose str() is the plain message (KeyError would quote it).
 
@@ -25,10 +25,10 @@ class UnknownOperator(ValueError):
 
 
 def check_operators(names: object, known: Sequence[str]) -> tuple[str, ...]:
-    """Names of operators, checked; in the order in which they are known.
+    """Validated names of operators, in the order of ``known``.
 
     Raises:
-        UnknownOperator: There is no operator of a name, or none is named.
+        UnknownOperator: A name is unknown, or there are no names.
     """
     wanted = tuple(dict.fromkeys(names)) if isinstance(names, list | tuple | set | frozenset) else (names,)
     if not wanted or any(name not in known for name in wanted):
@@ -38,11 +38,11 @@ def check_operators(names: object, known: Sequence[str]) -> tuple[str, ...]:
 
 @runtime_checkable
 class Domain(Protocol):
-    """A family of tasks: makes them, tells them, rewrites them, and proves that they can be solved."""
+    """A family of tasks: generates, describes, rewrites them, and proves that they are solvable."""
 
     @property
     def name(self) -> str:
-        """The name tasks carry in `Task.domain`."""
+        """The value of `Task.domain`."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class Domain(Protocol):
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """Names of the ways to rewrite a task that are enabled."""
+        """Names of the enabled rewrite operators."""
         ...
 
     def with_operators(self, names: Iterable[str]) -> Self:
@@ -68,15 +68,15 @@ class Domain(Protocol):
         ...
 
     def describe(self, task: Task) -> str:
-        """The task and its world in words, for the prompt of a rewriter."""
+        """Description of the task and its world, for the prompt of a rewriter."""
         ...
 
     def proposal_schema(self, task: Task) -> Mapping[str, Any]:
-        """JSON schema of the proposals `validate` reads for this task, for the prompt of a rewriter."""
+        """JSON schema of the proposals that `validate` accepts for this task, for the prompt of a rewriter."""
         ...
 
     def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
-        """Scripted proposals for a rewrite in a direction, best first; each is still to be validated."""
+        """Scripted proposals for a rewrite in a direction, best first; not validated yet."""
         ...
 
     def validate(
@@ -88,11 +88,11 @@ class Domain(Protocol):
         author: str,
         critique: str = "",
     ) -> Task | Rejection:
-        """The proposed rewrite of ``task`` as a proved task, or why it is none. Proposals are untrusted."""
+        """The proposed rewrite of ``task`` as a proved task, or its rejection. Proposals are untrusted."""
         ...
 
     def verify(self, task: Task) -> str | None:
-        """What is wrong with a task of unknown origin, in a sentence; None when its proof solves it."""
+        """Fault of a task of unknown origin, in a sentence; None when its proof solves it."""
         ...
 
     def load(self, source: str | os.PathLike[str]) -> Task:
@@ -107,10 +107,10 @@ def domain_names() -> list[str]:
 
 @cache
 def get_domain(name: str) -> Domain:
-    """The installed domain of a name; looked for once, for that reads what every installed package announces.
+    """The installed domain of a name; cached, since the look-up reads the metadata of all installed packages.
 
     Raises:
-        UnknownDomain: Nothing installed announces it; the message lists what is.
+        UnknownDomain: No installed package registers it; the message lists the domains there are.
     """
     for point in entry_points(group=GROUP):
         if point.name == name:

@@ -1,4 +1,4 @@
-"""What can go wrong with a pool, by name."""
+"""Exceptions of task pools."""
 
 __all__ = [
     "CandidateError",
@@ -16,11 +16,11 @@ __all__ = [
 
 
 class PoolError(ValueError):
-    """A pool cannot do what was asked; the message says why and what to do."""
+    """An operation on a pool failed; the message gives the reason and the remedy."""
 
 
 class PoolExists(PoolError):
-    """A new pool was asked for where one is."""
+    """A new pool was to be made where one exists."""
 
 
 class PoolMissing(PoolError):
@@ -28,23 +28,23 @@ class PoolMissing(PoolError):
 
 
 class PoolDamaged(PoolError):
-    """The file holds what no pool would have written; the message says what, and how to learn more."""
+    """The file holds data that no pool would have written; the message names it and the command for a full check."""
 
 
 class EmptyPool(PoolError):
-    """A pool of no tasks was asked for."""
+    """A pool was to be made without tasks."""
 
 
 class PoolVersionError(PoolError):
-    """The file is not a pool, or one of a schema version that cannot be read."""
+    """The file is not a pool, or has an unsupported schema version."""
 
 
 class CandidateError(PoolError):
-    """The slot has a candidate already, has none, or has another one than the caller decided on."""
+    """The slot already has a candidate, has none, or has another one than the caller decided on."""
 
 
 class ExportError(PoolError):
-    """What is to be imported is not an exported pool; the message names the table, the row and the field."""
+    """The data to import is not an exported pool; the message names the table, the row and the field."""
 
 
 class UnknownSlot(LookupError):
@@ -56,4 +56,4 @@ class UnknownTask(LookupError):
 
 
 class MissingExtra(ImportError):
-    """An optional part of the installation is needed; the message names the extra to install."""
+    """An optional dependency is missing; the message names the extra to install."""

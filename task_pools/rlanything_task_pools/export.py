@@ -1,8 +1,8 @@
 """Pools as JSON Lines, Parquet or Hugging Face datasets, out and in, and as pandas data frames.
 
 An exported pool is a folder: ``pool.json`` names the format, and the four tables of
-`rlanything_task_pools.tables` lie beside it. Where a format knows only flat columns, ``payload``, ``traits``,
-``change`` and ``stats`` are JSON texts. What is imported is untrusted; see `build_pool`.
+`rlanything_task_pools.tables` are next to it. In formats with flat columns only, ``payload``, ``traits``, ``change``
+and ``stats`` are JSON texts. Imported data is untrusted; see `build_pool`.
 """
 
 import importlib
@@ -39,17 +39,17 @@ class PoolFrames(NamedTuple):
     """A pool as data frames."""
 
     tasks: "pd.DataFrame"
-    """One row for each task in each slot it came to; ``state`` says what became of it."""
+    """One row for each task in each of its slots; ``state`` is root, pending, accepted or rejected."""
     outcomes: "pd.DataFrame"
     events: "pd.DataFrame"
 
 
 def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format = "jsonl") -> Path:
-    """Write a pool, all of one moment, to a new folder, which appears complete or not at all.
+    """Write a consistent snapshot of a pool to a new folder, which appears complete or not at all.
 
     Raises:
-        PoolExists: There is something at the path.
-        ExportError: The format is none of these.
+        PoolExists: The path exists.
+        ExportError: The format is unknown.
         MissingExtra: pyarrow or datasets is not installed.
     """
     if format not in get_args(Format):
@@ -75,12 +75,12 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
     """Make a pool of an exported one, with the same ids, lineage, outcomes and events.
 
     Args:
-        folder: What `export_pool` wrote, in any format; untrusted.
+        folder: A folder that `export_pool` wrote, in any format; untrusted.
         path: The new pool's file; it appears complete or not at all.
-        replay: Whether every task's proof is played, by its domain.
+        replay: Whether the domains verify every task's proof.
 
     Raises:
-        ExportError: Not an exported pool, or something in it is wrong; nothing is made.
+        ExportError: The folder is not an exported pool, or its data is inconsistent; no file is made.
         PoolExists: There is a file at the path.
         MissingExtra: pyarrow or datasets is not installed.
     """
@@ -96,7 +96,7 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
 
 
 def to_pandas(pool: PoolReader) -> PoolFrames:
-    """A pool as data frames, all of one moment; see `PoolFrames`.
+    """A consistent snapshot of a pool as data frames; see `PoolFrames`.
 
     Raises:
         MissingExtra: pandas is not installed.
@@ -219,7 +219,7 @@ def _read_parquet(folder: Path) -> Tables:
 
 def _write_datasets(tables: Tables, folder: Path) -> None:
     datasets = _needs("datasets")
-    # The library writes an empty table but cannot read it: what is empty is left out.
+    # The library writes an empty table but cannot read it, so empty tables are left out.
     data = {name: datasets.Dataset(_to_arrow(name, rows)) for name, rows in tables.items() if rows}
     datasets.DatasetDict(data).save_to_disk(folder)
 
@@ -236,7 +236,7 @@ def _read_datasets(folder: Path) -> Tables:
 def _reading(path: Path) -> Iterator[Path]:
     try:
         yield path
-    except Exception as error:  # whatever a foreign library makes of a broken file
+    except Exception as error:  # any error of the library on a broken file
         raise ExportError(f"{path} cannot be read: {error}") from None
 
 

@@ -15,7 +15,7 @@ __all__ = ["PoolFile"]
 
 
 class PoolFile:
-    """One SQLite file that several threads and processes may use; knows nothing of tasks."""
+    """One SQLite file that several threads and processes may use; independent of tasks."""
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> None:
         """Connect to a file; use `TaskPool.create` or `open`.
@@ -36,8 +36,8 @@ class PoolFile:
 
         Raises:
             PoolMissing: There is no file, or its creation was cut short.
-            PoolVersionError: Not a pool, or one of another schema version.
-            PoolDamaged: It brings views or triggers, which would run when it is used; no pool of ours has any.
+            PoolVersionError: The file is not a pool, or has another schema version.
+            PoolDamaged: The file has views or triggers, which would run on use; no pool has any.
         """
         if not Path(path).is_file():
             raise PoolMissing(f"no task pool at {path}: make one with TaskPool.create")
@@ -84,8 +84,7 @@ class PoolFile:
 
     @property
     def _db(self) -> sqlite3.Connection:
-        # SQLite connections must not cross a fork: a child process connects for itself and leaves the
-        # parent's alone.
+        # SQLite connections must not cross a fork: a child process opens its own and does not touch the parent's.
         if self._connection is None or self._pid != os.getpid():
             self._connection = sqlite3.connect(
                 self.path, timeout=self._timeout, isolation_level=None, check_same_thread=False
@@ -93,7 +92,7 @@ class PoolFile:
             self._pid = os.getpid()
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
-            # The file may come from anywhere: its schema is not to run code.
+            # The file is untrusted: its schema must not run code.
             self._connection.execute("PRAGMA trusted_schema = OFF")
         return self._connection
 
@@ -111,7 +110,7 @@ class PoolFile:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Self]:
-        """Reads inside the block all see the pool as it was at the first of them, whoever writes meanwhile."""
+        """All reads inside the block see the pool as it was at the first of them, in spite of concurrent writers."""
         with self._lock:
             if self._db.in_transaction:
                 yield self
@@ -126,7 +125,7 @@ class PoolFile:
         try:
             with self._lock:
                 return self._db.execute(query, values).fetchall()
-        except (sqlite3.OperationalError, sqlite3.IntegrityError):  # of the query, or of another process that writes
+        except (sqlite3.OperationalError, sqlite3.IntegrityError):  # from the query, or from another writing process
             raise
         except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
             raise self._damaged(str(error)) from error
@@ -139,7 +138,7 @@ class PoolFile:
     # -- checkpoints -----------------------------------------------------------------------------------------
 
     def copy(self, path: str | os.PathLike[str]) -> Path:
-        """Write the pool as it is at this moment to another file, for a checkpoint.
+        """Write a consistent snapshot of the pool to another file, for a checkpoint.
 
         The file appears complete or not at all.
 
@@ -153,13 +152,13 @@ class PoolFile:
         unfinished.unlink(missing_ok=True)
         with self._lock, contextlib.closing(sqlite3.connect(unfinished)) as copy:
             self._db.backup(copy)
-            # A checkpoint is one file to copy about: without the write-ahead log of a live pool.
+            # A checkpoint is a single file, without the write-ahead log of a live pool.
             copy.execute("PRAGMA journal_mode = DELETE")
         unfinished.replace(target)
         return target
 
     def restore(self, snapshot: str | os.PathLike[str]) -> None:
-        """Make this pool what a `copy` of it was, in one transaction; later outcomes and events are gone.
+        """Set this pool to the state of a `copy`, in one transaction; later outcomes and events are lost.
 
         Raises:
             PoolMissing, PoolVersionError: The snapshot is not a pool.
@@ -169,7 +168,7 @@ class PoolFile:
             self._db.execute("PRAGMA journal_mode = WAL")
 
     def damage(self) -> list[str]:
-        """What SQLite itself finds wrong with the file; empty when it is sound."""
+        """Faults of the file that SQLite's own check reports; empty when it is sound."""
         try:
             pages = [row[0] for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
             loose = self._rows("PRAGMA foreign_key_check")

@@ -1,4 +1,4 @@
-"""Read-only JSON values: what a task carries must not change under the hands of those who share it."""
+"""Read-only JSON values, so that the data of a shared task cannot change."""
 
 import json
 import math
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 MAX_DEPTH = 32
-"""Deepest nesting accepted in a task's JSON; deeper input is hostile, not data."""
+"""Deepest nesting accepted in a task's JSON; deeper input is taken for hostile."""
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that cannot be changed after it was made; it pickles, copies and serialises like a dict."""
+    """An immutable dict; it pickles, copies and serialises like a dict."""
 
     __slots__ = ()
 
@@ -33,10 +33,10 @@ class FrozenDict(dict[str, Any]):
 def freeze(value: object, where: str = "value", depth: int = MAX_DEPTH) -> Any:
     """A read-only deep copy of a JSON value: mappings become `FrozenDict`, lists become tuples.
 
-    Already frozen mappings are returned as they are, so tasks on the same scene share it at no cost.
+    Frozen mappings are returned unchanged, so tasks on the same scene share it at no cost.
 
     Raises:
-        ValueError: Not JSON (a type, a key, NaN or an infinity), or nested deeper than `MAX_DEPTH`.
+        ValueError: The value is not JSON (a type, a key, NaN or an infinity), or nested deeper than `MAX_DEPTH`.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -61,5 +61,5 @@ def freeze(value: object, where: str = "value", depth: int = MAX_DEPTH) -> Any:
 
 
 def canonical_json(value: object) -> str:
-    """The one JSON text of a value: sorted keys, no blanks, ASCII; equal values give equal bytes anywhere."""
+    """Canonical JSON of a value: sorted keys, no blanks, ASCII; equal values give equal bytes on every machine."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -1,4 +1,4 @@
-"""What the generators of all domains ask of their arguments: a seed, a split, and knobs in a dataclass."""
+"""Validation of generator arguments in all domains: a seed, a split, and knobs in a dataclass."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["SPLITS", "KnobError", "Split", "check_seed", "check_split", "read_kn
 
 Split = Literal["train", "valid_seen", "valid_unseen"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-"""To train on; to evaluate on, of the same making; to evaluate on, of a making that training never meets."""
+"""Splits: training; evaluation on the training distribution; evaluation on a distribution that training never uses."""
 
 K = TypeVar("K", bound="DataclassInstance")
 
 
 class KnobError(ValueError):
-    """A seed, a split or a knob of a generator has a value that cannot be, or no task satisfies all knobs."""
+    """A seed, a split or a knob of a generator is out of range, or no task satisfies all knobs."""
 
 
 def check_seed(seed: object) -> int:
-    """A seed as an integer from 0; NumPy's are welcome.
+    """A seed as an integer from 0; NumPy integers are accepted.
 
     Raises:
-        KnobError: It is something else.
+        KnobError: The seed is not such an integer.
     """
     try:
         number = operator.index(seed)  # type: ignore[arg-type]
@@ -39,10 +39,10 @@ def check_seed(seed: object) -> int:
 
 
 def check_split(split: str) -> Split:
-    """A split that is one of the `SPLITS`.
+    """A validated name of a split.
 
     Raises:
-        KnobError: It is none; the message lists what there is.
+        KnobError: The split is not one of `SPLITS`, which the message lists.
     """
     for known in SPLITS:
         if split == known:
@@ -54,12 +54,12 @@ def read_knobs(kind: type[K], knobs: Mapping[str, Any], *, names: Collection[str
     """Knobs from keyword arguments, lists allowed.
 
     Args:
-        kind: The dataclass; it checks the values.
+        kind: The dataclass, which validates the values.
         knobs: The arguments.
-        names: Knobs that are a tuple of names: a single name will do.
+        names: Knobs that are a tuple of names, for which a single name is accepted too.
 
     Raises:
-        KnobError: An unknown knob or a value that cannot be.
+        KnobError: A knob is unknown, or its value is out of range.
     """
     known = [field.name for field in fields(kind)]
     unknown = sorted(set(knobs) - set(known))

@@ -1,10 +1,10 @@
-"""Pinned lists of tasks to measure agents on: a recipe, and the hash that its tasks have on every machine.
+"""Panels: pinned lists of tasks for evaluation, each a recipe with the hash of its tasks.
 
-A recipe is a JSON file that says how the tasks are made (splits, seeds, knobs), in which environment they are played,
-and which tasks that gives: their ids, which are content hashes, and one hash over these. Tasks are made anew when a
-panel is loaded and must be those of the recipe. Official games are not made and not shipped: there the number of games
-is pinned, and the hash of what was found is for the result to keep. A game file that cannot be read stops nothing: it
-is a task of the panel without an outcome, and the others are played.
+A recipe is a JSON file with the generation of the tasks (splits, seeds, knobs), the arguments of their environment, and
+the resulting task ids, which are content hashes, with one hash over them. Loading a panel generates the tasks again and
+compares them with the recipe. Official games are neither generated nor shipped: their number is pinned, and the hash of
+the games found is stored in the result. A game file that cannot be read becomes a task without an outcome; the others
+are played.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ MAX_BYTES = 8_000_000
 """Largest recipe that is read; 100,000 ids take 2.5 MB."""
 
 ROOT, ADAPTED = "root", "adapted"
-"""Groups of the tasks of a pool."""
+"""Names of the groups of a pool's tasks."""
 
 
 class PanelError(ValueError):
-    """A panel cannot be had; the message says why and what to do."""
+    """A panel cannot be loaded; the message gives the reason and the remedy."""
 
 
 class UnknownPanel(PanelError):
@@ -62,12 +62,12 @@ class UnknownPanel(PanelError):
 
 
 class PanelMismatch(PanelError):
-    """The tasks that were found are not those that are pinned; the message has both hashes."""
+    """The tasks are not those that the recipe pins; the message has both hashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A task of a panel, and which part of the panel it stands for; most panels have one part, without a name."""
+    """A task of a panel with the name of its group; most panels have one group, without a name."""
 
     task: Task
     group: str = ""
@@ -75,11 +75,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An official game that is there and cannot be played.
+    """An official game that exists but cannot be played.
 
     Attributes:
-        task: What results call it: the id that is pinned for it, or else split, folder and trial of its file.
-        error: What is wrong with the file, and which file it is.
+        task: Its name in results: the pinned id, or else split, folder and trial of its file.
+        error: The file and its fault.
         place: Its position among the tasks and the unreadable games of the panel together.
     """
 
@@ -90,16 +90,16 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Tasks in their order, ready to be played.
+    """The ordered tasks of an evaluation.
 
     Attributes:
-        name: Of the recipe, or where the tasks are from.
-        meaning: What it is, in a sentence.
-        domain: Of all tasks.
-        environment: Arguments of the environment; those of the domain's defaults are left out.
+        name: Name of the recipe, or the origin of the tasks.
+        meaning: Description in a sentence.
+        domain: The domain of all tasks.
+        environment: Arguments of the environment that differ from its defaults.
         entries: The tasks.
-        total: How many there are without a limit.
-        unreadable: Official games that cannot be played, in their order.
+        total: Number of tasks without a limit.
+        unreadable: Official games that cannot be played, in order.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Panel:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the tasks in their order, with their groups; where a game is unreadable, what results call it."""
+        """Ids of the tasks in order, with their groups; for an unreadable game its name in results."""
         ids = [f"{entry.group} {entry.task.id}".strip() for entry in self.entries]
         for game in self.unreadable:
             ids.insert(game.place, game.task)
@@ -129,14 +129,14 @@ class _Strict(BaseModel):
 
 
 class Part(_Strict):
-    """Where some of the tasks of a generated panel come from."""
+    """Generator arguments for a part of a generated panel's tasks."""
 
     split: Split
     knobs: dict[str, Any] = {}
 
 
 class Recipe(_Strict):
-    """How a panel is made and what has to come of it."""
+    """The generation of a panel and the tasks that it must give."""
 
     name: Name
     meaning: str
@@ -144,13 +144,13 @@ class Recipe(_Strict):
     environment: dict[str, Any] = {}
     count: Annotated[int, Field(gt=0, le=100_000)]
     parts: tuple[Part, ...] = ()
-    """They take turns: task ``i`` is from part ``i`` modulo their number."""
+    """Parts that alternate: task ``i`` is from part ``i`` modulo their number."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the first task of each part."""
     official: str | None = None
     """Split of official games, in place of ``parts``."""
     hash: str | None = None
-    """`panel_hash` of ``tasks``; None where the tasks cannot be known here."""
+    """`panel_hash` of ``tasks``; None where the tasks are not pinned."""
     tasks: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -173,7 +173,7 @@ def panel_hash(ids: Iterable[str]) -> str:
 
 
 def panel_names() -> list[str]:
-    """Names of the panels that are shipped, sorted."""
+    """Names of the shipped panels, sorted."""
     return sorted(file.name.removesuffix(".json") for file in _shipped().iterdir() if file.name.endswith(".json"))
 
 
@@ -181,7 +181,7 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     """The recipe of a shipped panel by its name, or of a file.
 
     Raises:
-        UnknownPanel: There is neither such a panel nor such a file.
+        UnknownPanel: Neither a panel nor a file has this name.
         PanelError: The file is not a recipe.
     """
     name = os.fspath(source)
@@ -204,18 +204,18 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
 
 
 def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None) -> Panel:
-    """A panel with its tasks, which have been compared with those that are pinned.
+    """A panel with its tasks, after comparison with the pinned ones.
 
     Args:
         source: A name, a file, or a recipe.
-        limit: Take only so many tasks from the beginning.
+        limit: Most tasks, from the beginning.
 
     Raises:
-        PanelError: There is no such panel, its recipe is malformed, the limit is not positive, or not one of its games
-            can be read.
-        PanelMismatch: Its tasks are others here, or not as many as there should be.
-        UnknownDomain, KnobError: The recipe asks for what there is not.
-        LookupError: Official games are not where the domain looks for them.
+        PanelError: The recipe is malformed, the limit is not positive, or none of its games can be read.
+        UnknownPanel: There is no such panel.
+        PanelMismatch: The tasks or their number differ from the recipe.
+        UnknownDomain, KnobError: The recipe names an unknown domain, split or knob.
+        LookupError: The official games are not found.
     """
     recipe = source if isinstance(source, Recipe) else read_recipe(source)
     count = _limited(recipe.count, limit)
@@ -234,7 +234,7 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
 
 
 def make_tasks(recipe: Recipe, count: int | None = None) -> list[Task]:
-    """The first ``count`` tasks of a recipe, whatever ids are pinned in it.
+    """The first ``count`` tasks of a recipe, without comparison with the pinned ids.
 
     Raises:
         PanelError: An official game cannot be read.
@@ -258,7 +258,7 @@ def _made(recipe: Recipe, count: int) -> tuple[list[Task], list[Unreadable]]:
 
 
 def load_games(domain: Domain, paths: Sequence[Path]) -> tuple[list[Task], list[Unreadable]]:
-    """The tasks of official games, and the games that cannot be read or won, each in the order of the paths."""
+    """The tasks of official games, and the games that cannot be read or solved, each in the order of the paths."""
     tasks: list[Task] = []
     unreadable: list[Unreadable] = []
     for place, path in enumerate(paths):
@@ -270,7 +270,7 @@ def load_games(domain: Domain, paths: Sequence[Path]) -> tuple[list[Task], list[
 
 
 def pin(recipe: Recipe) -> Recipe:
-    """The same recipe with the tasks that it gives here, and their hash; its JSON is the file of a panel.
+    """The recipe with the ids of the tasks that it gives on this machine, and their hash; its JSON is a panel file.
 
     Raises:
         PanelError: An official game cannot be read.
@@ -280,14 +280,14 @@ def pin(recipe: Recipe) -> Recipe:
 
 
 def pool_panel(path: str | os.PathLike[str], limit: int | None = None) -> Panel:
-    """The tasks of a pool: the root of each slot, followed by what has become of it where it was adapted.
+    """The tasks of a pool: the root of each slot, followed by its active task where that differs.
 
     Args:
-        path: Of the pool; a run may go on writing to it.
-        limit: Take only so many tasks from the beginning.
+        path: Path of the pool; a run may go on writing to it.
+        limit: Most tasks, from the beginning.
 
     Raises:
-        PanelError: The limit is not positive, or tasks of several domains are in the pool.
+        PanelError: The limit is not positive, or the pool has tasks of several domains.
         PoolError: There is no pool at the path.
     """
     with TaskPool.open(path) as pool, pool.snapshot():

@@ -1,12 +1,12 @@
-"""The task pool: one SQLite file that remembers every task, rewrite and outcome of a run.
+"""The task pool: one SQLite file with every task, rewrite and outcome of a run.
 
 A pool has *slots*. A slot starts with a root task; its *active* task is the one being trained on; a
 proposed rewrite waits as its *candidate* until it is accepted (and takes the active task's place) or
-rejected. Task contents are stored once, by content; who was made from whom is stored per slot as
-*versions*, because the same content can be reached twice. Outcomes and events are append-only.
+rejected. Equal tasks are stored once; the lineage is stored per slot as *versions*, because the same content can be
+reached twice. Outcomes and events are append-only.
 
-Every method is one transaction, so a process killed at any instruction leaves the pool as it was before or
-after the call, and several processes may work on one pool. Nothing of the state depends on a clock.
+Every method is one transaction, so a process that is killed at any instruction leaves the pool in the state before or
+after the call, and several processes may work on one pool. No state depends on a clock.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ __all__ = ["TaskPool"]
 
 
 class TaskPool(PoolReader):
-    """Slots of tasks that change while an agent learns, in one SQLite file (see the module's text)."""
+    """Slots of tasks that change while an agent learns, in one SQLite file; see the module's docstring."""
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], tasks: Iterable[Task], *, timeout: float = 30.0) -> Self:
-        """Make a pool with one slot for each task, numbered from 0 in their order.
+        """Make a pool with one slot for each task, numbered from 0 in order.
 
         Raises:
             EmptyPool: There are no tasks.
-            PoolExists: There is a pool (or another SQLite database) at the path.
+            PoolExists: A pool (or another SQLite database) exists at the path.
             PoolError: Two of the tasks are the same.
         """
         roots = list(tasks)
@@ -75,7 +75,7 @@ class TaskPool(PoolReader):
     # -- outcomes and decisions ------------------------------------------------------------------------------
 
     def record(self, slot: int, task_id: str, outcomes: Iterable[Outcome]) -> None:
-        """Append the outcomes of episodes on a task of a slot; what one call records is one group.
+        """Append the outcomes of episodes on a task of a slot; the outcomes of one call are one group.
 
         Raises:
             UnknownSlot: The pool has no such slot.
@@ -97,7 +97,7 @@ class TaskPool(PoolReader):
         """Make a validated rewrite of the active task the slot's candidate.
 
         Raises:
-            CandidateError: The slot has a candidate, or the task is not a rewrite of what is active now.
+            CandidateError: The slot has a candidate, or the task is not a rewrite of the active task.
         """
         with self._transaction() as db:
             _, active, pending = self._slot(slot)
@@ -123,13 +123,13 @@ class TaskPool(PoolReader):
         task_id: str | None = None,
         stats: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Put the candidate in the active task's place.
+        """Make the candidate the active task.
 
         Args:
             slot: Slot number.
-            reason: Short slug, kept in the event.
-            task_id: The candidate the decision is about; checked when given, for more than one deciding process.
-            stats: Numbers behind the decision, kept in the event.
+            reason: Short identifier, stored in the event.
+            task_id: The candidate that was decided on; checked if given, for concurrent processes.
+            stats: Numbers behind the decision, stored in the event.
 
         Raises:
             CandidateError: The slot has no candidate, or not this one.
@@ -163,7 +163,7 @@ class TaskPool(PoolReader):
             return self._log(db, kind, slot, version, task, reason, stats)
 
     def discard(self, slot: int, rejection: Rejection, *, stats: Mapping[str, Any] | None = None) -> Event:
-        """Put on record a proposal that never became a candidate, with the reason its validation gave."""
+        """Record a proposal that failed its validation, with the reason."""
         with self._transaction() as db:
             active = self._slot(slot)[1]
             noted = {**(stats or {}), "detail": rejection.detail}
@@ -186,7 +186,7 @@ class TaskPool(PoolReader):
         return Event(int(row.lastrowid or 0), kind, slot, task.id, reason, FrozenDict(stats or {}))
 
     def to_pandas(self) -> "PoolFrames":
-        """Tasks, outcomes and events as data frames, all of one moment.
+        """A consistent snapshot of tasks, outcomes and events as data frames.
 
         Raises:
             MissingExtra: pandas is not installed.

@@ -1,4 +1,4 @@
-"""The reading half of a pool: its tasks and its two logs."""
+"""Read access to a pool: its tasks and its two logs."""
 
 import dataclasses
 import os
@@ -15,15 +15,15 @@ from rlanything_task_pools.task import Role, Task, TaskFormatError
 __all__ = ["PoolReader"]
 
 CACHED_TASKS = 128
-"""Unpacked tasks kept at hand; unpacking an ALFWorld task takes 0.4 ms, keeping it 40 KB."""
+"""Number of unpacked tasks in the cache; an ALFWorld task takes 0.4 ms to unpack and 40 KB to keep."""
 
 
 class PoolReader(PoolFile):
-    """What can be asked of a pool without changing it.
+    """Queries of a pool that do not change it.
 
     Raises:
-        PoolDamaged: (all methods) the file holds what no pool would have written.
-        TaskFormatError: (all methods) a stored task is none.
+        PoolDamaged: (all methods) the file holds data that no pool would have written.
+        TaskFormatError: (all methods) a stored task is malformed.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> None:
@@ -39,7 +39,7 @@ class PoolReader(PoolFile):
         return [row[0] for row in self._rows("SELECT slot FROM slots ORDER BY slot")]
 
     def task(self, task_id: str) -> Task:
-        """A task by its id, with the lineage under which it first came.
+        """A task by its id, with the lineage of its first version.
 
         Raises:
             UnknownTask: The pool has no such task.
@@ -50,24 +50,24 @@ class PoolReader(PoolFile):
         return self._unpacked(*rows[0])
 
     def root(self, slot: int) -> Task:
-        """The task a slot began with."""
+        """The root task of a slot."""
         return self._unpacked(*self._in_slot(slot, "root"))
 
     def active(self, slot: int) -> Task:
-        """The task a slot trains on now."""
+        """The active task of a slot."""
         return self._unpacked(*self._in_slot(slot, "active"))
 
     def candidate(self, slot: int) -> Task | None:
-        """The rewrite that waits for a decision, if any."""
+        """The candidate of a slot; None if there is none."""
         task_id, lineage = self._in_slot(slot, "candidate")
         return None if task_id is None else self._unpacked(task_id, lineage)
 
     def history(self, slot: int) -> list[Task]:
-        """The tasks that were active in a slot, the root first, the active one last."""
+        """The tasks that were active in a slot, from the root to the current one."""
         return [version.task for version in self.versions(slot) if version.state in ("root", "accepted")]
 
     def versions(self, slot: int) -> list[Version]:
-        """Every task a slot ever had, the rejected ones too, in the order they came; the root first."""
+        """Every task of a slot in order of proposal, rejected ones included; the root first."""
         with self.snapshot(), self._sound(f"slot {slot}"):
             root = self._slot(slot)[0]
             found = {root: Version(root, slot, self._version(root), None, None, None)}
@@ -87,7 +87,7 @@ class PoolReader(PoolFile):
         return list(found.values())
 
     def lineage(self, task_id: str) -> list[Task]:
-        """From the root to a task: each one the parent of the next.
+        """The tasks from the root to a task, each the parent of the next.
 
         Raises:
             UnknownTask: The pool has no such task.
@@ -123,7 +123,7 @@ class PoolReader(PoolFile):
 
     @contextmanager
     def _sound(self, what: str) -> Iterator[None]:
-        """Rows that cannot be what was written are told as damage."""
+        """Report rows that a pool would not have written as `PoolDamaged`."""
         try:
             yield
         except (PoolError, TaskFormatError, UnknownSlot, UnknownTask):
@@ -132,7 +132,7 @@ class PoolReader(PoolFile):
             raise self._damaged(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
 
     def _unpacked(self, task_id: str, lineage: bytes) -> Task:
-        # By content, not by version number: another process may restore a checkpoint and number anew.
+        # Keyed by content, not by version number: another process may restore a checkpoint and reuse numbers.
         key = (task_id, lineage)
         with self._lock, self._sound(f"task {task_id}"):
             task = self._tasks.pop(key, None)
@@ -147,7 +147,7 @@ class PoolReader(PoolFile):
     # -- the two logs ----------------------------------------------------------------------------------------
 
     def events(self, slot: int | None = None, *, kind: EventKind | None = None, since: int = 0) -> list[Event]:
-        """The decisions on record, in order; ``since`` leaves out events with an index up to it."""
+        """The recorded events in order; those with an index up to ``since`` are left out."""
         rows = self._rows(
             "SELECT event, kind, slot, task, reason, stats FROM events WHERE event > ? "
             "AND (? IS NULL OR slot = ?) AND (? IS NULL OR kind = ?) ORDER BY event",
@@ -166,15 +166,15 @@ class PoolReader(PoolFile):
         after: int = 0,
         errors: bool = True,
     ) -> list[OutcomeRecord]:
-        """The outcomes on record, in order.
+        """The recorded outcomes in order.
 
         Args:
             slot: Only of this slot.
             task_id: Only on this task.
             role: Only of this role.
-            since: Only those recorded after the event of this index had happened.
-            after: Only those with a greater index than this, to read on where one stopped.
-            errors: Whether to give outcomes of episodes that the infrastructure broke (success None) too.
+            since: Only those recorded after the event of this index.
+            after: Only those with a greater index than this, to continue an earlier read.
+            errors: Whether to include infrastructure errors (success None).
         """
         rows = self._rows(
             "SELECT outcome, event, slot, task, role, success, score, steps, actor, batch FROM outcomes "
@@ -186,7 +186,7 @@ class PoolReader(PoolFile):
             return [OutcomeRecord.from_row(row) for row in rows]
 
     def counts(self) -> dict[str, int]:
-        """How many slots, tasks, outcomes, broken episodes, and events of each kind the pool holds."""
+        """Numbers of slots, tasks, outcomes, infrastructure errors, and events of each kind."""
         with self.snapshot():
             one = {
                 name: int(self._rows(f"SELECT count(*) FROM {name}")[0][0])  # nosec B608 # names of ours

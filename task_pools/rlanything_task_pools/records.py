@@ -1,4 +1,4 @@
-"""What a pool remembers, as typed rows: decisions, outcomes, and the versions of a slot's task."""
+"""Typed rows of a pool: events, outcomes, and the versions of a slot's task."""
 
 import json
 import zlib
@@ -17,10 +17,10 @@ def pack(value: object) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """The object that `pack` was given.
+    """The object of packed bytes.
 
     Raises:
-        TaskFormatError: The bytes are something else, or would unpack to more than a task may hold.
+        TaskFormatError: The bytes are not packed JSON of an object, or would exceed the largest task.
     """
     unpacker = zlib.decompressobj()
     try:
@@ -42,22 +42,22 @@ class Event:
     kind: EventKind
     slot: int
     task_id: str
-    """The candidate the event is about; for ``discarded`` the active task the proposal would have changed."""
+    """Id of the candidate; for ``discarded`` that of the active task that was to be rewritten."""
     reason: str
-    """A short slug; for ``proposed`` the direction."""
+    """Short identifier; for ``proposed`` the direction."""
     stats: FrozenDict
     """Numbers behind the decision."""
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Self:
-        """From a row of the events table."""
+        """Make an event from a row of the events table."""
         index, kind, slot, task_id, reason, stats = row
         return cls(index, kind, slot, task_id, reason, FrozenDict(json.loads(stats)))
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """One outcome with its place in the log."""
+    """One outcome with its position in the log."""
 
     index: int
     event: int
@@ -70,7 +70,7 @@ class OutcomeRecord:
 
     @classmethod
     def from_row(cls, row: tuple[Any, ...]) -> Self:
-        """From a row of the outcomes table."""
+        """Make a record from a row of the outcomes table."""
         index, event, slot, task_id, role, success, score, steps, actor, batch = row
         outcome = Outcome(
             success=None if success is None else bool(success),
@@ -84,7 +84,7 @@ class OutcomeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One task in the history of a slot, with what became of it; the edges of a lineage tree."""
+    """One task in the history of a slot, with its proposal and its decision; a node of the lineage tree."""
 
     index: int
     slot: int
@@ -92,13 +92,13 @@ class Version:
     parent: int | None
     """Index of the version it is a rewrite of; None for the root."""
     proposed: Event | None
-    """None for the root."""
+    """Event of its proposal; None for the root."""
     decided: Event | None
-    """None for the root and while the candidate waits."""
+    """Event of its decision; None for the root and for a waiting candidate."""
 
     @property
     def state(self) -> Literal["root", "pending", "accepted", "rejected"]:
-        """What became of it."""
+        """State of the version."""
         if self.proposed is None:
             return "root"
         if self.decided is None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 VERSION = 1
-"""To be changed with any change to what the generator draws: the same seeds then give other tasks."""
+"""Version of the generator's draws; any change of them changes it, since the same seeds then give other tasks."""
 
 
 class RngStream:
@@ -37,11 +37,11 @@ class RngStream:
         return int(self._random() * n)
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of the items, each as likely."""
+        """One of the items, uniformly."""
         return items[int(self._random() * len(items))]
 
     def weighted(self, weights: Mapping[T, float]) -> T:
-        """A key, as likely as its weight; the order of the mapping matters."""
+        """A key with a probability in proportion to its weight; depends on the order of the mapping."""
         mark = self._random() * sum(weights.values())
         for item, weight in weights.items():
             mark -= weight
@@ -56,7 +56,7 @@ class RngStream:
 
 
 def count_at(share: float, quantiles: Sequence[float]) -> int:
-    """The count at a share in [0, 1) of a distribution known by evenly spaced quantiles; at least 1."""
+    """The count at a share in [0, 1) of a distribution given by evenly spaced quantiles; at least 1."""
     place = share * (len(quantiles) - 1)
     low = int(place)
     value = quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low])

@@ -5,10 +5,10 @@ import sqlite3
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "create_tables"]
 
 APPLICATION_ID = 0x524C4150
-"""Marks an SQLite file as a task pool: the letters RLAP."""
+"""SQLite application id of a task pool: the letters RLAP."""
 
 SCHEMA_VERSION = 2
-"""What this library reads and writes; every change of the tables raises it."""
+"""Schema version that this library reads and writes; every change of the tables increments it."""
 
 _TABLES = (
     # Tasks by content, versions by slot, two append-only logs.
@@ -24,9 +24,9 @@ _TABLES = (
     "slot INTEGER NOT NULL REFERENCES slots (slot), version INTEGER NOT NULL REFERENCES versions (version), "
     "task TEXT NOT NULL, reason TEXT NOT NULL, stats TEXT NOT NULL)",
     "CREATE INDEX events_slot ON events (slot)",
-    # The database itself refuses to decide on a candidate twice.
+    # This index prevents a second decision on a candidate.
     "CREATE UNIQUE INDEX events_decided ON events (version) WHERE kind IN ('accepted', 'rejected')",
-    # Outcomes of one batch were one group.
+    # The outcomes of one batch are one group.
     "CREATE TABLE outcomes (outcome INTEGER PRIMARY KEY AUTOINCREMENT, event INTEGER NOT NULL, "
     "slot INTEGER NOT NULL REFERENCES slots (slot), task TEXT NOT NULL REFERENCES tasks (id), "
     "role TEXT NOT NULL, success INTEGER, score REAL NOT NULL, steps INTEGER NOT NULL, actor TEXT NOT NULL, "

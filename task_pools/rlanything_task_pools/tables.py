@@ -1,4 +1,4 @@
-"""A pool as four plain tables, and four tables of unknown origin as a pool."""
+"""Conversion between a pool and four plain tables, which may be of unknown origin."""
 
 import json
 import sqlite3
@@ -38,7 +38,7 @@ COLUMNS: dict[str, dict[str, Kind]] = {
         "success": "bool", "score": "float", "steps": "int", "actor": "text",
     },
 }  # fmt: skip
-"""The tables and their columns. A task stands in one row for each time it came to a slot (its *version*); the
+"""The tables and their columns. A task has one row for each of its versions; the
 columns from ``direction`` on are empty for a root, ``candidate`` where none waits, ``success`` where the
 infrastructure failed."""
 
@@ -48,7 +48,7 @@ _OUTCOME = ("success", "score", "steps", "actor", "role")
 
 
 def read_tables(pool: PoolReader) -> Tables:
-    """The tables of a pool, all of one moment, in order of their first column; columns as in `COLUMNS`."""
+    """The tables of a consistent snapshot of a pool, ordered by their first column; columns as in `COLUMNS`."""
     with pool.snapshot():
         tables = {
             name: [
@@ -71,17 +71,17 @@ def read_tables(pool: PoolReader) -> Tables:
 
 
 def build_pool(tables: Mapping[str, Sequence[Mapping[str, Any]]], *, replay: bool = True) -> TaskPool:
-    """The pool of four tables, in memory; `TaskPool.copy` puts it where it shall live.
+    """The pool of four tables, in memory; `TaskPool.copy` writes it to a file.
 
-    The pool is lived through again, event by event, and must then have the very tables that were given: so
-    nothing gets in that a pool would not have let happen.
+    The events are replayed one by one, and the resulting tables must equal the given ones, so that the result is a
+    state that a pool can reach.
 
     Args:
         tables: Untrusted.
-        replay: Whether every task's proof is played, by its domain.
+        replay: Whether the domains verify every task's proof.
 
     Raises:
-        ExportError: Something is wrong; the message names the table, the row and the field.
+        ExportError: The tables are malformed or inconsistent; the message names the table, the row and the field.
     """
     if missing := COLUMNS.keys() - tables.keys():
         raise ExportError(
@@ -124,7 +124,7 @@ def _tasks(rows: Sequence[Mapping[str, Any]], *, replay: bool) -> dict[int, Task
 
 
 def _batches(rows: Sequence[Mapping[str, Any]]) -> dict[int, list[list[tuple[int, Mapping[str, Any]]]]]:
-    """Numbered rows of outcomes, one list a group, by the event they came after."""
+    """Numbered rows of outcomes, one list for each group, by the event that precedes them."""
     batches: dict[int, list[list[tuple[int, Mapping[str, Any]]]]] = defaultdict(list)
     for number, row in enumerate(rows, 1):
         with _naming("outcomes", number):
@@ -180,7 +180,7 @@ def _compare(own: Tables, given: Mapping[str, Sequence[Mapping[str, Any]]]) -> N
 
 @contextmanager
 def _naming(table: str, number: int | None = None) -> Iterator[None]:
-    """Tell any complaint about a row with its table and number."""
+    """Add table and row number to any error about a row."""
     try:
         yield
     except (PoolError, UnknownSlot, UnknownTask, UnknownDomain, TaskFormatError) as error:

@@ -1,8 +1,7 @@
-"""Tasks as data: what is asked, in which world, with which proof, and where the task came from.
+"""Tasks as data: goal, world, proof and lineage.
 
-`Task` says everything needed to play it and is identified by its content. `Rewrite` is how one task became
-another, `Rejection` is why a proposal did not become a task, `Outcome` is what one episode on a task came
-to.
+`Task` holds everything needed to play it and is identified by its content. `Rewrite` records how a task was made from
+another, `Rejection` why a proposal did not become a task, and `Outcome` the result of one episode.
 """
 
 import hashlib
@@ -55,48 +54,48 @@ class Rewrite(_Record):
     """How a task was made from its parent."""
 
     direction: Direction
-    """Which way the success rate was meant to go."""
+    """Intended change of difficulty."""
     author: Name
-    """Who proposed it: ``scripted`` or the name of a language model."""
+    """Author of the proposal: ``scripted`` or the name of a language model."""
     change: JsonObject
-    """The fields that differ from the parent, in the words of the domain."""
+    """The fields that differ from the parent, in the domain's own format."""
     critique: str = ""
-    """The summary of failures or successes this rewrite answers."""
+    """The summary of episodes that the rewriter had."""
 
 
 class Rejection(_Record):
     """Why a proposal did not become a task."""
 
     reason: Name
-    """A short slug to count by, such as ``unsolvable``."""
+    """Short identifier, such as ``unsolvable``."""
     detail: str = ""
-    """What exactly was wrong, for a reader or for the next prompt."""
+    """The fault in detail, for a reader or for the next prompt."""
 
 
 class Outcome(_Record):
-    """What one episode came to."""
+    """The result of one episode."""
 
     success: bool | None
-    """None when the infrastructure failed: such an episode is never a reward and never counts as a loss."""
+    """None when the infrastructure failed: such an episode gives no reward and never counts as a failure."""
     score: float = Field(allow_inf_nan=False)
     steps: int = Field(ge=0)
     actor: str
-    """Who played, for example a policy name with its version."""
+    """The agent, for example a policy name with its version."""
     role: Role
-    """What the episode was for: the slot's active task, a pending candidate, the root beside another active task, or
+    """Purpose of the episode: the slot's active task, a pending candidate, the root where another task is active, or
     evaluation."""
 
 
 class Task(_Record):
-    """One task of a domain, complete in itself: frozen, JSON, identified by its content."""
+    """One self-contained task of a domain: frozen, JSON, identified by its content."""
 
     domain: Name
     goal: str = Field(min_length=1, max_length=10_000)
-    """What the agent is asked, in words."""
+    """The goal in words, as the agent reads it."""
     payload: JsonObject
-    """What the domain needs to build the world and check the goal."""
+    """Data from which the domain builds the world and checks the goal."""
     proof: tuple[str, ...] = ()
-    """Actions that are known to solve it."""
+    """Actions that solve the task."""
     traits: Traits = FrozenDict()
     """Facts to filter and report by: kind, room, split, plan length, ..."""
     parent: str | None = None
@@ -105,7 +104,7 @@ class Task(_Record):
 
     @cached_property
     def id(self) -> str:
-        """``domain-`` and 16 hex digits of the SHA-256 of (domain, goal, payload), the same anywhere."""
+        """``domain-`` and 16 hex digits of the SHA-256 of (domain, goal, payload), the same on every machine."""
         content = canonical_json([self.domain, self.goal, self.payload])
         return f"{self.domain}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
@@ -113,12 +112,12 @@ class Task(_Record):
         return hash(self.id)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """What it is known by: a world of thousands of words is no help in an error message."""
+        """Short fields only: a world of thousands of words is no help in an error message."""
         yield "id", self.id
         yield "goal", self.goal
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A changed copy, validated, with the id of its own content."""
+        """A changed copy, validated; its id follows from its content."""
         return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | dict(update or {}))
 
     def to_json(self) -> str:
@@ -133,7 +132,7 @@ class Task(_Record):
         """Read a task from untrusted JSON.
 
         Raises:
-            TaskFormatError: Not JSON, too large, or a field is missing, unknown or of the wrong kind.
+            TaskFormatError: The text is not JSON or too large, or a field is missing, unknown or of the wrong kind.
         """
         if len(text) > MAX_JSON_BYTES:
             raise TaskFormatError(f"task JSON of {len(text)} bytes: more than {MAX_JSON_BYTES} are not read")

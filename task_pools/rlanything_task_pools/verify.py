@@ -1,5 +1,5 @@
-"""Whether a pool holds what it says: an untouched file, tasks that are what their ids name and can be solved, a
-log that leads from the roots to what is active now."""
+"""Verification of a pool: an intact file, tasks that match their ids and are solvable, and a log that leads from the
+roots to the active tasks."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a pool."""
+    """One fault of a pool."""
 
     where: str
     """``file``, or a task, slot, event or outcome by its number or id."""
@@ -28,12 +28,11 @@ class Problem:
 
 
 def verify_pool(pool: PoolReader, *, replay: bool = True) -> Iterator[Problem]:
-    """Everything that is wrong with a pool; nothing when it is sound.
+    """All faults of a pool; none when it is sound.
 
     Args:
         pool: The pool; others may go on writing to it.
-        replay: Whether to play every task's proof, by its domain; without it a task is checked only for its form
-            and its id.
+        replay: Whether the domains verify every task's proof; without it only form and id are checked.
     """
     damage = pool.damage()
     yield from (Problem("file", text) for text in damage)
@@ -82,7 +81,7 @@ def _lineages(data: dict[str, bytes], versions: Rows) -> Iterator[Problem]:
 
 
 def _log(slots: Rows, versions: Rows, events: Rows) -> Iterator[Problem]:
-    """Play the log from the roots: it must allow every event and end at what the slots say."""
+    """Replay the log from the roots: every event must be allowed, and the end must match the slots."""
     place = {index: (slot, task) for index, slot, task, _ in versions}
     state = {slot: [root, None] for slot, root, _, _ in slots}
     seen = {root for _, root, _, _ in slots}

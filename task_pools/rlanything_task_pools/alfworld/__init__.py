@@ -1,4 +1,7 @@
-"""ALFWorld tasks: generated, loaded from official games, rewritten in a direction, always proved."""
+"""ALFWorld tasks: generated, loaded from official games, rewritten harder or easier, and proved solvable.
+
+The engine that plays them is in `rlanything_verifiers.alfworld`, the environment in `rlanything_envs.alfworld`.
+"""
 
 from rlanything_task_pools.alfworld.domain import DOMAIN, AlfWorldDomain
 from rlanything_task_pools.alfworld.floorplans import MissingExtra

@@ -1,4 +1,4 @@
-"""How hard a goal is on a scene, as one number made of facts.
+"""Difficulty score of a goal on a scene.
 
 ``difficulty = plan + 0.4 * search + phase``, in actions:
 
@@ -7,11 +7,11 @@
   spread evenly over places that cost ``N`` actions to look into (one to go there, one more to open a door),
   the first ``need`` of them turn up after ``need * (N + 1) / (copies + 1)`` on average. Only places where
   such a thing may be count. What is in hand need not be found. For ``look`` the lamp has to be found as well.
-- *phase*: what an agent has to know besides carrying things about: 2 for clean, heat, cool and two.
+- *phase*: 2 for clean, heat, cool and two, which need more than carrying things.
 
-The weights are a convention, not a measurement of an agent: agents differ, and acceptance by rollouts has
-the last word. 0.4 discounts the search because visible things and common sense shorten it. Rewrites that add
-things count each one as a quarter of an action (`CLUTTER_WEIGHT`): more to read, and more wrong commands to give.
+The weights are a convention, not a measurement of an agent: agents differ, and acceptance by rollouts decides. 0.4
+discounts the search because visible things and common sense shorten it. Rewrites that add things count each one as a
+quarter of an action (`CLUTTER_WEIGHT`): more to read, and more wrong commands to give.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,16 +37,16 @@ TYPICAL_PLAN: dict[GoalKind, float] = {
     "cool": 6.0,
     "two": 8.0,
 }
-"""Median plan lengths of the official games, to guess by before a plan is proved."""
+"""Median plan lengths of the official games, used as an estimate before a plan is proved."""
 
 
 def need(kind: GoalKind) -> int:
-    """How many objects of the type a goal asks for."""
+    """Number of objects of its type that a goal needs."""
     return 2 if kind == "two" else 1
 
 
 def in_reach(scene: Scene) -> list[Thing]:
-    """The things that can be had: in the hand, or to be taken. One without a type is of no use to any goal."""
+    """The things in the hand or within reach. A thing without a type serves no goal."""
     return [
         thing
         for thing in scene.things
@@ -65,7 +65,7 @@ def lamp_types(scene: Scene) -> list[str]:
 
 
 def reachable(scene: Scene, object_type: str) -> int:
-    """How many things of a type can be had."""
+    """Number of things of a type in the hand or within reach."""
     return sum(thing.type == object_type for thing in in_reach(scene))
 
 
@@ -85,12 +85,12 @@ def _expected(places: Sequence[Receptacle], wanted: int, copies: int) -> float:
 
 
 def is_shut(receptacle: Receptacle) -> bool:
-    """Whether a door has to be opened to see what is in there."""
+    """Whether a door must be opened to see the contents."""
     return receptacle.openable and not receptacle.opened
 
 
 def clutter(traits: Mapping[str, object]) -> int:
-    """How many things rewrites added to a task's scene, less those they removed, the wanted type aside."""
+    """Number of things that rewrites added to a task's scene, minus those removed, except of the wanted type."""
     number = traits.get("clutter", 0)
     return max(-MAX_THINGS, min(number, MAX_THINGS)) if isinstance(number, int) else 0
 

@@ -1,4 +1,4 @@
-"""The ALFWorld domain object: what `rlanything_task_pools.get_domain` gives for ``alfworld``."""
+"""The ALFWorld domain object, the result of ``rlanything_task_pools.get_domain("alfworld")``."""
 
 import os
 from collections import Counter
@@ -14,14 +14,14 @@ from rlanything_task_pools.task import Direction, Rejection, Task
 
 
 class AlfWorldDomain:
-    """Household tasks in text; see `Domain` for what the methods promise.
+    """Household tasks in text; see `Domain` for the contract of the methods.
 
     Args:
-        operators: Ways to rewrite a task: ``goal`` (any part of it), ``types`` (its object and receptacle, the
+        operators: Rewrite operators: ``goal`` (any part of it), ``types`` (its object and receptacle, the
             swap of the paper), ``kind`` (of task), ``scene``, ``start``, ``house``.
 
     Raises:
-        UnknownOperator: There is no operator of a name.
+        UnknownOperator: A name is unknown.
     """
 
     name = "alfworld"
@@ -38,12 +38,12 @@ class AlfWorldDomain:
         """The task of a seed; the knobs are those of `Knobs`.
 
         Raises:
-            KnobError: A knob has a value that cannot be.
+            KnobError: A knob is out of range.
         """
         return generate.generate(seed, split, **knobs)
 
     def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Rewrites by the enabled operators, nearest step in difficulty first."""
+        """Rewrites by the enabled operators, those nearest to the intended step in difficulty first."""
         return rewrite.propose(task, direction, rng, self.operators)
 
     def proposal_schema(self, task: Task) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class AlfWorldDomain:
         author: str,
         critique: str = "",
     ) -> Task | Rejection:
-        """The proposed rewrite as a proved task, or the reason why it is none."""
+        """The proposed rewrite as a proved task, or the reason of its rejection."""
         return rewrite.validate(
             task, proposal, direction=direction, author=author, critique=critique, operators=self.operators
         )
@@ -72,12 +72,12 @@ class AlfWorldDomain:
         """The task of a ``game.tw-pddl`` file.
 
         Raises:
-            GameFormatError: Not such a game, or no plan reaches its goal.
+            GameFormatError: The file is not such a game, or no plan reaches its goal.
         """
         return official.load(source)
 
     def describe(self, task: Task) -> str:
-        """The goal, what the room has, what lies where and what may be done, for a rewriter's prompt."""
+        """Goal, room, positions of things and possible actions, for a rewriter's prompt."""
         scene, goal = rewrite.scene_and_goal(task)
         kinds = Counter(item.type for item in scene.receptacles)
         doors = Counter(item.type for item in scene.receptacles if is_shut(item))

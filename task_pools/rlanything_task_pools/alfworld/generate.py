@@ -1,4 +1,4 @@
-"""The task generator: a seed becomes a room, things in it, and a goal that is proved to be reachable."""
+"""The task generator: a seed determines a room, the things in it, and a goal that is proved reachable."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -36,11 +36,12 @@ WEIGHTS: dict[GoalKind, dict[str, int]] = {
 
 TARGET_COPIES = {1: 0.36, 2: 0.36, 3: 0.13, 4: 0.15}
 TARGET_COPIES_TWO = {2: 0.6, 3: 0.15, 4: 0.25}
-"""How many things of the wanted type there are; together median 2, 10th percentile 1, 90th 4, as official."""
+"""Distribution of the number of things of the wanted type; overall median 2, 10th percentile 1, 90th 4, as in the
+official games."""
 
 MAX_ATTEMPTS = 400
 REDRAW = 40
-"""Attempts after which another kind and room are drawn."""
+"""Number of attempts after which another kind and room are drawn."""
 MAX_COPIES = 8
 AFFORDANCE: dict[GoalKind, str] = {"clean": "cleanable", "heat": "heatable", "cool": "coolable"}
 STATION: dict[GoalKind, str] = {"clean": "SinkBasin", "heat": "Microwave", "cool": "Fridge"}
@@ -48,7 +49,7 @@ STATION: dict[GoalKind, str] = {"clean": "SinkBasin", "heat": "Microwave", "cool
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What to generate; the defaults give the official mixture."""
+    """Arguments of the generator; the defaults give the official mixture."""
 
     kinds: tuple[GoalKind, ...] = GOAL_KINDS
     """Goals to draw from."""
@@ -76,7 +77,7 @@ class Knobs:
             raise KnobError(f"no goal of the kinds {', '.join(self.kinds)} in {', '.join(self.rooms)} fits {self}")
 
     def weights(self) -> dict[GoalKind, int]:
-        """How often each kind is drawn."""
+        """Weight of each kind in the draw."""
         return {
             kind: sum(WEIGHTS[kind].get(room, 0) for room in self.rooms)
             for kind in self.kinds
@@ -96,7 +97,7 @@ def make_knobs(**knobs: Any) -> Knobs:
     """Knobs from keyword arguments, lists allowed.
 
     Raises:
-        KnobError: An unknown knob or a value that cannot be.
+        KnobError: A knob is unknown, or its value is out of range.
     """
     return read_knobs(Knobs, knobs)
 
@@ -119,7 +120,7 @@ def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
         **knobs: See `Knobs`.
 
     Raises:
-        KnobError: The seed, the split or a knob cannot be, or no task with such knobs was found.
+        KnobError: The seed, the split or a knob is out of range, or no task with such knobs was found.
     """
     part, seed, wanted = check_split(split), check_seed(seed), make_knobs(**knobs)
     for attempt in range(MAX_ATTEMPTS):
@@ -208,7 +209,7 @@ def goal_traits(scene: Scene, goal: Goal, plan_length: int) -> dict[str, str | i
 
 @lru_cache(maxsize=4096)
 def _pairs(layout: Layout, kind: GoalKind) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Object types a goal of a kind may ask for in a layout, each with the receptacle types it may end in."""
+    """Object types of goals of a kind in a layout, each with the receptacle types where it may end."""
     facts = household()
     types = {item.type for item in layout.receptacles}
     station = STATION.get(kind)

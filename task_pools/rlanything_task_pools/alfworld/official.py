@@ -20,7 +20,7 @@ _FOLDER = re.compile(r"(?P<task>[a-z_]+)-(?P<object>\w+)-(?P<inside>\w+)-(?P<hom
 
 
 class NoGamesFound(LookupError):
-    """There are no game files where they were looked for."""
+    """No official game files were found."""
 
 
 class UnsolvableGame(GameFormatError):
@@ -38,7 +38,7 @@ def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "tra
         split: ``train``, ``valid_seen``, ``valid_unseen`` or ``valid_train``.
 
     Raises:
-        NoGamesFound: No folder was named, it is not there, or it holds no game of the split.
+        NoGamesFound: No folder is named, it does not exist, or it holds no game of the split.
     """
     if split not in OFFICIAL_SPLITS:
         raise NoGamesFound(f"no official split is called {split!r}; choose from {', '.join(OFFICIAL_SPLITS)}")
@@ -61,10 +61,10 @@ def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "tra
 def load(source: str | os.PathLike[str]) -> Task:
     """The task of one ``game.tw-pddl`` file, or of the folder that holds it, proved solvable.
 
-    Room, scene and split are taken from the path where it is named as in the official data.
+    Room, scene and split are read from the path, where it follows the official data.
 
     Raises:
-        GameFormatError: Not such a game.
+        GameFormatError: The file is not such a game.
         UnsolvableGame: No plan reaches the goal, or it is true from the start.
     """
     path = Path(source)

@@ -1,4 +1,4 @@
-"""Whether the proof that comes with a task proves it, by playing it in a fresh world."""
+"""Verification of a task's proof, by playing it in a fresh world."""
 
 from rlanything_task_pools.alfworld.rewrite import scene_and_goal
 from rlanything_task_pools.task import Task
@@ -8,9 +8,9 @@ __all__ = ["flaw"]
 
 
 def flaw(task: Task) -> str | None:
-    """What is wrong with the task, in a sentence; None when its proof wins with its last command.
+    """The fault of a task, in a sentence; None when its proof solves it with the last command.
 
-    Nothing of the task is trusted: not its payload, not its proof.
+    The whole task is untrusted, payload and proof included.
     """
     if not task.proof:
         return "it has no proof"

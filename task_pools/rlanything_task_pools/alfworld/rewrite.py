@@ -1,4 +1,4 @@
-"""Rewrites: another goal, another room or another start, harder or easier; validated whoever proposes it."""
+"""Rewrites of ALFWorld tasks: another goal, room or start, harder or easier; every proposal is validated."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,8 +23,8 @@ def propose(
 
     Args:
         task: The task to rewrite.
-        direction: Whether to go ``harder`` or ``easier``.
-        rng: Decides between near equals, and which operator is first.
+        direction: ``harder`` or ``easier``.
+        rng: Decides between near equals, and the order of the operators.
         operators: Names of operators, see `rlanything_task_pools.alfworld.operators`.
     """
     parent = Parent.of(task)
@@ -44,7 +44,7 @@ def validate(
     critique: str = "",
     operators: Sequence[str] = DEFAULT,
 ) -> Task | Rejection:
-    """A proposal as a proved task, or the reason why it is none.
+    """A proposal as a proved task, or the reason of its rejection.
 
     A proposal is that of one operator. For a goal it gives ``kind`` (short or official name), ``object_type`` and
     ``receptacle_type`` (any case), and what it leaves out stays as in the task; for a scene or a start see their
@@ -54,9 +54,9 @@ def validate(
     Args:
         task: The task to rewrite.
         proposal: Untrusted.
-        direction: The direction the rewrite must really go by `difficulty`, by `MARGIN` at least.
-        author: Kept in the task's rewrite.
-        critique: Kept in the task's rewrite.
+        direction: The direction in which `difficulty` must change, by `MARGIN` at least.
+        author: Stored in the task's rewrite.
+        critique: Stored in the task's rewrite.
         operators: Names of operators that are enabled.
     """
     parent = Parent.of(task)

@@ -1,4 +1,4 @@
-"""A coding task in words, for whoever rewrites it."""
+"""Description of a coding task for the prompt of a rewriter."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def describe(task: Task) -> str:
 
 
 def pass_rates(task: Task, rates: Sequence[float]) -> str:
-    """How often each test was passed, in words: a critique for a rewriter.
+    """Pass rates of the tests in words, as a critique for a rewriter.
 
     Args:
         task: The task.

@@ -1,4 +1,4 @@
-"""The coding domain object: what `rlanything_task_pools.get_domain` gives for ``coding``."""
+"""The coding domain object, the result of ``rlanything_task_pools.get_domain("coding")``."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -14,15 +14,15 @@ from rlanything_task_pools.task import Direction, Rejection, Task
 
 
 class CodingDomain:
-    """Programming problems judged by hidden tests; see `Domain` for what the methods promise.
+    """Programming problems judged by hidden tests; see `Domain` for the contract of the methods.
 
     Args:
-        operators: Ways to rewrite a task: ``knob`` (one knob of a generated task, needs no language model),
+        operators: Rewrite operators: ``knob`` (one knob of a generated task, needs no language model),
             ``statement`` (another problem near it, by a language model).
         allow_unsafe: Run programs even where this machine has no safe sandbox.
 
     Raises:
-        UnknownOperator: There is no operator of a name.
+        UnknownOperator: A name is unknown.
     """
 
     name = "coding"
@@ -40,7 +40,7 @@ class CodingDomain:
         """The task of a seed; the knobs are those of `Knobs`.
 
         Raises:
-            KnobError: A knob has a value that cannot be.
+            KnobError: A knob is out of range.
         """
         return generate.generate(seed, split, allow_unsafe=self.allow_unsafe, **knobs)
 
@@ -65,7 +65,7 @@ class CodingDomain:
         author: str,
         critique: str = "",
     ) -> Task | Rejection:
-        """The proposed rewrite as a proved task, or the reason why it is none."""
+        """The proposed rewrite as a proved task, or the reason of its rejection."""
         return rewrite.validate(
             task,
             proposal,

@@ -1,4 +1,4 @@
-"""What a reader of a foreign format makes of a problem: fields that are still to be checked."""
+"""Unchecked problem as read from a foreign format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ _TOLERANT = ("float", "python", "validator")
 
 
 class ImportFormatError(ValueError):
-    """Something is not the problem it should be; the message names the place and the reason.
+    """Data is not a problem of its format; the message names the place and the reason.
 
     Args:
         place: A file, with the row or field if there is one.
-        reason: What is wrong there.
+        reason: The fault.
     """
 
     def __init__(self, place: str, reason: str) -> None:
@@ -41,16 +41,16 @@ class Draft:
     hidden: Sequence[Pair]
     checker: Mapping[str, Any] = field(default_factory=lambda: {"kind": "tokens"})
     cpu: float | None = None
-    """Seconds a test."""
+    """Processor time of a test in seconds."""
     memory: int | None = None
     """Bytes."""
     output: int | None = None
-    """Bytes of output; None where the judge's own limit will do."""
+    """Bytes of output; None for the judge's own limit."""
     entry_point: str | None = None
     good: Sequence[str] = ()
-    """Programs that are said to be right, in Python."""
+    """Python programs that the source calls correct."""
     wrong: Sequence[str] = ()
-    """Programs that are said to be wrong, in Python."""
+    """Python programs that the source calls wrong."""
     traits: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
     def payload(self) -> Payload:
@@ -123,7 +123,7 @@ def texts(row: Mapping[str, Any], name: str) -> list[str]:
 
 
 def cpu_limit(row: Mapping[str, Any], name: str) -> float | None:
-    """A time limit in seconds; None where the row does not tell it.
+    """A time limit in seconds; None where the row has none.
 
     Raises:
         ImportFormatError: It is not a positive number.

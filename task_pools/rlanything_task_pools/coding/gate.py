@@ -1,4 +1,4 @@
-"""The gate of generated problems: the programs of a problem are run, and tests are chosen that tell them apart."""
+"""The gate of generated problems: runs the programs of a problem and chooses tests that distinguish them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ LIMITS = Limits(cpu=10.0)
 
 
 class Refused(Exception):
-    """A problem is none; `reason` is a slug."""
+    """A problem is unsound; `reason` is a short identifier."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -54,7 +54,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """What the gate chose."""
+    """Tests that the gate chose."""
 
     public: tuple[Example, ...]
     hidden: tuple[Example, ...]
@@ -136,7 +136,7 @@ def _distinct(problem: Problem, rng: Callable[..., RngStream]) -> list[str]:
 
 
 def _outputs(box: Sandbox, problem: Problem, inputs: Sequence[str]) -> list[str]:
-    """What the reference prints; of an interactive problem, its conversations."""
+    """Outputs of the reference; for an interactive problem, its conversations."""
     checker = parse_checker(problem.checker)
     program, outputs = problem.reference.encode(), []
     if isinstance(checker, Interactor):

@@ -38,7 +38,7 @@ MAX_DRAWS = 24
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What to generate; the defaults draw a family and each of its knobs evenly."""
+    """Arguments of the generator; by default a family and each of its knobs are drawn uniformly."""
 
     families: tuple[str, ...] = ()
     """Families to draw from; all of the split if empty."""
@@ -47,7 +47,7 @@ class Knobs:
     levels: Mapping[str, Level] | None = None
     """Levels of some knobs by name, such as ``{"size": 200}``; every family to draw from must have them."""
     style: str = "plain"
-    """How the statement tells the task, ``plain`` (precise and short) or ``story`` (in a small setting)."""
+    """Style of the statement, ``plain`` (precise and short) or ``story`` (in a small setting)."""
 
     def __post_init__(self) -> None:
         for name in self.families:
@@ -95,7 +95,7 @@ def families_of(split: str) -> tuple[str, ...]:
 
 
 def difficulty(family: Family, levels: Mapping[str, Level]) -> float:
-    """How hard the levels are, from 0 (all easiest) to 1 (all hardest): the mean over the knobs."""
+    """Difficulty of the levels, from 0 (all easiest) to 1 (all hardest): the mean over the knobs."""
     places = [(knob.levels.index(levels[knob.name]), len(knob.levels) - 1) for knob in family.knobs]
     return round(sum(place / top for place, top in places if top) / max(1, len(places)), 4)
 
@@ -114,7 +114,7 @@ def generate(seed: int, split: str = "train", *, allow_unsafe: bool = False, **k
         **knobs: See `Knobs`.
 
     Raises:
-        KnobError: The seed, the split or a knob cannot be, or no task with such knobs was found.
+        KnobError: The seed, the split or a knob is out of range, or no task with such knobs was found.
         SandboxError: The programs could not be run.
     """
     wanted = make_knobs(**knobs)
@@ -125,7 +125,7 @@ def generate(seed: int, split: str = "train", *, allow_unsafe: bool = False, **k
 def sketch(seed: int, split: str = "train", **knobs: Any) -> Problem:
     """A problem as it is drawn for a seed, without the gate: nothing is run, and nothing is proved.
 
-    For what needs many statements with programs and no verdicts, such as a supervised start.
+    For callers that need many statements with programs and no verdicts, such as a supervised warm start.
 
     Args:
         seed: Any integer from 0.
@@ -133,7 +133,7 @@ def sketch(seed: int, split: str = "train", **knobs: Any) -> Problem:
         **knobs: See `Knobs`.
 
     Raises:
-        KnobError: The seed, the split or a knob cannot be.
+        KnobError: The seed, the split or a knob is out of range.
     """
     family, levels = _choose(seed, split, make_knobs(**knobs))
     return family.make(_problem_dice(family, split, check_seed(seed), 0), levels)
@@ -160,7 +160,7 @@ def _choose(seed: int, split: str, wanted: Knobs) -> tuple[Family, dict[str, Lev
 def _drawn(
     name: str, levels: tuple[tuple[str, Level], ...], seed: int, split: str, style: str, allow_unsafe: bool
 ) -> Task:
-    """Remembered, since a panel of tasks is asked for again and again and each takes a hundred runs of programs."""
+    """A cached draw: panels are loaded repeatedly, and each task takes a hundred runs of programs."""
     return draw(FAMILIES[name], dict(levels), seed=seed, split=split, style=style, allow_unsafe=allow_unsafe)
 
 
@@ -186,7 +186,7 @@ def draw(
         levels: One level for each of its knobs.
         seed: Together with the split it names the stream of draws.
         split: See `generate`.
-        style: How the statement tells the task.
+        style: Style of the statement.
         first: The draw to begin with.
         allow_unsafe: See `generate`.
         **lineage: ``parent``, ``root`` and ``rewrite`` of the task.
@@ -265,7 +265,7 @@ def make_knobs(**knobs: Any) -> Knobs:
     """Knobs from keyword arguments, lists and single names allowed.
 
     Raises:
-        KnobError: An unknown knob or a value that cannot be.
+        KnobError: A knob is unknown, or its value is out of range.
     """
     return read_knobs(Knobs, knobs, names=("families",))
 

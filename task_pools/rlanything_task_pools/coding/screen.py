@@ -1,4 +1,4 @@
-"""Programs that are said to be right or wrong are run on a task's tests: what is kept is what proved to be so."""
+"""Screening of allegedly correct and wrong programs by running them on a task's tests."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ __all__ = ["Screened", "checker_flaw", "flaw", "screen"]
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """What running the programs on all tests of a payload showed."""
+    """Results of the programs on all tests of a payload."""
 
     good: tuple[str, ...]
     """Programs that pass all tests."""
     wrong: tuple[str, ...]
     """Programs that fail at least one."""
     complaint: str
-    """Why the first program said to be right is not, empty if it is."""
+    """Reason why the first allegedly correct program fails; empty if it passes."""
 
 
 def screen(
@@ -46,10 +46,10 @@ def screen(
 
     Args:
         payload: The tests, with their checker and limits.
-        good: Programs that are said to solve the task.
-        wrong: Programs that are said not to.
+        good: Allegedly correct programs.
+        wrong: Allegedly wrong programs.
         allow_unsafe: See `rlanything_verifiers.coding.judge`.
-        packages: What the programs and the tests may import; see `rlanything_verifiers.coding.Sandbox`.
+        packages: Packages that programs and tests may import; see `rlanything_verifiers.coding.Sandbox`.
 
     Raises:
         JudgeError: Tests or checker cannot be judged.
@@ -66,7 +66,7 @@ def screen(
 
 
 def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequence[str] = ()) -> str | None:
-    """What is wrong with a checker that is a program: it must decide on the expected output of the first test.
+    """The fault of a checker that is a program, which must decide on the expected output of the first test; else None.
 
     Raises:
         MissingLanguage: There is no compiler for it here.
@@ -82,7 +82,7 @@ def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequ
 
 
 def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
-    """What is wrong with a task of unknown origin, in a sentence; None when its program solves it.
+    """The fault of a task of unknown origin, in a sentence; None when its program solves it.
 
     The tests of a generated task obey its statement, the program of `Task.proof` passes all tests, and each of the
     wrong programs fails one.
@@ -126,7 +126,7 @@ def first_failure(payload: Payload, judgement: Judgement) -> str:
 
 def _judge(payload: Payload, programs: Sequence[str], allow_unsafe: bool, packages: Sequence[str]) -> list[Judgement]:
     tests, limits = payload.judge_tests(), payload.judge_limits()
-    # One test over the time limit settles the matter.
+    # One test over the time limit decides.
     jobs = [Job(program, tests, payload.checker, limits, 1, payload.entry_point) for program in programs]
     judgements = judge_many(jobs, sandbox=shared_sandbox(allow_unsafe=allow_unsafe, packages=packages))
     for judgement in judgements:

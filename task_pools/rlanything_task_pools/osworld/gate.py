@@ -1,4 +1,5 @@
-"""The gate of generated tasks: every evaluator of a state tells its own goal from the start and from all others."""
+"""The gate of generated tasks: every evaluator of a state distinguishes its goal from the start and from other
+goals."""
 
 import itertools
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ __all__ = ["Refused", "check_state", "score"]
 
 
 class Refused(Exception):
-    """A state is none; `reason` is a slug."""
+    """A state is unsound; `reason` is a short identifier."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -20,15 +21,15 @@ class Refused(Exception):
 
 
 def score(evaluator: Mapping[str, Any], guest: FileGuest) -> float:
-    """What an evaluator gives for a state of files."""
+    """Score of an evaluator on a state of files."""
     return evaluate(evaluator, guest, last_action="DONE", files=InlineFiles())
 
 
 def check_state(state: State) -> None:
-    """Refuse a state whose levels is unsound.
+    """Refuse a state whose evaluator levels are unsound.
 
     Every evaluator gives 0 on the untouched state, 1 after its oracle, and less than 1 after that of any other; goals
-    differ, and each level takes more than the one before.
+    differ, and each level takes more steps than the one before.
 
     Raises:
         Refused: ``already_true``, ``oracle_fails``, ``siblings_alike``, ``goals_alike``, ``no_ladder``.

@@ -1,4 +1,4 @@
-"""The task generator: a seed becomes a state of the desktop with a levels of evaluators, proved by their oracles."""
+"""The task generator: a seed becomes a state of the desktop with evaluator levels, proved by their oracles."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,29 +27,30 @@ __all__ = [
 ]
 
 HELD_OUT = frozenset({"edit_json", "filter_lines", "make_folders", "sheet_totals", "slide_titles"})
-"""Kinds that no training uses; ``valid_unseen`` draws from them, and from words that no training uses either."""
+"""Kinds that training never uses; ``valid_unseen`` draws from them, and from words that training never uses."""
 
 APPS = tuple(sorted({app for kind in KINDS.values() for app in kind.apps}))
-"""Programs that the kinds are about."""
+"""Programs of the kinds."""
 
 MAX_DRAWS = 24
-"""Draws of a state until one passes the gate."""
+"""Most draws of a state until one passes the gate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What to generate; the defaults draw a kind and a level of its levels evenly."""
+    """Arguments of the generator; by default kind and evaluator level are drawn uniformly."""
 
     kinds: tuple[str, ...] = ()
-    """Kinds to draw from; all of the split if empty. ``valid_unseen`` takes any, with words that no training uses."""
+    """Kinds to draw from; all of the split if empty. ``valid_unseen`` accepts any, with words that training never
+    uses."""
     apps: tuple[str, ...] = ()
-    """Programs that the kinds may be about; all if empty."""
+    """Programs that the kinds may use; all if empty."""
     simulated: bool = False
     """Only kinds that the simulated desktop can play."""
     difficulty: float | None = None
-    """0 asks for the first level of the levels, 1 for the last; drawn evenly when None."""
+    """0 selects the first evaluator level, 1 the last; drawn uniformly when None."""
     hints: int = 0
-    """How many hints the instruction gives, as far as there are so many."""
+    """Number of hints in the instruction, as far as there are so many."""
 
     def __post_init__(self) -> None:
         for knob, names, known in (("kinds", self.kinds, tuple(KINDS)), ("apps", self.apps, APPS)):
@@ -82,7 +83,7 @@ def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
         **knobs: See `Knobs`.
 
     Raises:
-        KnobError: The seed, the split or a knob cannot be, or no task with such knobs was found.
+        KnobError: The seed, the split or a knob is out of range, or no task with such knobs was found.
     """
     wanted = make_knobs(**knobs)
     check_split(split)
@@ -118,13 +119,13 @@ def rung_of(state: State, name: str) -> Level:
     """The level of an evaluator.
 
     Raises:
-        KeyError: There is none of this name.
+        KeyError: There is no evaluator of this name.
     """
     return dict(zip(_names(state), state.levels, strict=True))[name]
 
 
 def told(instruction: str, hints: tuple[str, ...]) -> str:
-    """An instruction with hints."""
+    """An instruction followed by hints."""
     return " ".join([instruction, *hints])
 
 
@@ -132,7 +133,7 @@ def make_knobs(**knobs: Any) -> Knobs:
     """Knobs from keyword arguments, lists and single names allowed.
 
     Raises:
-        KnobError: An unknown knob or a value that cannot be.
+        KnobError: A knob is unknown, or its value is out of range.
     """
     return read_knobs(Knobs, knobs, names=("kinds", "apps"))
 

@@ -1,4 +1,7 @@
-"""Rewrite operators, one file a noun: each proposes changes of one sort and reads proposals of that sort."""
+"""Rewrite operators of ALFWorld tasks: each proposes changes of one sort and parses untrusted proposals of that sort.
+
+The choice among operators and the validation of their results are in `rlanything_task_pools.alfworld.rewrite`.
+"""
 
 from collections.abc import Iterable
 
@@ -24,7 +27,7 @@ def check_operators(names: Iterable[str]) -> tuple[str, ...]:
     """Names of operators, each once, in their order.
 
     Raises:
-        UnknownOperator: There is no operator of a name, or no name is given.
+        UnknownOperator: A name is unknown, or there are no names.
     """
     chosen = tuple(dict.fromkeys((names,) if isinstance(names, str) else names))
     for name in chosen:

@@ -1,4 +1,4 @@
-"""What all rewrite operators have in common: a changed game to be proved, and strict reading of proposals."""
+"""Base of all rewrite operators: the changed game, and strict parsing of proposals."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ MARGIN = 1.0
 """Least change of the difficulty score, in actions, for a rewrite to count as harder or easier."""
 
 STEP: Mapping[Direction, float] = {"easier": 0.7, "harder": 1.35}
-"""Difficulty a scripted rewrite aims at, as a multiple of its parent's: a step, not a jump."""
+"""Target difficulty of a scripted rewrite, as a multiple of its parent's."""
 
 JITTER = 2.0
 """Width of the random part of the ranking, so that one task is not always rewritten the same way."""
@@ -29,22 +29,22 @@ MAX_COUNT = 10
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A rewritten game, well formed and nothing more: neither proved nor compared with its parent yet."""
+    """A rewritten game that is well formed, but neither proved nor compared with its parent."""
 
     scene: Scene
     goal: Goal
     record: Mapping[str, Any]
-    """What differs from the parent, for `Rewrite.change`."""
+    """Differences from the parent, for `Rewrite.change`."""
     clutter: int = 0
-    """How many things beside the wanted ones were added, less those removed."""
+    """Number of unwanted things added, minus those removed."""
     traits: Mapping[str, Scalar] = field(default_factory=dict)
-    """Traits that are no longer the parent's, and do not follow from scene and goal."""
+    """Traits that differ from the parent's and do not follow from scene and goal."""
     fresh: bool = False
-    """Whether nothing of the parent's home is left, so that what was learnt of it by heart is of no use."""
+    """Whether the whole scene is another one, so that an agent that memorised the parent's has no advantage."""
 
 
 class Refused(Exception):
-    """Raised while a proposal is read, caught where its reading began; never leaves the operators."""
+    """Raised while a proposal is parsed, and caught within the operators."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason)
@@ -79,11 +79,11 @@ class Parent:
 
 
 class Operator(Protocol):
-    """One way to rewrite a task."""
+    """A rewrite operator."""
 
     @property
     def name(self) -> str:
-        """The name it is enabled by."""
+        """Name by which the operator is enabled."""
         ...
 
     @property
@@ -96,7 +96,7 @@ class Operator(Protocol):
         ...
 
     def apply(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
-        """What an untrusted proposal (a mapping of some of the fields) comes to.
+        """The change of an untrusted proposal, a mapping of some of the fields.
 
         Raises:
             Refused: The proposal is malformed or impossible.
@@ -135,7 +135,7 @@ def check_name(value: object, what: str) -> str:
 
 
 def bare(name: str) -> str:
-    """A type name as compared: rewriters that were shown PDDL answer ``AppleType``."""
+    """A type name for comparison: rewriters that read PDDL answer ``AppleType``."""
     return name.lower().removesuffix("type")
 
 

@@ -1,4 +1,4 @@
-"""Rewriting the goal: what is to be done, with what, and where it shall end; the scene stays."""
+"""The operators on the goal (kind, object type, receptacle type); the scene is kept."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from rlanything_verifiers.alfworld.goal import GOAL_KINDS, TASK_TYPES, GoalKind
 FIELDS = ("kind", "object_type", "receptacle_type")
 
 NEW_KIND = 1.5
-"""What changing the kind of goal costs in the ranking: a rewrite that keeps it trains the same skill."""
+"""Penalty of another kind of goal in the ranking: a rewrite that keeps the kind trains the same skill."""
 
 _KIND_NAMES: dict[str, GoalKind] = {name.lower(): kind for kind, name in TASK_TYPES.items()} | {
     kind: kind for kind in GOAL_KINDS
@@ -35,23 +35,23 @@ _KIND_NAMES: dict[str, GoalKind] = {name.lower(): kind for kind, name in TASK_TY
 
 
 class GoalOperator:
-    """Any part of the goal may change."""
+    """The operator ``goal``: any part of the goal may change."""
 
     name = "goal"
     note = "ask for another goal in the same room"
     fields: tuple[str, ...] = FIELDS
 
     def allows(self, old: Goal, new: Goal) -> bool:
-        """Whether a change of goal is of this operator's making."""
+        """Whether this operator makes such a change of goal."""
         return True
 
     def propose(self, parent: Parent, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
         """Goals in a direction by estimated difficulty, best first.
 
-        Best is near the parent (its kind kept, a step away in difficulty), with some chance to vary.
+        Best are goals near the parent (same kind, a step away in difficulty), with some randomness.
         """
         scene, old = parent.scene, parent.goal
-        # Compared with the estimate of the parent, not with its proof, so that both err the same way.
+        # Compared with the estimate of the parent, not with its proof, so that both have the same bias.
         start = difficulty(scene, old)
         sign = 1 if direction == "harder" else -1
         aim = start * STEP[direction]
@@ -104,26 +104,26 @@ class GoalOperator:
 
 
 class TypesOperator(GoalOperator):
-    """The swap of the paper: another type of thing, of receptacle, or both; the kind of task stays."""
+    """The operator ``types``, the paper's swap: another type of object, of receptacle, or both; the kind is kept."""
 
     name = "types"
     note = "ask for another type of object or receptacle, for the same kind of task"
     fields = ("object_type", "receptacle_type")
 
     def allows(self, old: Goal, new: Goal) -> bool:
-        """The kind stays."""
+        """Whether the kind is kept."""
         return old.kind == new.kind
 
 
 class KindOperator(GoalOperator):
-    """Another kind of task with the same thing, such as simple -> clean -> two."""
+    """The operator ``kind``: another kind of task with the same object, such as simple -> clean -> two."""
 
     name = "kind"
     note = "ask for another kind of task with the same type of object"
     fields = ("kind", "receptacle_type")
 
     def allows(self, old: Goal, new: Goal) -> bool:
-        """The kind changes, the thing stays; the receptacle too, where the kinds admit it."""
+        """Whether the kind changes and the object is kept; the receptacle too, where both kinds have one."""
         if old.kind == new.kind or old.object_type != new.object_type:
             return False
         other_place = "look" in (old.kind, new.kind) or old.receptacle_type == STATION.get(new.kind)
@@ -154,7 +154,7 @@ def goals_on(scene: Scene) -> list[Goal]:
 
 
 def check_fit(scene: Scene, goal: Goal) -> None:
-    """What can be told of a goal by types alone.
+    """Check a goal by types alone.
 
     Raises:
         Refused: ``not_takeable``, ``wrong_affordance``, ``no_lamp``, ``does_not_fit``.
@@ -175,7 +175,7 @@ def check_fit(scene: Scene, goal: Goal) -> None:
 
 
 def _barred(task: Task, goal: Goal) -> bool:
-    """Whether a pair of types is out of bounds for a task: held out from generated training tasks."""
+    """Whether a pair of types is held out from generated training tasks, and the task is one."""
     keeps = "unseen_pair" in task.traits and task.traits.get("split") in ("train", "valid_seen")
     return keeps and held_out(goal.object_type, goal.receptacle_type)
 

@@ -1,7 +1,7 @@
-"""Rewriting the house: the same kind of goal in another home.
+"""The operator ``house``: the same kind of goal in another generated scene.
 
-What a player learnt by heart (where the mug was, which cabinet is empty) is of no use there; what it learnt to do is.
-So a task that was mastered becomes harder than its difficulty score says, and a small pool comes to be a wide one.
+Facts that a policy memorised (where the mug is, which cabinet is empty) do not hold there; skills do. So a mastered
+task becomes harder than its difficulty score, and a small pool becomes more diverse.
 """
 
 from collections.abc import Mapping
@@ -18,26 +18,26 @@ from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction
 
 HOUSES = 8
-"""How many homes are looked at for one that is a little harder, or easier."""
+"""Number of scenes that are tried for one that is a little harder, or easier."""
 
 MAX_HOUSE = 2**53
-"""Numbers of houses are below this: every reader of JSON keeps such integers exact."""
+"""Bound on the numbers of scenes: every JSON parser keeps such integers exact."""
 
 
 class HouseOperator:
-    """Moves to a generated home with a goal of the same kind in a room of the same type."""
+    """Moves to a generated scene with a goal of the same kind in a room of the same type."""
 
     name = "house"
     note = "keep the kind of task and the type of room, and set it in another home, with other things and places"
     fields: tuple[str, ...] = ("house",)
 
     def propose(self, parent: Parent, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Homes that go in a direction, nearest to the parent in difficulty first: being new is a step already."""
+        """Scenes in a direction, nearest to the parent in difficulty first: a new scene is a step by itself."""
         numbers = rng.integers(MAX_HOUSE, size=HOUSES)
         return ranked(self, parent, direction, rng, ({"house": int(number)} for number in numbers), step=1.0)
 
     def apply(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
-        """The game of a home.
+        """The game of a scene.
 
         Raises:
             Refused: ``malformed``, ``unknown_room``, ``no_house``.

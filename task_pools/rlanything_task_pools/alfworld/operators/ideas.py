@@ -1,4 +1,4 @@
-"""Scripted edits of a scene: what one would do to make a task harder or easier without another goal."""
+"""Scripted edits of a scene that make a task harder or easier with the same goal."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from rlanything_verifiers.alfworld.tables import enumerate_names
 Edit = dict[str, Any]
 
 IDEAS = 24
-"""Most ideas for one request; each costs a proof, of well under a millisecond."""
+"""Most lists of edits for one request; each costs a proof of well under a millisecond."""
 CLUTTER = (4, 6, 8)
 """Numbers of things to add or to clear away: fewer do not count as a change of difficulty."""
 MAX_COPIES = 3
@@ -114,7 +114,7 @@ def _copies(parent: Parent) -> Iterator[list[Edit]]:
 
 
 def _clutter(parent: Parent, rng: np.random.Generator) -> Iterator[list[Edit]]:
-    """Other things beside the wanted ones."""
+    """Edits that add other things to the places of the wanted ones."""
     scene, goal = parent.scene, parent.goal
     fixed = {thing.type for thing in scene.things if not thing.pickupable} | {goal.object_type}
     for name, home in _crowds(parent):
@@ -125,7 +125,7 @@ def _clutter(parent: Parent, rng: np.random.Generator) -> Iterator[list[Edit]]:
 
 
 def _clear(parent: Parent, rng: np.random.Generator) -> Iterator[list[Edit]]:
-    """No other things, or fewer, beside the wanted ones."""
+    """Edits that remove other things from the places of the wanted ones."""
     scene, goal = parent.scene, parent.goal
     for name, home in _crowds(parent):
         there = (thing for thing in in_reach(scene) if home.id in thing.receptacles and thing.type != goal.object_type)

@@ -1,4 +1,4 @@
-"""Proving a change, measuring which way it goes, and ranking proposals by it."""
+"""Proof of a change, its direction by the difficulty score, and the ranking of proposals."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from rlanything_task_pools.task import Direction, Scalar
 from rlanything_verifiers.alfworld import Game, GameFormatError, prove
 
 LAST_RESORT = 2.0
-"""What clutter costs in the ranking: that it makes a task harder is the least certain."""
+"""Penalty of clutter in the ranking: its effect on difficulty is the least certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A change that was proved solvable and not solved from the start."""
+    """A change with a proof: solvable, and not solved from the start."""
 
     sentence: str
     proof: tuple[str, ...]
@@ -28,13 +28,13 @@ class Proved:
     """Difficulty of the parent."""
     after: float
     fresh: bool = False
-    """Whether it plays in another home."""
+    """Whether it is in another scene."""
 
     def goes(self, direction: Direction) -> bool:
         """Whether the change goes in a direction, by `MARGIN` at least.
 
-        Another home is a step of its own for whoever mastered the old one: there harder is what is not easier by a
-        step or more.
+        Another scene is a step by itself for an agent that mastered the old one: there every change counts as harder
+        that is not easier by a step or more.
         """
         moved = self.after - self.before
         if direction == "easier":
@@ -43,7 +43,7 @@ class Proved:
 
 
 def prove_change(parent: Parent, change: Change) -> Proved:
-    """Prove a change by winning it.
+    """Prove a change by solving it.
 
     Raises:
         Refused: ``unsolvable``, ``already_true``, ``malformed``.
@@ -81,15 +81,15 @@ def ranked(
     proposals: Iterable[dict[str, Any]],
     step: float | None = None,
 ) -> list[dict[str, Any]]:
-    """The proposals that prove out and go in a direction, nearest to a step in difficulty first.
+    """The provable proposals in a direction, those nearest to a step in difficulty first.
 
     Args:
-        operator: Whose proposals they are.
+        operator: The operator of the proposals.
         parent: The task that is rewritten.
-        direction: Where they are to go.
+        direction: The required direction.
         rng: Decides between near equals.
-        proposals: What is ranked.
-        step: Difficulty aimed at, as a multiple of the parent's; `STEP` of the direction if None.
+        proposals: The proposals.
+        step: Target difficulty as a multiple of the parent's; `STEP` of the direction if None.
     """
     found, aim = [], STEP[direction] if step is None else step
     for proposal in proposals:

@@ -1,6 +1,6 @@
-"""Rewriting the scene: doors, and what lies where; the goal stays.
+"""The operator ``scene``: doors and positions of things; the goal is kept.
 
-A proposal is a short list of edits in the words of the room, ``{"edit": "move", "to": "cabinet 3"}``. Places
+A proposal is a short list of edits in the names of the room, ``{"edit": "move", "to": "cabinet 3"}``. Places
 are types ("Cabinet": one of them is drawn) or names as the game shows them ("cabinet 3").
 """
 
@@ -52,7 +52,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 
 
 class SceneOperator:
-    """Opens and closes what has doors; moves, adds and removes things: wanted ones, or clutter."""
+    """Opens and closes doors; moves, adds and removes wanted things or clutter."""
 
     name = "scene"
     note = (
@@ -140,7 +140,7 @@ def _read(edit: object) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Room:
-    """A scene while it is edited."""
+    """A scene under edit."""
 
     parent: Parent
     stream: RngStream
@@ -153,7 +153,7 @@ class _Room:
         self.things = list(self.parent.scene.things)
 
     def carry_out(self, edit: Mapping[str, Any]) -> None:
-        """One edit."""
+        """Carry out one edit."""
         deeds: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "close": self._doors,
             "open": self._doors,
@@ -166,7 +166,7 @@ class _Room:
     # Edits
 
     def _doors(self, edit: Mapping[str, Any]) -> None:
-        """All of the place, or as many as `count` says."""
+        """Open or close all doors of the place, or ``count`` of them."""
         shut = edit["edit"] == "close"
         places = self._places(edit["place"])
         able = [item for item in places if is_shut(item) != shut and (not shut or may_have_door(item.type))]
@@ -212,7 +212,7 @@ class _Room:
         self.clutter += added * (kind != self.parent.goal.object_type)
 
     def _kind(self, edit: Mapping[str, Any]) -> str:
-        """The type of thing an edit is about: one the household knows, and that can be taken."""
+        """The type of thing of an edit, which must be known to the household and takeable."""
         given = edit.get("object", self.parent.goal.object_type)
         scene = self.parent.scene
         known = {kind.lower(): kind for kind in [*(kind for _, kind in scene.can_contain), *types_of(scene.things)]}
@@ -224,7 +224,7 @@ class _Room:
         return kind
 
     def _chosen(self, edit: Mapping[str, Any], kind: str, unreachable: bool) -> list[Thing]:
-        """As many things of a type as an edit says, the obvious ones first: those behind no door."""
+        """``count`` things of a type for an edit, those behind no door first."""
         homes = {item.id for item in self._places(edit["from"])} if "from" in edit else None
         closed = {item.id for item in self.receptacles if is_shut(item)}
         held = self.parent.scene.holding

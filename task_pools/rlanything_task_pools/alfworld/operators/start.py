@@ -1,8 +1,7 @@
-"""Rewriting the start: the same goal and the same room, with a part of the way done already.
+"""The operator ``start``: the same goal and room, with the first part of the plan done.
 
-The skill that a task trains stays whole, only the way to it gets shorter; ``away`` makes it long again. The
-record keeps where the thing was, so that starts do not pile up and ``away`` gives back the very task that was
-eased.
+The task trains the same skill with a shorter plan; ``away`` restores the full plan. The record stores the original
+position of the thing, so that starts do not accumulate and ``away`` restores the exact task that was eased.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,14 +29,14 @@ STARTS: Mapping[str, str] = {
 
 
 class StartOperator:
-    """Moves one wanted thing along the way that it has to go anyway, or back."""
+    """Moves one wanted thing along its way to the goal, or back."""
 
     name = "start"
     note = "keep goal and room, and begin with a part of the way done (or, with away, no longer done)"
     fields: tuple[str, ...] = ("start",)
 
     def propose(self, parent: Parent, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """The starts that go in a direction, nearest to a step in difficulty first."""
+        """The starts in a direction, those nearest to a step in difficulty first."""
         return ranked(self, parent, direction, rng, [{"start": name} for name in STARTS])
 
     def apply(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
@@ -78,16 +77,16 @@ class StartOperator:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """A scene before its start is eased, and the thing to ease it with."""
+    """A scene before its start is eased, and the thing that is moved."""
 
     scene: Scene
     goal: Goal
     thing: Thing
     was: bool
-    """Whether the parent's scene is this one eased."""
+    """Whether the parent's scene is this one with an eased start."""
 
     def places(self, name: str) -> Sequence[Receptacle]:
-        """Receptacles that make a start come true; at least one."""
+        """Receptacles for a start; at least one."""
         if name == "at_station":
             found = self._stations()
         elif name == "in_place":
@@ -104,12 +103,12 @@ class _Base:
         return found
 
     def _fitting(self) -> list[Receptacle]:
-        """Where the thing may be put, and is not."""
+        """Receptacles that can hold the thing and do not hold it now."""
         fits, there = self.scene.can_contain, self.thing.receptacles
         return [r for r in self.scene.receptacles if (r.type, self.thing.type) in fits and r.id not in there]
 
     def _stations(self) -> list[Receptacle]:
-        """The station if it takes the thing, else what is used from the same spot."""
+        """The station if it can hold the thing, else receptacles at the same location."""
         receptacles = self.scene.receptacles
         if self.goal.kind == "look":
             lamps = [t for t in self.scene.things if t.toggleable and t.type == self.goal.receptacle_type]
@@ -151,11 +150,11 @@ class _Base:
         return Change(scene, self.goal, {"start": name, "was": was})
 
     def untouched(self) -> Change:
-        """The scene as it was."""
+        """The unchanged scene."""
         return Change(self.scene, self.goal, {"start": "away"})
 
     def put_down(self, task_id: str) -> Change:
-        """What is in hand, somewhere in the room, where it is not at hand for the goal."""
+        """The thing in hand put somewhere in the room, where it does not serve the goal."""
         held = next((thing for thing in self.scene.things if thing.id == self.scene.holding), None)
         if held is None:
             raise Refused("unchanged", "nothing was put at hand")
@@ -169,7 +168,7 @@ class _Base:
 
 
 def _ends(goal: Goal, receptacle: Receptacle) -> bool:
-    """Whether a receptacle is where the goal wants things to be."""
+    """Whether a receptacle is a target of the goal."""
     return goal.kind != "look" and receptacle.type == goal.receptacle_type
 
 
@@ -178,7 +177,7 @@ def _in_place(scene: Scene, goal: Goal, thing: Thing) -> bool:
 
 
 def _fresh(parent: Parent) -> _Base:
-    """The parent as it is, and a thing that its goal wants: one behind a door first, the way to it is longest."""
+    """The parent's scene and a wanted thing, preferably one behind a door, which takes the longest plan."""
     scene, goal = parent.scene, parent.goal
     able = AFFORDANCE.get(goal.kind)
     things = [t for t in in_reach(scene) if t.type == goal.object_type and (able is None or getattr(t, able))]
@@ -190,7 +189,7 @@ def _fresh(parent: Parent) -> _Base:
 
 
 def _eased(parent: Parent) -> _Base | None:
-    """What the parent was before its start was eased, if that is how it came about."""
+    """The parent's scene before its start was eased; None if it was not made by this operator."""
     record = parent.task.rewrite.change.get("was") if parent.task.rewrite is not None else None
     if not isinstance(record, Mapping):
         return None
@@ -209,6 +208,6 @@ def _eased(parent: Parent) -> _Base | None:
             receptacles=tuple(replace(r, opened=False) if r.id == opened else r for r in scene.receptacles),
             holding=None if scene.holding == thing.id else scene.holding,
         )
-    except GameFormatError:  # a record from elsewhere that does not go with the scene
+    except GameFormatError:  # a foreign record that does not fit the scene
         return None
     return _Base(before, parent.goal, back, was=True)
