@@ -1,7 +1,12 @@
-"""What works on this machine, what of a run folder is whole, and what mends the rest."""
+"""Checks behind ``rlanything doctor``. A machine or a run folder comes in; findings go out, each with a remedy where
+something is broken.
 
+- `machine`: packages, memory, disk, GPU, sandbox, desktop, data; `environments`: a few steps in each environment.
+- `run`: every file of a run folder; `health`: the alarms of a run.
+"""
+
+from rlanything_agents.tools.doctor.environments import examine_environments
 from rlanything_agents.tools.doctor.machine import examine_machine
-from rlanything_agents.tools.doctor.played import examine_environments
 from rlanything_agents.tools.doctor.run import examine_run
 from rlanything_envs.osworld.desktop.doctor import Finding
 

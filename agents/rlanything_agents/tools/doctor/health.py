@@ -1,4 +1,4 @@
-"""Whether learning went wrong in a run, by the monitors: as it recorded it, or by their default limits."""
+"""Alarms of a run: those on record, or those of the monitors' default limits where none are recorded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["examine_health"]
 
 
 def examine_health(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """One line for each signature that was seen, or one that there was none.
+    """One finding per signature with alarms, or one that there was none.
 
     Args:
-        rows: Metrics of all iterations, of unknown origin; those of older versions have no alarms on record.
+        rows: Untrusted metrics of all iterations; those of older versions have no alarms on record.
     """
     from rlanything_agents.config.monitors import MonitorsConfig
     from rlanything_agents.runs.monitors import health, watch

@@ -1,4 +1,4 @@
-"""What this machine has: packages, memory, disk, GPU, sandbox, desktop, data. What nobody asked for is no fault."""
+"""Checks of this machine: packages, memory, disk, GPU, sandbox, desktop, data. A missing optional part is a warning."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["examine_machine"]
 PACKAGE = "rlanything-envs"
 LEAST_DISK = 2 << 30
 LEAST_MEMORY = 2 << 30
-"""Bytes below which the quickstart may not come to its end."""
+"""Bytes below which the quickstart may fail."""
 _DEVELOPMENT = ("dev",)
 
 
 def examine_machine(desktop: bool = True) -> Iterator[Finding]:
-    """Look at everything.
+    """Run all checks of the machine.
 
     Args:
         desktop: Also start a desktop for a moment.
@@ -46,7 +46,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    """Which extras are whole, by what the installed package says it needs."""
+    """Whether each extra is complete, by the requirements in the metadata of the installed package."""
     from packaging.requirements import Requirement
 
     needed: dict[str, list[Requirement]] = defaultdict(list)
@@ -91,9 +91,9 @@ def _memory() -> Iterator[Finding]:
     except (OSError, ValueError, KeyError, IndexError):
         yield Finding("memory", None, "unknown on this system")
         return
-    said = f"{_size(free)} of {_size(total)} free"
+    message = f"{_size(free)} of {_size(total)} free"
     yield Finding(
-        "memory", True if free >= LEAST_MEMORY else None, said, "" if free >= LEAST_MEMORY else "end something"
+        "memory", True if free >= LEAST_MEMORY else None, message, "" if free >= LEAST_MEMORY else "end something"
     )
 
 
@@ -162,7 +162,7 @@ def _games() -> Iterator[Finding]:
 
 
 def _desktop(start: bool) -> Iterator[Finding]:
-    """What the desktops of this machine lack; nobody needs one who does not play on it."""
+    """Parts that desktops lack on this machine; all of them are optional."""
     from rlanything_envs.osworld.desktop.doctor import examine
 
     for finding in examine(start):

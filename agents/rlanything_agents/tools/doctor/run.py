@@ -1,4 +1,4 @@
-"""What of a run folder is whole, and from where the run would go on. Nothing in the folder is changed or believed."""
+"""Checks of a run folder: damaged files, and where the run would continue. Nothing in it is changed or trusted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["examine_run"]
 
 MODELS = ("policy", "judge")
 ADAPTERS = "adapter_"
-"""What the files of a model begin with of which only adapters are trained."""
+"""Prefix of the files of a model of which only adapters are trained."""
 AGAIN = "none is needed: the command of this run does the stage again"
 TAKEN = "none is needed: the command of this run takes the rows of its checkpoint"
 LEARNER = frozenset({"trainer", "average", "averaged"})
@@ -35,14 +35,14 @@ LEARNER = frozenset({"trainer", "average", "averaged"})
 
 
 def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
-    """Look at every file of a run.
+    """Check every file of a run.
 
     Args:
         path: The folder.
-        proofs: Also play the proof of every task of the pool.
+        proofs: Also replay the proof of every task of the pool.
 
     Raises:
-        RunFolderError: It is not the folder of a run.
+        RunFolderError: The folder is not that of a run.
     """
     folder = RunFolder(path)
     if not (path / "config.json").exists():
@@ -68,7 +68,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
 
 
 def _object(path: Path) -> dict[str, Any] | str:
-    """A JSON object, or why there is none."""
+    """JSON object of a file, or the reason why it has none."""
     try:
         content = read_plain(path, MAX_JSON + 1)
         value = json.loads(content) if len(content) <= MAX_JSON else None
@@ -89,11 +89,11 @@ def _config(config: dict[str, Any] | str, path: Path) -> Iterator[Finding]:
         settings = RunConfig.model_validate(config)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        yield Finding("config.json", False, said, "the version of the library that wrote it is in versions.json")
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        yield Finding("config.json", False, message, "the version of the library that wrote it is in versions.json")
         return
-    said = f"{settings.name}: {settings.domain}, seed {settings.seed}, {settings.iterations} iterations at most"
-    yield Finding("config.json", True, said)
+    message = f"{settings.name}: {settings.domain}, seed {settings.seed}, {settings.iterations} iterations at most"
+    yield Finding("config.json", True, message)
 
 
 def _versions(path: Path) -> Iterator[Finding]:
@@ -106,8 +106,8 @@ def _versions(path: Path) -> Iterator[Finding]:
     now = installed_versions()
     different = [f"{name} {was} (here {here})" for name, here in now.items() if (was := stored.get(name, here)) != here]
     if different:
-        said = f"written with {', '.join(different)}"
-        yield Finding("versions.json", None, said, "with other versions a run goes on, but not bit for bit")
+        message = f"written with {', '.join(different)}"
+        yield Finding("versions.json", None, message, "with other versions a run goes on, but not bit for bit")
     else:
         yield Finding("versions.json", True, "the versions installed here")
 
@@ -123,7 +123,7 @@ def _stages(folder: RunFolder) -> Iterator[Finding]:
 
 
 def _with_changes(place: Path, topic: str, found: list[Finding], remedy: str) -> Iterator[Finding]:
-    """What was found in a folder, and the files that are not as they were when it was complete."""
+    """Findings of a folder, with those about files that differ from its manifest."""
     changed = {f"{topic}/{file}": what for file, what in damage(place).items()}
     for finding in found:
         if finding.topic not in changed or finding.good is False:
@@ -134,7 +134,7 @@ def _with_changes(place: Path, topic: str, found: list[Finding], remedy: str) ->
 
 
 def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
-    """The rows, as far as they follow each other, and what there is to say of the file."""
+    """Consecutive metrics rows from the first one, and the findings about the file."""
     name = folder.metrics.name
     if not folder.metrics.exists():
         return [], [Finding(name, None, "no iteration is done yet")]
@@ -150,10 +150,10 @@ def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict) or row.get("iteration") != number:
-            said = f"line {number} is not the row of iteration {number}"
+            message = f"line {number} is not the row of iteration {number}"
             own = any((checkpoint / name).is_file() for _, checkpoint in folder.checkpoints.stored()[:1])
             remedy = TAKEN if own else f"cut the file before line {number} and delete later checkpoints"
-            return rows, [Finding(name, False, said, remedy)]
+            return rows, [Finding(name, False, message, remedy)]
         rows.append(row)
     if cut:
         return rows, [Finding(name, None, f"{len(rows)} iterations, and a row cut short", "resuming leaves it out")]
@@ -180,7 +180,7 @@ def _trajectories(folder: RunFolder, iterations: int) -> Iterator[Finding]:
 
 
 def _prompts(path: Path) -> Iterator[Finding]:
-    """What a language model was asked and answered, where one rewrites tasks."""
+    """Whether the log of a rewriter's language model can be read, where there is one."""
     if not path.exists():
         return
     try:
@@ -199,7 +199,7 @@ def _checkpoint(checkpoint: Path, *, proofs: bool) -> Iterator[Finding]:
 
 
 def _models(place: Path, topic: str) -> Iterator[Finding]:
-    """Weights and learners of both models; one line where all is well."""
+    """Weights and learners of both models; one finding where all are good."""
     problems: list[Finding] = []
     tensors = 0
     for role in MODELS:
@@ -213,9 +213,9 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
                 if not file.is_file():
                     raise ValueError("missing")
                 tensors += check(file)
-            except Exception as error:  # of whatever library reads it
-                said = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
-                problems.append(Finding(f"{topic}/{role}/{name}", False, said))
+            except Exception as error:  # of any library that reads the file
+                message = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+                problems.append(Finding(f"{topic}/{role}/{name}", False, message))
     if problems:
         yield from problems
     else:
@@ -229,7 +229,7 @@ def _settings(file: Path) -> int:
 
 
 def _weights(file: Path) -> int:
-    """Read every tensor of a file; safetensors holds no code."""
+    """Check every tensor of a safetensors file, which holds no code; returns their number."""
     import torch
     from safetensors import safe_open
 
@@ -242,7 +242,7 @@ def _weights(file: Path) -> int:
 
 
 def _learner(file: Path) -> int:
-    """Read optimizer and average; tensors and plain data only, nothing else is unpickled."""
+    """Check optimizer and average; only tensors and plain data are unpickled."""
     import torch
 
     try:
@@ -255,7 +255,7 @@ def _learner(file: Path) -> int:
 
 
 def _pool(path: Path, topic: str, proofs: bool) -> Iterator[Finding]:
-    """A copy of the pool is looked at, so that a run that goes on is not waited for."""
+    """Check a copy of the pool, so that a running training is not blocked."""
     from rlanything_task_pools import PoolError, TaskPool
     from rlanything_task_pools.verify import verify_pool
 
@@ -272,14 +272,14 @@ def _pool(path: Path, topic: str, proofs: bool) -> Iterator[Finding]:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             yield Finding(topic, False, f"{problems[0][:300]}{more}", f"rlanything pool verify {path}")
         else:
-            said = f"{counts['slots']} slots, {counts['tasks']} tasks, {counts['outcomes']} outcomes"
-            yield Finding(topic, True, f"{said}{', every proof played' if proofs else ''}")
+            message = f"{counts['slots']} slots, {counts['tasks']} tasks, {counts['outcomes']} outcomes"
+            yield Finding(topic, True, f"{message}{', every proof played' if proofs else ''}")
 
 
 def _copied(path: Path, copy: Path) -> None:
     if not path.is_file():
         raise OSError("missing")
-    # Only the log of a run that goes on has to be read too; without it nothing is made beside the file.
+    # The write-ahead log of a running training must be read too; without one, no file is created in the folder.
     live = path.with_name(f"{path.name}-wal").exists() and os.access(path.parent, os.W_OK)
     mode = "mode=ro" if live else "immutable=1"
     with (
@@ -292,7 +292,7 @@ def _copied(path: Path, copy: Path) -> None:
 def _continuing(
     folder: RunFolder, config: dict[str, Any] | str, rows: list[dict[str, Any]], whole: list[Path]
 ) -> Finding:
-    """From where the same command would go on."""
+    """Iteration from which the same command would continue."""
     topic = "resume"
     stored = folder.checkpoints.stored()
     if isinstance(config, str):
@@ -307,10 +307,10 @@ def _continuing(
     try:
         found = folder.checkpoints.latest()
     except RunFolderError as error:
-        said, _, remedy = str(error).partition(": restore")
-        return Finding(topic, False, said, f"restore{remedy}")
+        message, _, remedy = str(error).partition(": restore")
+        return Finding(topic, False, message, f"restore{remedy}")
     done, path = found or stored[0]
-    if path not in whole:  # one of an older version, which has no list of its files
+    if path not in whole:  # of an older version, without a manifest
         older = [other for other in whole if int(other.name) < done]
         if older:
             remedy = f"delete {path}: the run goes on after iteration {int(older[-1].name)}"
@@ -318,11 +318,11 @@ def _continuing(
         remedy = f"delete {folder.checkpoints.path}: the loop begins anew"
         return Finding(topic, False, "no checkpoint is whole", remedy)
     if len(rows) < done and not (path / folder.metrics.name).is_file():
-        said = f"checkpoint {path.name} is whole, but metrics.jsonl has {len(rows)} iterations"
-        return Finding(topic, False, said, "restore metrics.jsonl from a copy, or begin anew with --restart")
+        message = f"checkpoint {path.name} is whole, but metrics.jsonl has {len(rows)} iterations"
+        return Finding(topic, False, message, "restore metrics.jsonl from a copy, or begin anew with --restart")
     passed = [other.name for number, other in stored if number > done]
     lost = max(len(rows), stored[0][0]) - done
-    said = f"after iteration {done}" + (f"; {lost} later one(s) are played again" if lost > 0 else "")
+    message = f"after iteration {done}" + (f"; {lost} later one(s) are played again" if lost > 0 else "")
     if passed:
-        return Finding(topic, None, f"{said}, for checkpoint {' and '.join(passed)} is damaged", "none is needed")
-    return Finding(topic, True, said)
+        return Finding(topic, None, f"{message}, for checkpoint {' and '.join(passed)} is damaged", "none is needed")
+    return Finding(topic, True, message)

@@ -1,4 +1,8 @@
-"""Rollouts of a run as a data set: for fine-tuning, for preferences, for whoever wants to look at them in a table."""
+"""Rollouts of a run as a data set, for fine-tuning, preference learning and analysis. A run folder comes in; a folder
+with Parquet, JSON Lines or Hugging Face files and a card goes out.
+
+- `run`: the export; `kinds`: what a row can be; `tables`: files written in batches; `card`: the README.
+"""
 
 from rlanything_agents.tools.export.kinds import KINDS
 from rlanything_agents.tools.export.run import FORMATS, SPLITS, RolloutExportError, export_run

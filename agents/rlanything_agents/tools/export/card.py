@@ -1,4 +1,4 @@
-"""The README of an exported data set, with the front matter that ``datasets`` and the Hugging Face Hub read."""
+"""Card of an exported data set: a README with the front matter of ``datasets`` and the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def card(config: Mapping[str, Any], counts: Mapping[str, Mapping[str, int]], for
     Args:
         config: The run's settings.
         counts: Rows by kind and split.
-        format: How they are stored.
+        format: Format of the files.
     """
     name, domain, seed = (str(config.get(key, "")) for key in ("name", "domain", "seed"))
     head: dict[str, Any] = {"pretty_name": f"Rollouts of {name}", "tags": ["rlanything", domain]}

@@ -1,7 +1,7 @@
-"""What of a run's episodes can be exported: rows of a table each, with the types of its columns.
+"""Kinds of rows of an exported data set, with the types of their columns.
 
-Chats begin with the environment's manual, where it has one, and its first message; an answer is the thought, where
-there is one, and the action in the last lines. What the environment says after the last answer is left out.
+A chat begins with the environment's manual, where it has one, and its first message; an answer is the thought, where
+there is one, and the action in the last lines. The message after the last answer is left out.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Group = Sequence[tuple[int, StoredEpisode]]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to put episodes into a table.
+    """One kind of rows.
 
     Attributes:
-        meaning: What a row is.
-        columns: Name, type and meaning of each; types are names of Arrow's, ``messages``, ``turns``, or a list of
-            a type as ``[string]``.
-        rows: The rows of a group; the second argument is the environment's manual.
-        has_outcome: Whether a row belongs to one episode, and so to a won or a lost one.
+        meaning: Description of a row.
+        columns: Name -> type and description; types are Arrow's names, ``messages``, ``turns``, or a list of a type as
+            ``[string]``.
+        rows: Function from a group and the environment's manual to rows.
+        has_outcome: Whether a row belongs to one episode, and so to a solved or a failed one.
     """
 
     meaning: str
@@ -41,7 +41,7 @@ class Kind:
     has_outcome: bool = True
 
     def features(self) -> Features:
-        """The columns as types of ``datasets``."""
+        """Columns as types of ``datasets``."""
         from datasets import Features
 
         return Features({name: _feature(kind) for name, (kind, _) in self.columns.items()})
@@ -79,13 +79,13 @@ def _judgements(group: Group, manual: str) -> Iterator[Row]:
     for number, episode in group:
         for k, turn in enumerate(episode.turns):
             for v, (text, vote) in enumerate(zip_longest(turn.judgements, turn.votes)):
-                told = {"thought": turn.thought, "action": turn.action, "observation": turn.observation}
-                said = {"number": v, "judgement": text or "", "vote": vote or 0}
-                yield {**_head(number, episode), "turn": k, **told, **said, "reward": turn.reward}
+                shown = {"thought": turn.thought, "action": turn.action, "observation": turn.observation}
+                judged = {"number": v, "judgement": text or "", "vote": vote or 0}
+                yield {**_head(number, episode), "turn": k, **shown, **judged, "reward": turn.reward}
 
 
 def _preferences(group: Group, manual: str) -> Iterator[Row]:
-    """The first won episode beside the first lost one, the second beside the second, while there are both."""
+    """Pairs of the n-th solved and the n-th failed episode of a group, while there are both."""
     won = [episode for _, episode in group if episode.outcome == 1 and episode.turns]
     lost = [episode for _, episode in group if episode.outcome == -1 and episode.turns]
     for better, worse in zip(won, lost, strict=False):
@@ -132,12 +132,12 @@ def _turn(turn: StoredTurn) -> Row:
 
 
 def _chat(episode: StoredEpisode, manual: str) -> list[Row]:
-    told = f"{manual}\n\n{episode.opening}" if manual else episode.opening
+    shown = f"{manual}\n\n{episode.opening}" if manual else episode.opening
     messages: list[Row] = []
     for turn in episode.turns:
         answer = f"{turn.thought}\n{turn.action}" if turn.thought else turn.action
-        messages += [{"role": "user", "content": told}, {"role": "assistant", "content": answer}]
-        told = turn.observation
+        messages += [{"role": "user", "content": shown}, {"role": "assistant", "content": answer}]
+        shown = turn.observation
     return messages
 
 
@@ -158,7 +158,7 @@ _TURN = {
     "thought": ("string", "what the agent thought"),
     "action": ("string", "what it did"),
     "observation": ("string", "what the environment answered"),
-    "judgements": ("[string]", "what the reward model said of the turn, one text a vote"),
+    "judgements": ("[string]", "judgements of the reward model, one text per vote"),
     "votes": ("[int8]", "its votes: 1, -1, or 0 for one that cannot be read"),
     "reward": ("float32", "outcome and votes integrated; null where the infrastructure failed"),
     "advantage": ("float32", "the reward, standardised over the episodes of the task"),
@@ -181,7 +181,7 @@ KINDS: dict[str, Kind] = {
         _turns,
     ),
     "judgements": Kind(
-        "one thing the reward model said of one turn",
+        "one judgement of one turn",
         {
             **_HEAD,
             "turn": ("int32", "number of the turn, from 0"),

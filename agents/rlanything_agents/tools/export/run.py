@@ -1,4 +1,4 @@
-"""From a run folder to a folder with a data set."""
+"""Export of a run folder to a folder with a data set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPLITS = ("none", "iteration", "outcome")
 
 
 class RolloutExportError(ValueError):
-    """The rollouts cannot be exported so; the message says why."""
+    """The rollouts cannot be exported as requested; the message says why."""
 
 
 def export_run(
@@ -33,7 +33,7 @@ def export_run(
     """Write the episodes of a run to a new folder, which appears complete or not at all.
 
     Args:
-        folder: The run; it may still be going on: whole iterations are read.
+        folder: The run; it may still be running: complete iterations are read.
         target: A new folder. ``datasets.load_dataset(target, kind)`` reads ``parquet`` and ``jsonl``,
             ``datasets.load_from_disk(target / kind)`` reads ``hf``.
         kinds: Some of `KINDS`.
@@ -44,7 +44,7 @@ def export_run(
         Rows by kind and split.
 
     Raises:
-        RolloutExportError: There is something at the target, nothing to export, or no such kind, format or split.
+        RolloutExportError: The target exists, there is nothing to export, or no such kind, format or split.
         RunFolderError, EpisodesError: The run's files cannot be read.
         MissingExtra: ``datasets`` is not installed.
     """
@@ -91,7 +91,10 @@ def _check(kinds: Sequence[str], format: str, split: str) -> None:
 
 
 def _write(kind: Kind, files: Sequence[Path], manual: str, folder: Path, format: str, split: str) -> dict[str, int]:
-    """The rows of all files into one file a split; iterations come in order, so one of theirs is open at a time."""
+    """Write the rows of all files to one file per split; returns the rows per split.
+
+    Iterations come in order, so that only one file of a split by iteration is open at a time.
+    """
     folder.mkdir(parents=True)
     features, counts = kind.features(), dict[str, int]()
     with ExitStack() as tables:
@@ -119,7 +122,7 @@ def _rows(kind: Kind, file: Path, manual: str) -> Iterator[Row]:
 
 
 def _groups(file: Path) -> Iterator[Group]:
-    """The episodes of an iteration by slot and task; those of one stand together."""
+    """Groups of an iteration: consecutive episodes of the same slot, role and task."""
     numbered = enumerate(read_episodes(file))
     for _, group in groupby(numbered, lambda it: (it[1].slot, it[1].role, it[1].task_id)):
         yield list(group)
@@ -134,7 +137,7 @@ def _split(row: Row, split: str) -> str:
 
 
 def _to_disk(folder: Path, splits: Sequence[str], features: Any) -> None:
-    """Parquet files as a data set of ``datasets``, without holding one in memory."""
+    """Convert Parquet files to a data set of ``datasets`` on the disk, without loading one into memory."""
     import datasets
 
     cache, whole = folder / ".cache", folder / ".whole"
@@ -150,7 +153,7 @@ def _to_disk(folder: Path, splits: Sequence[str], features: Any) -> None:
     finally:
         if shown:
             datasets.enable_progress_bars()
-    del parts  # they have files of the cache open
+    del parts  # closes files of the cache
     for file in files.values():
         file.unlink()
     shutil.rmtree(cache)
@@ -160,7 +163,7 @@ def _to_disk(folder: Path, splits: Sequence[str], features: Any) -> None:
 
 
 def _manual(domain: str) -> str:
-    """What a `Conversation` puts before the first observation in this domain."""
+    """Manual that a `Conversation` puts before the first observation of this domain; empty where unknown."""
     import gymnasium as gym
 
     import rlanything_envs  # noqa: F401  (registers the environments)
@@ -168,6 +171,6 @@ def _manual(domain: str) -> str:
     try:
         entry = gym.spec(get_domain(domain).env_id).entry_point
     except (UnknownDomain, gym.error.Error):
-        return ""  # a run of a domain that is not installed here is still worth exporting
+        return ""  # runs of a domain that is not installed here are exported without a manual
     made = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
     return str(getattr(made, "manual", ""))

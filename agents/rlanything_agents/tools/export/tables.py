@@ -1,4 +1,4 @@
-"""Rows into files, a batch at a time."""
+"""Files of rows, written in batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["JsonTable", "ParquetTable", "Table"]
 
 BATCH = 1000
-"""Rows that are in memory at once; each batch of Parquet leaves a few KB of metadata until the file is complete."""
+"""Most rows in memory; each batch of Parquet leaves a few KB of metadata in memory until the file is complete."""
 
 
 class Table(Protocol):
@@ -35,7 +35,7 @@ class Table(Protocol):
 
 
 class JsonTable:
-    """A JSON object a line."""
+    """JSON Lines: one object per line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -54,7 +54,7 @@ class JsonTable:
 
 
 class ParquetTable:
-    """Parquet, a row group for each batch."""
+    """Parquet, with one row group per batch."""
 
     def __init__(self, path: Path, features: Features) -> None:
         self._path, self._schema = path, features.arrow_schema

@@ -1,7 +1,10 @@
-"""What a run will need, worked out before it starts; behind ``rlanything train --dry-run``.
+"""Resources of a run before it starts, behind ``rlanything train --dry-run``. A configuration comes in; a plan and
+findings about obstacles go out. No weights are read.
 
-A configuration comes in. `plan_run` counts models, memory and tokens and says where each phase runs; `checks` looks for
-everything that would stop the run and can be known without weights.
+- `plan`: models, memory, tokens and the place of each phase; `show`: the plan as tables.
+- `models`, `sizes`, `published`: shapes of models; `cards`: memory of GPUs.
+- `demand`: steps, votes and tokens of an iteration; `memory`, `footprint`: bytes of each phase.
+- `checks`: everything that would stop the run.
 """
 
 from rlanything_agents.tools.planning.errors import UnknownSize

@@ -1,4 +1,4 @@
-"""GPUs: what their makers say of them."""
+"""Memory of GPUs, from their data sheets."""
 
 from __future__ import annotations
 

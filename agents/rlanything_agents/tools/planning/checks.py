@@ -1,4 +1,4 @@
-"""Everything that would stop a run and can be known without weights: looked for before anything starts, all of it."""
+"""Checks of everything that would stop a run and can be known without weights, before it starts."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ __all__ = ["DryRun"]
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 EPISODES_DISK = 20_000
-"""Bytes of an episode's compressed record; a run of the quickstart takes some 2,000, longer thoughts take more."""
+"""Bytes of an episode's compressed record; one of the quickstart takes about 2,000, longer thoughts take more."""
 
 Check = Callable[[], Iterator[Finding]]
 
 
 class DryRun:
-    """A look at a run that is about to start: nothing is written, nothing downloaded, no service asked anything.
+    """Checks of a run that is about to start; nothing is written or downloaded, and no service gets a request.
 
     Args:
-        config: Of the run.
-        folder: Where it would be.
+        config: All settings of the run.
+        folder: Folder of the run, existing or not.
     """
 
     def __init__(self, config: RunConfig, folder: RunFolder) -> None:
         self.config = config
         self.folder = folder
         self.plan: RunPlan | None = None
-        """What it will need, once `findings` has worked it out."""
+        """Plan of the run, set by `findings`."""
 
     def findings(self) -> Iterator[Finding]:
-        """One after the other, as they are found; a check that fails keeps no other from being made."""
+        """Findings of all checks, in order; a failed check does not prevent the others."""
         checks: tuple[tuple[str, Check], ...] = (
             ("extras", self._extras),
             ("domain", self._tasks),
@@ -66,7 +66,7 @@ class DryRun:
                 yield Finding(topic, False, str(error))
 
     def _extras(self) -> Iterator[Finding]:
-        """Packages that this configuration wants besides those that reading it took."""
+        """Whether the packages of this configuration are installed."""
         config = self.config
         wanted = {"train": ["torch", "transformers", "trl"]}
         if config.curriculum.rewriter == "llm":
@@ -86,7 +86,7 @@ class DryRun:
                 yield Finding(f"extra {extra}", True, ", ".join(f"{name} {_version(name)}" for name in packages))
 
     def _tasks(self) -> Iterator[Finding]:
-        """Whether the domain makes the tasks that are asked for, and has the operators."""
+        """Whether the domain generates tasks with these knobs, and has the operators."""
         from rlanything_task_pools import get_domain
 
         config = self.config
@@ -110,7 +110,7 @@ class DryRun:
             yield Finding("operators", True, ", ".join(names))
 
     def _environment(self) -> Iterator[Finding]:
-        """Whether one can be made, and begins an episode."""
+        """Whether the environment can be made and begins an episode."""
         from rlanything_agents.rollout.environments import make_envs
         from rlanything_envs.errors import InfrastructureError
         from rlanything_task_pools import get_domain
@@ -131,7 +131,7 @@ class DryRun:
         yield Finding("environment", True, f"{domain.env_id} begins an episode")
 
     def _rewriter(self) -> Iterator[Finding]:
-        """Whether it could be opened: its packages, its key."""
+        """Whether the rewriter can be opened: its packages, its key."""
         from rlanything_agents.runs.rewriting import check_rewriter
 
         config = self.config.curriculum
@@ -144,7 +144,7 @@ class DryRun:
         yield Finding("rewriter", True, said)
 
     def _keys(self) -> Iterator[Finding]:
-        """Whether the keys of the servers that write for the models are there."""
+        """Whether the keys of the models' servers are set."""
         engine = self.config.engine
         for role, server in (("policy", engine.policy), ("judge", engine.judge)):
             if server is not None and server.api_key_env and not os.environ.get(server.api_key_env):
@@ -153,7 +153,7 @@ class DryRun:
                 yield Finding(f"engine.{role}", True, f"{server.model} at {server.base_url} (not asked)")
 
     def _engines(self) -> Iterator[Finding]:
-        """Whether the machines that are planned with have engines as large as those that will run."""
+        """Whether the engines of the section ``cluster`` are as large as those that will run."""
         engine, cluster = self.config.engine, self.config.cluster
         if engine.kind != "vllm" or cluster is None:
             return
@@ -164,7 +164,7 @@ class DryRun:
                 yield Finding("engines", None, said, "the forecast is of other machines than those of the run")
 
     def _processes(self) -> Iterator[Finding]:
-        """Whether as many training processes are there as the configuration says, and can train these models."""
+        """Whether the launched training processes match the configuration, and can train these models."""
         launch = launched()
         trainers = {"policy_trainer": self.config.policy_trainer}
         if self.config.judge.learns:
@@ -180,7 +180,7 @@ class DryRun:
             yield Finding("processes", True, f"{launch.size} train together; this one leads, and does all else")
 
     def _models(self) -> Iterator[Finding]:
-        """Whether checkpoints are where they are said to be, as far as that shows without weights."""
+        """Whether the checkpoints exist and can be used, as far as that is known without weights."""
         models: list[tuple[str, AnyModel]] = [("policy", self.config.policy)]
         if self.config.queries_judge:
             models.append(("reward_model", self.config.reward_model))
@@ -199,7 +199,7 @@ class DryRun:
                 yield Finding(key, None, f"{name}: a name on the hub; its weights are fetched when the run starts")
 
     def _plan(self) -> Iterator[Finding]:
-        """Whether every phase finds the memory it needs."""
+        """Whether every phase has enough memory."""
         self.plan = plan = plan_run(self.config)
         where = "a card" if self.config.cluster else "this machine"
         for model in plan.models:
@@ -212,7 +212,7 @@ class DryRun:
             yield Finding(f"memory: {row.phase}", row.fits, f"{human(row.total)}{limit}; {row.note}", remedy)
 
     def _folder(self) -> Iterator[Finding]:
-        """Whether the run can begin, or go on, in its folder."""
+        """Whether the run can begin or continue in its folder."""
         path = self.folder.path
         if (path / "config.json").exists():
             if self.folder.config() != self.config.model_dump(mode="json"):
@@ -236,7 +236,7 @@ class DryRun:
         yield Finding("run folder", True, f"{path} will be made")
 
     def _disk(self) -> Iterator[Finding]:
-        """Whether checkpoints and records find room."""
+        """Whether the disk has room for checkpoints and records."""
         if self.plan is None:
             return
         config, path = self.config, self.folder.path.absolute()
@@ -266,7 +266,7 @@ def _checkpoint_folder(key: str, folder: Path, model: CheckpointConfig, domain: 
 
 
 def _nearest(path: Path) -> Path:
-    """The path itself, or what of it exists."""
+    """The path itself, or its nearest existing parent."""
     return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
 
 

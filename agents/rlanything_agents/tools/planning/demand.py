@@ -1,4 +1,4 @@
-"""What one iteration of a run asks for, in the mean: environment steps, votes, tokens."""
+"""Expected amounts of one iteration: environment steps, votes, tokens."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ __all__ = ["Demand"]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One iteration, as the configuration asks for it.
+    """Amounts of one iteration under a configuration.
 
-    Every episode counts with its expected length and every response with its mean length.
+    Every episode counts with its expected length, and every response with its mean length.
 
     Attributes:
         tasks: Rollout groups.
         rollouts: Episodes of a group.
         max_steps: Most turns of an episode.
         votes: Answers of the reward model for a step, or for a task where ``judges_steps`` is False; 0 without one.
-        judges_steps: Whether the reward model judges steps; else it writes something for each task.
-        judge_learns: Whether it is trained.
-        judge_samples: Most judged steps that train it.
+        judges_steps: Whether the reward model judges steps; else it writes answers for each task.
+        judge_learns: Whether the reward model is trained.
+        judge_samples: Most judged steps that train the reward model.
         response_limit: Most tokens of a response.
         vote_limit: Most tokens of an answer of the reward model.
         context: Most tokens of a policy's sequence.
         append_only: Whether an episode is one training sample; else each of its steps is.
         success: Share of episodes that are solved.
         solved_length: Length of a solved episode as a share of ``max_steps``; a failed one takes all.
-        prompt_tokens: Of an episode's first prompt.
-        observation_tokens: By which a prompt grows in a step, besides the response.
-        response_tokens: Mean of a response.
-        vote_tokens: Mean of an answer of the reward model.
-        learning: Share of groups there is something to learn from.
+        prompt_tokens: Tokens of an episode's first prompt.
+        observation_tokens: Tokens that a step adds to the prompt, besides the response.
+        response_tokens: Mean tokens of a response.
+        vote_tokens: Mean tokens of an answer of the reward model.
+        learning: Share of groups that teach the models.
     """
 
     tasks: int
@@ -55,7 +55,7 @@ class Demand:
 
     @property
     def episodes(self) -> int:
-        """Of an iteration."""
+        """Episodes of an iteration."""
         return self.tasks * self.rollouts
 
     @property
@@ -107,7 +107,7 @@ class Demand:
         return self.votes * min(judged, self.judge_samples) * (prompt + self.vote_tokens)
 
     def _prompt(self, turn: float) -> float:
-        """Tokens that the policy has read before it writes its response of a turn, counted from 1."""
+        """Tokens of the policy's prompt in a turn, counted from 1."""
         response = self.response_tokens if self.append_only else 0.0
         grown = self.prompt_tokens + (turn - 1) * (self.observation_tokens + response)
         return min(self.context - self.response_tokens, grown)

@@ -1,4 +1,4 @@
-"""What stops a plan."""
+"""Errors of plans."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["UnknownSize"]
 
 
 class UnknownSize(ValueError):
-    """The size of a model is not known without its weights; the message says what would tell it."""
+    """The size of a model is unknown without its weights; the message says how to provide it."""

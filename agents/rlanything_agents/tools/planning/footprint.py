@@ -1,4 +1,4 @@
-"""Memory that each phase of an iteration takes, on a card of the cluster or on this machine."""
+"""Memory of each phase of an iteration, per card of the cluster or on this machine."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["Memory", "free_memory", "memory_of"]
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A phase's memory on one card, or on this machine where there is none. Bytes.
+    """Memory of a phase in bytes, on one card of the cluster, or on this machine without a cluster.
 
     Attributes:
-        phase: Which.
-        weights: Of the model.
-        gradients: In updates.
-        optimizer: In updates.
-        cache: Keys and values of all sequences that are written at once.
-        activations: Kept for a backward pass, and the logits.
+        phase: Name of the phase.
+        weights: Weights of the model.
+        gradients: Gradients, in updates.
+        optimizer: State of the optimizer, in updates.
+        cache: Keys and values of all sequences that are generated at once.
+        activations: Activations kept for the backward pass, and the logits.
         other: Work space, and a layer whose shards are gathered.
-        limit: What there is; None where nobody knows.
-        note: How much fits, or what the numbers are for.
+        limit: Available memory; None where it is unknown.
+        note: Capacity of the cache, or the basis of the numbers.
     """
 
     phase: str
@@ -43,17 +43,17 @@ class Memory:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Sum of all parts, in bytes."""
         return self.weights + self.gradients + self.optimizer + self.cache + self.activations + self.other
 
     @property
     def fits(self) -> bool:
-        """Whether it does, as far as is known."""
+        """Whether the phase fits; True where the limit is unknown."""
         return self.limit is None or self.total <= self.limit
 
 
 def memory_of(config: RunConfig, models: Sequence[PlannedModel], demand: Demand) -> tuple[Memory, ...]:
-    """All phases in turn."""
+    """Memory of all phases, in order."""
     rows = _on_cards if config.cluster else _on_this_machine
     return tuple(rows(config, models, demand, demand.longest))
 
@@ -85,7 +85,7 @@ def _engine_row(phase: str, memory: EngineMemory, limit: float, context: int) ->
     note = f"room for {memory.tokens:,} tokens, {memory.sequences} sequences of {context:,}"
     cache = max(0.0, memory.cache)
     if memory.sequences < 1:
-        note, cache = f"no room for a sequence of {context:,} tokens", limit  # more than there is
+        note, cache = f"no room for a sequence of {context:,} tokens", limit  # makes the total exceed the limit
     return Memory(phase, memory.weights, 0.0, 0.0, cache, 0.0, RESERVED, limit * (1 + 1e-9), note)
 
 
@@ -107,7 +107,7 @@ def _update_row(phase: str, update: UpdateMemory, limit: float | None, longest: 
 def _on_this_machine(
     config: RunConfig, models: Sequence[PlannedModel], demand: Demand, longest: int
 ) -> Iterator[Memory]:
-    """Without a section ``cluster``: both models stay in memory, float32 or as the checkpoint is."""
+    """Phases without a section ``cluster``: both models stay in memory, in float32 or the checkpoint's type."""
     free = free_memory()
     for model in models:
         if model.role == "rewriter":
@@ -132,7 +132,7 @@ def _on_this_machine(
 
 
 def free_memory() -> float | None:
-    """Bytes of memory that programs may still take; None where the system does not say."""
+    """Bytes of available memory; None where the system does not report it."""
     try:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (ValueError, OSError, AttributeError):

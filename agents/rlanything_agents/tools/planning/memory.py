@@ -1,13 +1,13 @@
 """Bytes on a GPU in each phase of an iteration.
 
-Engines (one awake at a time on a card): weights, bf16, divided among the cards of an engine; what is left of the
-engine's share of the card holds the cache of keys and values, Pope et al. 2022 (arXiv 2211.05102), section 2.
+Engines (one awake at a time on a card): bf16 weights, sharded over the cards of an engine; the rest of the engine's
+share of the card holds the cache of keys and values, Pope et al. 2022 (arXiv 2211.05102), section 2.
 
-Updates: parameters, gradients and AdamW's state, divided among all cards (full sharding: ZeRO stage 3, FSDP).
-Rajbhandari et al. 2019 (arXiv 1910.02054), section 3.1: with bf16 weights 2 + 2 bytes a parameter, and 12 for the
-float32 copy and the two moments. Beside them lies what the backward pass needs of a micro-batch: Korthikanti et al.
-2022 (arXiv 2205.05198), section 4, counted here layer by layer for gated feed-forward layers and attention that stores
-no matrix of scores; and the logits.
+Updates: parameters, gradients and AdamW's state, sharded over all cards (ZeRO stage 3, FSDP). Rajbhandari et al. 2019
+(arXiv 1910.02054), section 3.1: with bf16 weights 2 + 2 bytes per parameter, and 12 for the fp32 master weights and the
+two moments. Further memory holds the activations of a micro-batch for the backward pass, Korthikanti et al. 2022
+(arXiv 2205.05198), section 4, counted here layer by layer for gated feed-forward layers and attention without a stored
+matrix of scores; and the logits.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from rlanything_agents.tools.planning.sizes import ModelSize
 __all__ = ["EngineMemory", "UpdateMemory", "activation_bytes", "engine_memory", "optimizer_bytes", "update_memory"]
 
 RESERVED = 2 << 30
-"""Bytes of a card that the driver's context, libraries and an engine's work space take. Assumed."""
+"""Bytes of a card for the driver's context, libraries and an engine's work space. An assumption."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineMemory:
-    """An engine while it writes, on each of its cards.
+    """Memory of an engine during generation, on each of its cards.
 
     Attributes:
         weights: Bytes of weights.
         cache: Bytes left for keys and values; 0 or less where the weights do not fit.
         tokens: Tokens that the cache of the engine holds.
-        sequences: Sequences of a full length that it holds at once.
+        sequences: Sequences of full length that the cache holds at once.
     """
 
     weights: float
@@ -41,15 +41,15 @@ class EngineMemory:
 
 @dataclass(frozen=True, slots=True)
 class UpdateMemory:
-    """A model while it is trained, on each card.
+    """Memory of a model during an update, on each card.
 
     Attributes:
         weights: Bytes of parameters.
         gradients: Bytes of gradients.
-        optimizer: Bytes of the float32 copy and the moments.
+        optimizer: Bytes of the fp32 master weights and the moments.
         activations: Bytes kept for the backward pass of a micro-batch.
         logits: Bytes of the largest float32 matrix over the vocabulary, and of its gradient.
-        gathered: Bytes of the layer whose shards are on the card for a moment, where parameters are divided.
+        gathered: Bytes of the layer whose shards are gathered on the card, where parameters are sharded.
     """
 
     weights: float
@@ -61,19 +61,19 @@ class UpdateMemory:
 
     @property
     def total(self) -> float:
-        """All of it, and what libraries take."""
+        """Sum of all parts and of the reserve for libraries, in bytes."""
         parts = self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.gathered
         return parts + RESERVED
 
 
 def engine_memory(size: ModelSize, memory: float, share: float, parallel: int, context: int) -> EngineMemory:
-    """What an engine finds room for.
+    """Memory of an engine on one card, and the capacity of its cache.
 
     Args:
-        size: Of its model.
+        size: Shape of the model.
         memory: Bytes of a card.
-        share: Of the card's memory that the engine may take.
-        parallel: Cards of the engine. Key heads are divided among them, and copied where there are fewer heads.
+        share: Share of the card's memory for the engine, 0 to 1.
+        parallel: Cards of the engine. Key heads are sharded over them, and copied where there are fewer heads.
         context: Tokens of a sequence of full length.
     """
     weights = 2 * size.parameters / parallel
@@ -93,11 +93,11 @@ def update_memory(
     offload: bool = False,
     checkpointing: bool = False,
 ) -> UpdateMemory:
-    """What an update needs on a card.
+    """Memory of an update on one card.
 
     Args:
-        size: Of the model.
-        cards: Cards among which parameters, gradients and optimizer are divided.
+        size: Shape of the model.
+        cards: Cards over which parameters, gradients and optimizer are sharded.
         tokens: Padded tokens of a micro-batch on a card.
         width: Bytes of a stored weight, 2 or 4.
         trained: Parameters that are trained, such as those of adapters; all if None.
@@ -123,15 +123,15 @@ def update_memory(
 
 
 def optimizer_bytes(width: int) -> int:
-    """Bytes a trained parameter of AdamW's state: two float32 moments, and a float32 copy of weights of two bytes."""
+    """Bytes of AdamW's state per trained parameter: two fp32 moments, and fp32 master weights of two-byte weights."""
     return 8 if width == 4 else 12
 
 
 def activation_bytes(size: ModelSize, tokens: int, width: int = 2) -> float:
-    """Bytes that the blocks keep for the backward pass, ``width`` bytes a number.
+    """Bytes of activations that the blocks keep for the backward pass, at ``width`` bytes per number.
 
-    Of each token, each of the two norms keeps its float32 input and its output; attention keeps queries and keys
-    (before and after their norm where they have one, and turned by their position), values, its result and float32
+    For each token, each of the two norms keeps its float32 input and its output; attention keeps queries and keys
+    (before and after their norm where they have one, and after the rotary embedding), values, its result and float32
     statistics; the feed-forward layers keep both inner vectors, the activated one, and their product.
     """
     turned = 3 if size.qk_norm else 2

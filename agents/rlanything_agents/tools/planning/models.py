@@ -1,4 +1,4 @@
-"""The models of a run: their shapes, from a checkpoint's configuration if that is in reach, else as published."""
+"""Shapes of the models of a run, from a checkpoint's configuration where it is on this machine, else as published."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class PlannedModel:
     """One model of a run.
 
     Attributes:
-        role: What it is for.
-        size: Its shape.
+        role: ``policy``, ``judge`` or ``rewriter``.
+        size: Shape of the model.
         width: Bytes of a stored weight.
-        trained: Parameters that learn; 0 for a rewriter.
-        adapters: Whether those are adapters beside the model's own weights.
-        limit: Most tokens that it writes at once.
-        context: Most tokens that it reads and writes.
-        append_only: Whether what it read before is always a prefix of what it reads next.
+        trained: Number of trained parameters; 0 for a rewriter.
+        adapters: Whether the trained parameters are adapters on top of the model's own weights.
+        limit: Most tokens of an answer.
+        context: Most tokens of prompt and answer.
+        append_only: Whether each prompt of an episode is a prefix of the next one.
     """
 
     role: Literal["policy", "reward model", "rewriter"]
@@ -47,7 +47,7 @@ class PlannedModel:
 
 
 def planned_models(config: RunConfig) -> list[PlannedModel]:
-    """The policy, the reward model where one is asked, and the rewriter where its shape is known.
+    """The policy, the reward model where one is queried, and the rewriter where its shape is known.
 
     Raises:
         UnknownSize: The size of a pretrained model is not known here.
@@ -84,7 +84,7 @@ def _planned(
 
 
 def _pretrained_size(checkpoint: str) -> ModelSize:
-    """From the folder; else from the table; else from the cache of the hub. Nothing is downloaded."""
+    """Shape from the folder, else from the table, else from the local cache of the hub; nothing is downloaded."""
     folder = Path(checkpoint)
     if not folder.is_dir() and (size := published(checkpoint)):
         return size
@@ -92,7 +92,7 @@ def _pretrained_size(checkpoint: str) -> ModelSize:
 
     try:
         config = AutoConfig.from_pretrained(checkpoint, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # whatever a file of unknown origin makes transformers raise
+    except Exception as error:  # transformers may raise anything on an untrusted file
         names = ", ".join(size.name for size in PUBLISHED)
         reason = str(error).partition("\n")[0][:200]
         raise UnknownSize(

@@ -1,4 +1,4 @@
-"""What a run will need, worked out before it starts: models, memory, tokens and steps, and what runs where."""
+"""Plan of a run before it starts: models, memory, tokens and steps, and the place of each phase."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Place", "RunPlan", "Work", "plan_run"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An amount of an iteration: as expected under the assumptions, and at most (None: no bound known)."""
+    """An amount of an iteration: the expectation under the assumptions, and the maximum (None: no bound known)."""
 
     what: str
     expected: float
@@ -26,7 +26,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a phase runs."""
+    """Place of a phase: where it runs."""
 
     phase: str
     where: str
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """All of it."""
+    """Plan of a run."""
 
     models: tuple[PlannedModel, ...]
     memory: tuple[Memory, ...]
@@ -44,7 +44,7 @@ class RunPlan:
     """Bytes of a stored checkpoint."""
 
     def to_dict(self) -> dict[str, object]:
-        """As plain data."""
+        """The plan as plain data."""
         return {
             "models": [
                 {
@@ -66,7 +66,7 @@ class RunPlan:
 
 
 def plan_run(config: RunConfig) -> RunPlan:
-    """Work it out.
+    """Plan a run.
 
     Raises:
         UnknownSize: The size of a model is not known here.

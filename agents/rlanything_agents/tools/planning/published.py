@@ -1,7 +1,7 @@
-"""Shapes of published models, for plans made where no checkpoint is in reach.
+"""Shapes of published models, for plans on a machine without the checkpoints.
 
-Each is what the model's ``config.json`` on the Hugging Face hub says. The table has nothing but numbers that
-`ModelSize.parameters` turns into the parameter counts their makers publish; the tests compare both.
+Each shape is from the model's ``config.json`` on the Hugging Face hub. The tests compare `ModelSize.parameters` of each
+with the published parameter count.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ PUBLISHED: tuple[ModelSize, ...] = (
 
 
 def published(checkpoint: str, known: Iterable[ModelSize] = PUBLISHED) -> ModelSize | None:
-    """The published shape of a hub name: of the model itself, or of one trained from it (``...-Instruct``)."""
+    """Published shape of a name on the hub: of the model, or of one trained from it (``...-Instruct``)."""
     name = checkpoint.lower()
     found = [size for size in known if name == size.name.lower() or name.startswith(f"{size.name.lower()}-")]
     return max(found, key=lambda size: len(size.name), default=None)

@@ -1,4 +1,4 @@
-"""A plan as tables for people."""
+"""Plans as tables on the terminal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def plan_tables(plan: RunPlan) -> list[Table]:
 
 
 def human(size: float) -> str:
-    """Bytes for people: ``14.2 GiB``."""
+    """Bytes as text: ``14.2 GiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(size) < 1000 or unit == "GiB":
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
@@ -59,12 +59,12 @@ def human(size: float) -> str:
 
 
 def _gib(size: float) -> str:
-    """Bytes in GiB; three digits, nothing for nothing."""
+    """Bytes in GiB with three digits; empty for 0."""
     return f"{size / 2**30:.3g}" if size else "-"
 
 
 def count(value: float) -> str:
-    """A number for people: ``7.62 B``, ``11,325``."""
+    """A number as text: ``7.62 B``, ``11,325``."""
     for bound, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(value) >= bound:
             return f"{value / bound:.3g} {unit}"

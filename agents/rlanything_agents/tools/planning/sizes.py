@@ -1,4 +1,4 @@
-"""The shape of a language model, and what follows from it: parameters, bytes of its cache."""
+"""Shape of a language model, with its parameter count and the bytes of its cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAMILIES: Mapping[str, tuple[bool, bool]] = {
 queries and keys are normalised."""
 
 LARGEST = 1 << 24
-"""No field of a shape is larger; a file that says so is no model's."""
+"""Upper bound of every field of a shape; larger values are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class ModelSize:
     """A decoder with grouped-query attention and gated feed-forward layers.
 
     Attributes:
-        name: Of the model.
-        source: Where the shape is from.
+        name: Name of the model.
+        source: Source of the shape.
         hidden: Width of the residual stream.
         layers: Blocks.
         heads: Query heads.
@@ -44,7 +44,7 @@ class ModelSize:
         tied: Whether input and output embeddings are one matrix.
         bias: Whether queries, keys and values have a bias.
         qk_norm: Whether queries and keys are normalised.
-        vision: Parameters of the part that reads pictures.
+        vision: Parameters of the vision tower.
     """
 
     name: str
@@ -79,7 +79,7 @@ class ModelSize:
 
     @property
     def parameters(self) -> int:
-        """All of them, counted as the modules of transformers have them."""
+        """Number of parameters, counted as in the modules of transformers."""
         block = sum(rows * columns for rows, columns in self.linear_widths)
         block += 2 * self.hidden  # the two norms
         block += self.bias * (self.queries + 2 * self.keys)
@@ -92,12 +92,12 @@ class ModelSize:
         return self.layers * sum(rank * (rows + columns) for rows, columns in self.linear_widths)
 
     def cache_bytes(self, width: int = 2) -> int:
-        """Bytes of keys and values that a token leaves in the cache, ``width`` bytes a number."""
+        """Bytes of keys and values in the cache per token, at ``width`` bytes per number."""
         return 2 * self.layers * self.keys * width
 
 
 def size_from_scratch(model: SmallConfig, vocabulary: int, name: str) -> ModelSize:
-    """The small Qwen3 model that a run makes from nothing: one key-value head, tied embeddings."""
+    """Shape of the small Qwen3 model that a run initialises itself: one key-value head, tied embeddings."""
     return ModelSize(
         name=name,
         source="made from nothing (backends/tiny.py)",
@@ -114,12 +114,12 @@ def size_from_scratch(model: SmallConfig, vocabulary: int, name: str) -> ModelSi
 
 
 def size_of_config(config: Any, name: str, source: str) -> ModelSize:
-    """The shape that a configuration object of transformers describes.
+    """Shape of a configuration object of transformers.
 
     Args:
-        config: With the attributes of a causal language model, or with ``text_config`` and ``vision_config``.
-        name: Of the model.
-        source: Where the configuration was read.
+        config: Object with the attributes of a causal language model, or with ``text_config`` and ``vision_config``.
+        name: Name of the model.
+        source: Source of the configuration.
 
     Raises:
         UnknownSize: The family is not one of `FAMILIES`, or a number is missing or impossible.

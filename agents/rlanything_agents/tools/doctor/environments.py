@@ -1,4 +1,4 @@
-"""The environments, played: what an installation is for."""
+"""Check of the environments of all installed domains: the first steps of a known solution."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rlanything_task_pools import domain_names, get_domain
 __all__ = ["examine_environments"]
 
 ANSWERS = 3
-"""How many steps of the known solution are played."""
+"""Steps of the known solution that are played."""
 AT_ONCE: Mapping[str, Mapping[str, Any]] = {"osworld": {"backend": "simulator"}}
-"""Arguments with which an environment begins at once; real desktops are looked at apart."""
+"""Arguments with which an environment starts fast; `machine` checks real desktops."""
 
 
 def examine_environments() -> Iterator[Finding]:
-    """Begin an episode in the environment of every installed domain, and play some steps of its solution."""
+    """Begin an episode in the environment of every installed domain, and play the first steps of its solution."""
     for name in domain_names():
         try:
             yield Finding(f"play {name}", True, _played(name))
-        except Exception as error:  # whatever it is, it is what the user would meet
-            said = f"{type(error).__name__}: {error}"
-            yield Finding(f"play {name}", False, said.splitlines()[0][:300], f"rlanything play {name}")
+        except Exception as error:  # any error is one that the user would get
+            message = f"{type(error).__name__}: {error}"
+            yield Finding(f"play {name}", False, message.splitlines()[0][:300], f"rlanything play {name}")
 
 
 def _played(name: str) -> str:
