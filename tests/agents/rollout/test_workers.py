@@ -154,7 +154,8 @@ def game(config: RunConfig, learners: Learners, tmp_path: Path) -> Iterator[Call
     def play(workers: Workers | None) -> list[Any]:
         envs = [] if workers else make_envs(config, SHARD)
         loop = Loop(config, learners, reviewer_of(config, learners), pool, envs, ScriptedRewriter(), workers)
-        return loop._play(1, rng_of(config.seed, "iteration", 1), _Stopwatch())
+        assignments = loop.curriculum.assign(config.rollout.tasks, rng_of(config.seed, "iteration", 1))
+        return loop._rollout_and_judge(assignments, 1, _Stopwatch())
 
     yield play
     engine_of(learners).tokens = tokens
@@ -167,7 +168,7 @@ def test_the_votes_are_the_same_whoever_asks_and_when(
 ) -> None:
     monkeypatch.setattr(workers, "judge", judge)
     events: list[str] = []
-    for name in ("_ask", "answers"):
+    for name in ("_submit", "answers"):
         for kind in (OverlappedQueries, _QueriesOnWorkers):
             was = getattr(kind, name)
             monkeypatch.setattr(kind, name, lambda *args, was=was, name=name: (events.append(name), was(*args))[1])
@@ -175,7 +176,7 @@ def test_the_votes_are_the_same_whoever_asks_and_when(
     assert found == game(None)
     votes = [vote for group in found for steps in group.votes for step in steps for vote in step.votes]
     assert len({tuple(vote.token_ids) for vote in votes}) > 5
-    assert (events[:1] == ["_ask"]) == (judge != "after"), "the first part is asked before all are known"
+    assert (events[:1] == ["_submit"]) == (judge != "after"), "the first part is asked before all are known"
 
 
 def test_what_a_killed_worker_judged_is_judged_again(

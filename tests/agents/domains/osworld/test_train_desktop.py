@@ -89,7 +89,7 @@ def test_both_models_learn_and_tasks_adapt(finished: tuple[Path, dict[str, Any],
         episodes = [json.loads(line) for line in file]
     assert len(episodes) >= 12
     for episode in episodes:
-        assert episode["message"].startswith("Task: ")
+        assert episode["opening"].startswith("Task: ")
         assert all(turn["action"].split() for turn in episode["turns"])
         assert all(len(turn["votes"]) in (0, 2) for turn in episode["turns"])
     with TaskPool.open(path / "pool.sqlite") as pool:
