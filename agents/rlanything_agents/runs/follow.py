@@ -15,7 +15,7 @@ from rlanything_agents.rollout.copies import Role
 from rlanything_agents.runs.learners import make_both
 from rlanything_agents.runs.stopping import RunStopped
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, noticing_loss
+from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, detecting_loss
 from rlanything_agents.training.ranks.launch import RanksError
 from rlanything_agents.training.ranks.packing import unpacked
 from rlanything_agents.training.samples import SampleError
@@ -37,7 +37,7 @@ def follow() -> int:
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     try:
-        with noticing_loss():
+        with detecting_loss():
             ranks = Ranks.join()
             learners = _prepare(ranks)
             while (command := ranks.receive())["do"] != "end":

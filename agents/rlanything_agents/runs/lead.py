@@ -15,7 +15,7 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.stopping import RunStopped
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, noticing_loss
+from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, detecting_loss
 from rlanything_agents.training.ranks.launch import RanksError, launched, must_be_trainable
 from rlanything_agents.training.ranks.packing import packed
 from rlanything_agents.training.samples import Sample
@@ -40,7 +40,7 @@ class LeadingTrainer:
 
     def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
         """Train on the samples, each process on its share of every micro-batch; see `Trainer`."""
-        with noticing_loss():
+        with detecting_loss():
             self._command("update", samples=packed(samples), rate=rate, steps=steps)
             stats = self._trainer.update(samples, rate, steps)
         # The other processes took the same steps, so they hold the version that the learner counts next.
@@ -49,7 +49,7 @@ class LeadingTrainer:
 
     def set_anchor(self, model: PreTrainedModel) -> None:
         """Anchor the models of all processes at their current weights."""
-        with noticing_loss():
+        with detecting_loss():
             self._command("hold")
         self._trainer.set_anchor(model)
 
@@ -66,14 +66,14 @@ class LeadingTrainer:
         """State of the trainer: gathered from all processes for a sharded model, else of this one, equal in all."""
         if not self.sharded:
             return self._trainer.state_dict()
-        with noticing_loss():
+        with detecting_loss():
             self._command("state")
             return self._trainer.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load a state in all processes; only this one has read it from the disk."""
-        sent = {**state, "optimizer": {}} if self._ranks.spreads and state["optimizer"] else dict(state)
-        with noticing_loss():
+        sent = {**state, "optimizer": {}} if self._ranks.sharded and state["optimizer"] else dict(state)
+        with detecting_loss():
             self._command("load", state=sent)
         self._trainer.load_state_dict(state)
 

@@ -78,7 +78,7 @@ class Learners:
         """Wake an engine, and load the current weights if it has older ones."""
         learner = self.both[role]
         if learner.version != self._served.get(role, 0):
-            learner.give(self._engines[role])
+            learner.hand_over(self._engines[role])
             self._served[role] = learner.version
         self.scheduler.enter(role)
 

@@ -1,4 +1,4 @@
-"""Garbage collection that does not look at everything again and again."""
+"""Garbage collection that skips the objects of the libraries."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _blocks = {"open": 0, "done": 0}
 
 @contextmanager
 def quick_collection() -> Iterator[None]:
-    """Keep the objects that are there already out of garbage collection, for as long as the block takes.
+    """Exclude all existing objects from garbage collection within a block.
 
-    Torch, transformers and TRL bring half a million objects; a full collection reads them all (0.3 s), an iteration of
-    small models causes several, and Trainer.train begins with one. Blocks may lie within each other: the outermost
-    lets all objects in again, and after every 32nd everything is collected once, so that no garbage stays for good.
+    Torch, transformers and TRL create half a million objects. A full collection visits them all (0.3 s), an iteration
+    of small models causes several, and Trainer.train begins with one. Blocks may be nested: the outermost one includes
+    the objects again at its end, and every 32nd one runs a full collection, so that no garbage stays forever.
     """
     _blocks["open"] += 1
     gc.freeze()
@@ -26,7 +26,7 @@ def quick_collection() -> Iterator[None]:
         yield
     finally:
         _blocks["open"] -= 1
-        if not _blocks["open"]:  # counted here: gc.get_freeze_count walks through all objects
+        if not _blocks["open"]:  # own counter, because gc.get_freeze_count visits all objects
             gc.unfreeze()
             _blocks["done"] += 1
             if _blocks["done"] % _FULL_EVERY == 0:

@@ -1,4 +1,4 @@
-"""Log-probabilities of sampled tokens among those that were allowed, as constrained decoding sampled them."""
+"""Log-probabilities of sampled tokens over the allowed tokens, as in constrained decoding."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ __all__ = ["constrained"]
 def constrained(
     logits: torch.Tensor, tokens: torch.Tensor, allowed: Sequence[Allowed | None]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies under a softmax over the allowed tokens only.
+    """Compute log-probabilities and entropies under a softmax over the allowed tokens only.
 
     Args:
         logits: Shape (positions, vocabulary).
         tokens: Shape (positions,): the sampled tokens.
-        allowed: Per position the permitted ids; ``None`` = all.
+        allowed: Allowed ids of each position; ``None`` = all.
+
+    Returns:
+        Log-probabilities and entropies in nats, both of shape (positions,); entropies have no gradient.
     """
     logps, entropies = logits.new_zeros(len(logits)), logits.new_zeros(len(logits))
     bound = np.array([choice is not None for choice in allowed], dtype=bool)

@@ -1,4 +1,4 @@
-"""What TRL's trainer is told: our settings by its names, and that it neither generates, rewards, reports nor stores."""
+"""Arguments of TRL's trainer: our settings by its names, without generation, rewards, reports and checkpoints."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["grpo_settings", "no_reward"]
 
 
 def grpo_settings(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfig:
-    """The arguments of its trainer.
+    """Make the arguments of TRL's trainer.
 
     Args:
-        config: Ours.
-        folder: It wants one; nothing is written there.
-        on_cpu: Whether the model is on a processor.
+        config: Settings of the updates.
+        folder: Required output folder; nothing is written there.
+        on_cpu: Whether the model is on a CPU.
     """
     return GRPOConfig(
         output_dir=folder,
@@ -56,9 +56,9 @@ def grpo_settings(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfi
 
 
 def no_reward(prompts: list[str], **_: Any) -> list[float]:
-    """In the place of the reward function that it wants.
+    """Placeholder of the reward function that TRL requires.
 
     Raises:
-        TrainingError: It was asked.
+        TrainingError: Always; samples carry their advantages.
     """
     raise TrainingError("samples carry their advantages: TRL must not ask for rewards")

@@ -1,4 +1,4 @@
-"""Imitation: a model learns to write what it is shown."""
+"""Imitation: supervised fine-tuning of a model on demonstrations."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Row", "fit", "row_of"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A sequence to imitate.
+    """Token sequence with the mask of the tokens to imitate.
 
     Attributes:
-        ids: Tokens.
-        learnt: Per token whether it is to be imitated; the others are only read.
+        ids: Token ids.
+        learnt: For each token whether it enters the loss; the others are context.
     """
 
     ids: list[int]
@@ -30,7 +30,7 @@ class Row:
 
 
 def row_of(prompt: Sequence[int], answer: Sequence[int]) -> Row:
-    """A row whose answer is imitated."""
+    """Make a row that imitates the answer after its prompt."""
     return Row([*prompt, *answer], [False] * len(prompt) + [True] * len(answer))
 
 
@@ -48,12 +48,12 @@ def fit(
     """Maximise the likelihood of the learnt tokens: AdamW, 5 % linear warm-up, then cosine decay to a tenth.
 
     Args:
-        model: Trained in place; left in evaluation mode.
-        rows: What to imitate.
+        model: Model to train in place; afterwards it is in evaluation mode.
+        rows: Sequences to imitate.
         epochs: Passes over the rows.
-        batch_size: Rows per optimiser step; rows of like length share a batch.
-        learning_rate: Peak rate.
-        seed: Seed of the order.
+        batch_size: Rows per optimiser step; rows of similar length share a batch.
+        learning_rate: Peak learning rate.
+        seed: Seed of the order of the rows.
         micro_batch_tokens: Most padded tokens of a forward pass (a single row may have more), None = no limit. It
             changes memory, not the result.
         progress: Called after each optimiser step with its number, the number of all steps, and the loss.
@@ -107,7 +107,7 @@ def _rate(step: int, total: int) -> float:
 
 
 def _batches(rows: Sequence[Row], size: int, rng: np.random.Generator, pool: int = 16) -> list[list[Row]]:
-    """Random batches of rows of like length: sorted within pools of ``pool`` batches, then shuffled."""
+    """Random batches of rows of similar length: sorted within pools of ``pool`` batches, then shuffled."""
     order = rng.permutation(len(rows))
     batches = []
     for first in range(0, len(order), size * pool):
@@ -117,7 +117,7 @@ def _batches(rows: Sequence[Row], size: int, rng: np.random.Generator, pool: int
 
 
 def _parts(batch: Sequence[Row], tokens: int | None) -> list[list[Row]]:
-    """The rows of a batch that go through the model together."""
+    """Micro-batches of a batch: the rows of each forward pass."""
     if tokens is None:
         return [list(batch)]
     lengths = np.array([len(row.ids) for row in batch], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""One model that learns: its trainer, the average of its weights, and how it is stored."""
+"""Learner: a model with its trainer, the average of its weights and its checkpoints."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["Learner"]
 
 
 class Learner:
-    """One model with its trainer, and the average of its weights over the updates if one is wanted.
+    """Model with its trainer, and with the average of its weights over the updates if ``config.average`` is set.
 
     Args:
-        model: Updated in place by the trainer.
-        trainer: Made for the model.
-        config: Uses ``average``, ``steps_per_group`` and ``anchor``.
-        tokenizer: Stored beside the weights, where there is one: the folder is then a checkpoint as others are.
+        model: Model that the trainer updates in place.
+        trainer: Trainer of the model.
+        config: Settings of the updates; uses ``average``, ``steps_per_group`` and ``anchor``.
+        tokenizer: Tokenizer to store with the weights, so that the folder is a complete checkpoint.
     """
 
     def __init__(
@@ -42,21 +42,21 @@ class Learner:
         self.config = config
         self.tokenizer = tokenizer
         self.version = 0
-        """Of the weights: another number, other weights."""
+        """Version of the weights; it grows with every change of them."""
         self.prepare: Callable[[], None] = lambda: None
-        """Called before every update: makes room for it."""
+        """Called before every update, to free memory for it."""
         self._average: dict[str, torch.Tensor] = {}
         self._averaged = 0
-        self._shown: Mapping[str, torch.Tensor] = {}
-        """What engines are given in place of the weights of a model that is spread over processes."""
+        self._engine_weights: Mapping[str, torch.Tensor] = {}
+        """Weights for engines in place of the trainer's own, where the model is sharded over processes."""
 
     def update(self, samples: Sequence[Sample], rate: float, groups: int) -> UpdateStats:
-        """Train the model.
+        """Train the model on samples.
 
         Args:
-            samples: What it learns from.
+            samples: Training data.
             rate: Share of the peak learning rate.
-            groups: How many groups of episodes the samples come from.
+            groups: Number of groups of episodes that the samples come from.
         """
         self.prepare()
         stats = self.trainer.update(samples, rate, steps=self.config.steps_for(groups))
@@ -67,13 +67,13 @@ class Learner:
         return stats
 
     def hold(self) -> None:
-        """From now on the model is held near what it is at this moment, if the trainer is to do so."""
+        """Anchor the model to its current weights, if ``config.anchor`` is set."""
         if self.config.anchor:
             self.trainer.set_anchor(self.model)
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """Within the block the model has its average weights; there is no training in it."""
+        """Give the model its average weights within a block; the block must not train it."""
         if not self._average:
             yield
             return
@@ -93,10 +93,10 @@ class Learner:
         torch.save(state, folder / "learner.pt")
 
     def load(self, folder: Path) -> None:
-        """Continue from what `save` stored.
+        """Continue from a folder of `save`.
 
         Raises:
-            CheckpointError: The folder holds no model, another one, or a broken file.
+            CheckpointError: The folder holds no model, another model, or a broken file.
         """
         load_weights(self.model, folder)
         self.version += 1
@@ -110,30 +110,30 @@ class Learner:
                 raise CheckpointError(f"{file} is broken ({type(error).__name__}): go back a checkpoint") from error
 
     def _take_into_average(self) -> None:
-        # A plain mean until the decay's own memory is longer: the first update is not averaged with the start.
+        # A plain mean over the first updates, without the initial weights, until the decay covers more of them.
         keep = min(self.config.average, self._averaged / (self._averaged + 1))
         for name, weight in self.trainer.weights().items():
             kept = self._average.setdefault(name, torch.empty_like(weight, dtype=torch.float32))
             kept.copy_(weight if keep == 0 else kept.lerp(weight.float(), 1 - keep))
         self._averaged += 1
 
-    def give(self, engine: TextGenerator) -> None:
-        """Let an engine have the weights of this moment.
+    def hand_over(self, engine: TextGenerator) -> None:
+        """Hand the current weights to an engine.
 
         Raises:
-            EngineFailed, UnfitServer: It does not take them.
-            OSError: They cannot be written.
+            EngineFailed, UnfitServer: The engine does not load them.
+            OSError: The weights cannot be written.
         """
         if not self.trainer.sharded:
             engine.update_weights(self.model, self.version)
             return
         with TemporaryDirectory(prefix="weights-") as folder:
-            save_weights(self.model, Path(folder), self._shown or self.trainer.weights())
+            save_weights(self.model, Path(folder), self._engine_weights or self.trainer.weights())
             engine.update_weights(Path(folder), self.version)
 
     def _put(self, weights: Mapping[str, torch.Tensor]) -> None:
         if self.trainer.sharded:
-            self._shown = weights
+            self._engine_weights = weights
         else:
             self.model.load_state_dict(weights, strict=False)  # adapters alone are not all weights
         self.version += 1

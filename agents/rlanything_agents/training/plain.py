@@ -1,4 +1,4 @@
-"""The update in plain PyTorch, one unpadded row at a time: short, and the measure of every other engine."""
+"""The update in plain PyTorch, one unpadded row at a time: short, and the reference of every other trainer."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PlainTrainer:
     sharded = False
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """All weights, by name."""
+        """All weights of the model by name."""
         return dict(self.model.state_dict())
 
     def set_anchor(self, model: PreTrainedModel) -> None:
-        """Copy the model that ``config.anchor`` holds the trained one to."""
+        """Copy the frozen model of the anchor loss, see ``config.anchor``."""
         self.anchor = copy.deepcopy(model).eval()
 
     def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
@@ -85,7 +85,7 @@ class PlainTrainer:
         self.optimizer.load_state_dict(state["optimizer"])
 
     def _row(self, sample: Sample) -> tuple[torch.Tensor, list[float]]:
-        """Weighted sum of one row's token losses, and the weighted sums of its kl, clipping and entropy."""
+        """Weighted sum of one row's token losses, and weighted sums of its KL, clipping, entropy and anchor KL."""
         config, device = self.config, self.model.device
         sampled = torch.tensor(sample.weights, device=device) > 0
         weights, advantages, old = (
@@ -122,7 +122,7 @@ class PlainTrainer:
         return logprobs
 
     def _logits(self, model: PreTrainedModel, sample: Sample) -> torch.Tensor:
-        """What the model says after each token of a row, shape (tokens, vocabulary)."""
+        """Logits after each token of a row, shape (tokens, vocabulary)."""
         logits: torch.Tensor = model(
             torch.tensor([sample.prompt_ids + sample.completion_ids], device=model.device)
         ).logits
@@ -139,5 +139,5 @@ class PlainTrainer:
 
 
 def _k3(reference: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-    """The k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
+    """k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
     return (reference - new).exp() - (reference - new) - 1

@@ -1,4 +1,4 @@
-"""What a model learns from: token ids with an advantage, a weight and a sampling log-probability for each.
+"""Training samples: token ids with an advantage, a weight and a sampling log-probability for each.
 
 A `Sample` is one row. It may hold a whole trajectory (an append-only transcript: environment text and actions
 in turn) or a single step (the paper's layout: everything before the step is its prompt). Both give the same
@@ -24,7 +24,7 @@ Allowed = tuple[int, ...]
 
 
 class SampleError(ValueError):
-    """A sample that no model could have produced."""
+    """Sample that no model can have produced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,15 @@ class Sample:
     """One row of training data; the lists after ``completion_ids`` have one entry per completion token.
 
     Attributes:
-        prompt_ids: Tokens before anything is learnt; at least one.
-        completion_ids: Sampled and not sampled tokens, the end-of-sequence token included where it was
-            sampled.
-        weights: 0 for tokens the model did not sample (environment text, forced tokens) or that are left out
-            of the update; otherwise one over the number of sampled tokens of the step.
+        prompt_ids: Tokens before the first sampled one; at least one.
+        completion_ids: Sampled and other tokens, the end-of-sequence token included where it was sampled.
+        weights: 0 for tokens that the model did not sample (environment text, forced tokens) or that the update
+            leaves out; otherwise one over the number of sampled tokens of the step.
         advantages: Advantage of the step a token belongs to.
         logprobs: Log-probability at which a token was sampled (natural log, over the allowed tokens, at the
             trainer's temperature); 0 where the weight is 0.
-        allowed: Permitted token ids where decoding was constrained, ``None`` where it was free; ``None``
-            altogether if it always was.
+        allowed: Allowed token ids where decoding was constrained, ``None`` where it was free; ``None``
+            altogether if it was free everywhere.
     """
 
     prompt_ids: list[int]
@@ -76,7 +75,7 @@ class Sample:
 
 
 def trajectory_samples(trajectory: Trajectory, advantages: Sequence[float]) -> list[Sample]:
-    """An episode as training data: one row, or one for each turn where each has a prompt of its own.
+    """Turn an episode into training data: one row, or one row per turn where each turn has a prompt of its own.
 
     Args:
         trajectory: The episode.
@@ -92,11 +91,11 @@ def trajectory_samples(trajectory: Trajectory, advantages: Sequence[float]) -> l
 
 
 def policy_samples(groups: Sequence[RolloutGroup], advantages: Sequence[Sequence[Floats]]) -> list[Sample]:
-    """What the policy learns from: the rows of each episode, one unless its turns have prompts of their own.
+    """Make the policy's training data of an iteration: the rows of `trajectory_samples` of each episode.
 
     Args:
-        groups: The episodes.
-        advantages: Of each group and trajectory one per step; an episode without any is left out.
+        groups: Groups of episodes.
+        advantages: For each group and trajectory an array of shape (steps,); an episode with zeros only is left out.
     """
     return [
         sample
@@ -108,7 +107,7 @@ def policy_samples(groups: Sequence[RolloutGroup], advantages: Sequence[Sequence
 
 
 def transcript_sample(trajectory: Trajectory, advantages: Sequence[float]) -> Sample:
-    """The transcript of an episode as one row.
+    """Turn the transcript of an episode into one row.
 
     Args:
         trajectory: The episode.
@@ -133,14 +132,14 @@ def answer_sample(
     allowed: list[Allowed | None] | None,
     advantage: float,
 ) -> Sample:
-    """One answer to one prompt as a row; its sampled tokens share a weight of 1.
+    """Turn one answer to one prompt into a row; its sampled tokens share a weight of 1.
 
     Args:
-        prompt_ids: What was read.
-        token_ids: What was sampled.
-        logprobs: Of each token at temperature 1.
-        allowed: See `rlanything_envs.llm.generator.Completion`: forced tokens were not sampled.
-        advantage: Of the answer.
+        prompt_ids: Ids of the prompt.
+        token_ids: Ids of the answer.
+        logprobs: Natural-log probability of each token of the answer at temperature 1.
+        allowed: See `rlanything_envs.llm.generator.Completion`; forced tokens (one allowed id) get weight 0.
+        advantage: Advantage of the answer.
     """
     sampled = [choices is None or len(choices) > 1 for choices in allowed or [None] * len(token_ids)]
     share = 1.0 / max(1, sum(sampled))
@@ -197,7 +196,7 @@ def step_weights(
 
 
 def split_steps(sample: Sample, step_of_token: Sequence[int | None]) -> list[Sample]:
-    """The paper's layout of a trajectory: one sample per step, all earlier tokens in its prompt.
+    """Split a trajectory into the paper's layout: one sample per step, with all earlier tokens in its prompt.
 
     Steps without weight are left out.
 
@@ -225,7 +224,7 @@ def split_steps(sample: Sample, step_of_token: Sequence[int | None]) -> list[Sam
 
 
 def trimmed(sample: Sample) -> Sample:
-    """The row without what comes after its last token of weight: nothing that is learnt depends on it."""
+    """Drop the tokens after the last one with a weight; no loss depends on them."""
     end = max((t + 1 for t, weight in enumerate(sample.weights) if weight), default=0)
     if end in (0, len(sample.weights)):
         return sample
@@ -242,9 +241,9 @@ def trimmed(sample: Sample) -> Sample:
 def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Generator) -> list[list[Sample]]:
     """Shuffle the samples and split them into one batch per optimizer step.
 
-    Rows without any weight are left out; with fewer rows than steps there are fewer batches. Samples that share most
-    of what they consist of, such as the votes on one long prompt, follow each other in the shuffled order, so that few
-    of them are parted and their prompt is computed once.
+    Samples without weight are left out; with fewer samples than steps there are fewer batches. Samples that share most
+    of their tokens, such as the votes on one long prompt, follow each other in the shuffled order, so that few of them
+    are separated and their prompt is computed once.
 
     Raises:
         SampleError: ``steps`` is less than 1.
@@ -264,11 +263,11 @@ def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Gene
 
 
 TOGETHER = 1.3
-"""Samples of one prompt stay together where they have at least so many times the tokens of a row that shares it."""
+"""Samples of one prompt stay together if their tokens are at least this many times those of a row that shares it."""
 
 
 def _by_prompt(samples: Sequence[Sample]) -> dict[tuple[int, ...], list[int]]:
-    """Which of the samples have which prompt, in their order."""
+    """Indices of the samples of each prompt, in order."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for k, sample in enumerate(samples):
         groups.setdefault(tuple(sample.prompt_ids), []).append(k)
@@ -277,14 +276,14 @@ def _by_prompt(samples: Sequence[Sample]) -> dict[tuple[int, ...], list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One prompt, and after it the completions of all samples that are computed together with it.
+    """Row of a forward pass: one prompt, and the completions of all samples that share it.
 
-    The first completion follows the prompt; each further one follows a copy of the prompt's last token, so that every
-    token is expected after the one before it. A completion and the copy before it see the prompt without its last
-    token, and themselves.
+    The first completion follows the prompt. Each further one follows a copy of the prompt's last token, so that the
+    logits for every token are at the token before it. A completion and the copy before it attend to the prompt without
+    its last token, and to themselves.
 
     Attributes:
-        samples: At least one; all have the same prompt.
+        samples: Samples with the same prompt; at least one.
     """
 
     samples: tuple[Sample, ...]
@@ -294,27 +293,27 @@ class Row:
 
     @property
     def prompt_ids(self) -> list[int]:
-        """The prompt of all samples."""
+        """Prompt of all samples."""
         return self.samples[0].prompt_ids
 
     @property
     def places(self) -> Iterator[tuple[int, Sample]]:
-        """The samples, each with the column of its first completion token."""
+        """Samples, each with the column of its first completion token."""
         begin = len(self.prompt_ids)
         for sample in self.samples:
             yield begin, sample
             begin += len(sample.completion_ids) + 1
 
     def silent(self) -> Row:
-        """The same row with all weights 0."""
+        """Copy of the row with all weights 0."""
         return Row(tuple(replace(sample, weights=[0.0] * len(sample.weights)) for sample in self.samples))
 
 
 def prompt_rows(batch: Sequence[Sample], tokens: int, attention: float | None) -> list[Row]:
-    """Join samples with the same prompt wherever that is less work.
+    """Join samples with the same prompt into rows where that is less work.
 
-    Within a row of several samples attention goes over all pairs of tokens, also those that must not see each other;
-    so few long completions of a short prompt are better computed one by one.
+    Attention in a row of several samples computes all pairs of tokens, masked pairs included. So a few long
+    completions of a short prompt are computed separately.
 
     Args:
         batch: Samples of one optimizer step.
@@ -339,7 +338,7 @@ def prompt_rows(batch: Sequence[Sample], tokens: int, attention: float | None) -
 
 
 WORTH = 0.9
-"""Samples share a prompt where the row costs at most this part of two: attention with a mask is slower than without."""
+"""Samples share a row if its work is below this share of the work of two rows: attention with a mask is slower."""
 
 
 def _length(prompt: int, completions: Sequence[int]) -> int:
@@ -347,7 +346,7 @@ def _length(prompt: int, completions: Sequence[int]) -> int:
 
 
 def _work(prompt: int, completions: Sequence[int], attention: float) -> float:
-    """Of a row, in units of one token without attention."""
+    """Work of a row, in units of one token without attention."""
     length = _length(prompt, completions)
     seen = length / 2 if len(completions) == 1 else length  # causal attention leaves out half of the pairs
     return length * (1 + attention * seen)
@@ -356,7 +355,7 @@ def _work(prompt: int, completions: Sequence[int], attention: float) -> float:
 def micro_batches(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
     """Group rows of similar length so that no group exceeds ``tokens`` padded tokens (single rows may).
 
-    Rows of one sample and of several are kept apart: the former need no attention mask.
+    Rows of one sample and rows of several are in separate groups: the former need no attention mask.
     """
     groups: list[list[Row]] = []
     for row in sorted(rows, key=lambda row: (len(row.samples) > 1, len(row)), reverse=True):

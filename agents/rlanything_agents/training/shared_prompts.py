@@ -1,4 +1,4 @@
-"""Rows of several completions after one prompt, for models: who sees whom, and which models can be shown that."""
+"""Positions and attention masks of rows with several completions after one prompt, and models that support them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["attention_share", "layout"]
 
 
 def layout(rows: Sequence[Row], width: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Positions of tokens, and which of them see each other.
+    """Compute positions of tokens and the attention mask between them.
 
     Args:
-        rows: One row of the batch each.
-        width: Columns; what a row does not fill is padding, which no token sees.
-        device: Where the model runs.
+        rows: Rows of the batch.
+        width: Columns; columns after the end of a row are padding, to which no token attends.
+        device: Device of the model.
 
     Returns:
-        int64 of shape (rows, width), and bool of shape (rows, width, width): whether the token of a column (second
-        index) sees that of another (third).
+        Positions, int64 of shape (rows, width), and mask, bool of shape (rows, width, width): whether the token of a
+        column (second index) attends to that of another (third).
     """
     shared = torch.tensor([[len(row.prompt_ids) - 1] for row in rows])
     starts = torch.arange(width).repeat(len(rows), 1)
@@ -41,8 +41,8 @@ def attention_share(model: PreTrainedModel) -> float | None:
     """Work of one token that attends to one other, as a share of its remaining work.
 
     Returns:
-        None where the model cannot be told who sees whom: some of its layers do not attend to all earlier tokens, or
-        its positions or masks are not passed to its attention as given.
+        None for a model without support for such masks: some of its layers do not attend to all earlier tokens, or it
+        does not pass positions or masks unchanged to its attention.
     """
     config = model.config
     kinds = getattr(config, "layer_types", None)

@@ -1,14 +1,12 @@
-"""TRL's `GRPOTrainer` fed with samples: our loop decides what is learnt, TRL computes the loss and takes the
-steps.
+"""TRL's `GRPOTrainer` on our samples: our loop chooses the training data, TRL computes the loss and takes the steps.
 
-Importing this module, or `grpo_settings`, imports TRL (seconds); everything else in the package does without.
+Only this module and `grpo_settings` import TRL, which takes seconds.
 
-The data loader hands over one *optimizer step* at a time: a list of micro-batches of similar length. Samples of a
-step that have the same prompt share a row, so that it is computed once. TRL
-multiplies its completion mask with ``tool_mask``; a real-valued one carries the samples' weights into its
-loss. With ``loss_type="dapo"`` the divisor is an input too, so every micro-batch divides by the weight of its
-whole optimizer step and the gradient is that of ``sum(weight * loss) / sum(weight)`` however the rows are
-cut.
+An item of the data loader is one *optimizer step*: a list of micro-batches of similar length. Samples of a step with
+the same prompt share a row, so that the prompt is computed once. TRL multiplies its completion mask with ``tool_mask``;
+a real-valued one carries the samples' weights into its loss. With ``loss_type="dapo"`` the divisor is an input too, so
+every micro-batch divides by the weight of its whole optimizer step, and the gradient is that of
+``sum(weight * loss) / sum(weight)`` for every division into micro-batches.
 """
 
 from __future__ import annotations
@@ -55,26 +53,26 @@ __all__ = ["SampleTrainer", "make_trainer"]
 
 @dataclass(frozen=True, slots=True)
 class _MicroBatch:
-    """Rows of one forward pass and the total weight of the optimizer step they belong to."""
+    """Rows of one forward pass, and the total weight of their optimizer step."""
 
     rows: list[Row]
     step_weight: float
 
 
 class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
-    """A model and its optimizer, fed with `Sample` rows.
+    """Trainer of one model on `Sample` rows, with TRL.
 
-    The model is trained in place and may be used for generation between updates. Global random states are
-    left as they were, by the constructor too (TRL re-seeds them).
+    The model is trained in place and may generate between updates. Global random states are left unchanged, by
+    the constructor too (TRL re-seeds them).
 
     Args:
-        model: A causal language model; it stays on its device.
-        tokenizer: Its tokenizer (TRL asks for the padding and end tokens).
+        model: Causal language model; it stays on its device.
+        tokenizer: Tokenizer of the model (TRL needs the padding and end tokens).
         config: See `TrainerConfig`.
 
     Raises:
-        TrainingError: The number of processes is not ``config.world_size``, bf16 was asked for on a CPU, or the model
-            cannot be spread over the processes as accelerate was told to.
+        TrainingError: The number of processes is not ``config.world_size``, ``config.bf16`` is set on a CPU, or the
+            trainer does not support the sharding strategy of accelerate for this model.
     """
 
     optimizer: Any
@@ -123,20 +121,20 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._swap_forward()
 
     def set_anchor(self, model: PreTrainedModel) -> None:
-        """Copy the model that ``config.anchor`` holds the trained one to; it is no part of `state_dict`."""
+        """Copy the frozen model of the anchor loss, see ``config.anchor``; `state_dict` does not contain it."""
         self._anchor = copy.deepcopy(model).requires_grad_(False).eval().to(self.accelerator.device)
 
     def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
-        """Train on the samples with steps of AdamW over a shuffled split of them.
+        """Train the model in place: one step of AdamW for each batch of a shuffled split of the samples.
 
         Args:
-            samples: What to learn from.
+            samples: Training data.
             rate: Share of the peak learning rate.
-            steps: Optimizer steps of this update; ``config.optimizer_steps`` where it is None.
+            steps: Optimizer steps of this update; ``config.optimizer_steps`` if None.
 
         Raises:
-            SampleError: A token id outside the vocabulary, or less than one step.
-            TrainingError: The loss or the gradient is not finite, or there is no anchor to be held to.
+            SampleError: A token id is outside the vocabulary, or ``steps`` is less than 1.
+            TrainingError: The loss or the gradient is not finite, or ``config.anchor`` is set without `set_anchor`.
         """
         start, config = time.perf_counter(), self.sample_config
         if config.anchor and self._anchor is None:
@@ -185,20 +183,20 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 
     @property
     def sharded(self) -> bool:
-        """Whether the model is spread over the processes by now; it is from its first update on."""
+        """Whether the model is sharded over the processes now; with FSDP it is from its first update on."""
         return self._whole is not None
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """What is trained of the model, by name: all weights, or the adapters.
+        """Trained weights of the model by name: all weights, or the adapters.
 
-        Of a model that is spread, copies as they were after the last update, in the process that leads.
+        For a sharded model they are copies from after the last update, in the leading process only.
         """
         return trained(self.model, self.model.state_dict() if self._whole is None else self._whole)
 
     def state_dict(self) -> dict[str, Any]:
         """Optimizer state and number of updates: with the model's weights, all that the next update needs.
 
-        Of a model that is spread, all processes call this, and the one that leads gets the whole.
+        For a sharded model all processes must call this, and the leading one gets the whole state.
         """
         optimizer = self._to_shard
         if self.optimizer is not None:
@@ -207,25 +205,25 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return {"updates": self.updates, "optimizer": optimizer}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict`: the next update does what it would have done there.
+        """Continue from a `state_dict`: the next update is the one that would have followed there.
 
         Raises:
-            TrainingError: The model is spread already.
+            TrainingError: The model is sharded already.
         """
         if self.sharded:
             raise TrainingError("a model that is spread over processes takes no other state: load before its updates")
         self.updates = state["updates"]
         self.optimizer = None
         if self.accelerator.is_fsdp2:
-            self._to_shard = state["optimizer"]  # for the parameters there are when the model is spread
+            self._to_shard = state["optimizer"]  # loaded when the model is sharded, for its parameters then
         elif state["optimizer"] is not None:
             self.create_optimizer().load_state_dict(state["optimizer"])
 
     def _check_strategy(self) -> None:
-        """Whether this trainer can do what accelerate was told.
+        """Check the sharding strategy of accelerate.
 
         Raises:
-            TrainingError: It cannot.
+            TrainingError: The strategy is not FSDP2, or trained weights are not float32.
         """
         if not self.accelerator.is_fsdp2:
             raise TrainingError(
@@ -240,8 +238,10 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             )
 
     def _own_plugin(self) -> Any:
-        """How this model is spread. Accelerate keeps one for all models, and notes in it which layers it has found in
-        the first; in a model that is spread already it would find none.
+        """FSDP plugin of this model.
+
+        Accelerate keeps one plugin for all models and records in it the layers of the first one. In a model that is
+        sharded already it would find no layers, so wrapping is off there.
         """
         plugin = copy.copy(self._plugin)
         if self.sharded:
@@ -249,14 +249,14 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return plugin
 
     def _plain_optimizer(self) -> torch.optim.Optimizer:
-        """Without what accelerate wraps around it."""
+        """Optimizer without accelerate's wrapper."""
         plain: torch.optim.Optimizer = getattr(self.optimizer, "optimizer", self.optimizer)
         return plain
 
-    # What follows overrides hooks of TRL and transformers.
+    # The methods below override hooks of TRL and transformers.
 
     def _prepare_for_training(self, *args: Any, **kwargs: Any) -> Any:
-        """As transformers does it, with the optimizer's state spread like the model."""
+        """Prepare model and optimizer as transformers does, then shard a loaded optimizer state like the model."""
         if self.accelerator.is_fsdp2:
             self.accelerator.state.fsdp_plugin = self._own_plugin()
         prepared = super()._prepare_for_training(*args, **kwargs)
@@ -266,18 +266,18 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return prepared
 
     def create_optimizer(self, model: Any = None) -> Any:
-        """AdamW; on float32 copies of weights of lower precision."""
+        """Make AdamW, with fp32 master weights for weights of lower precision."""
         if any(weight.requires_grad and weight.dtype != torch.float32 for weight in self.model.parameters()):
             self.optimizer_cls_and_kwargs = (MasterAdamW, self.get_optimizer_cls_and_kwargs(self.args, self.model)[1])
         return super().create_optimizer(model)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """One item per optimizer step: this process's share of its micro-batches."""
+        """Make a loader with one item per optimizer step: this process's share of its micro-batches."""
         steps: Any = [self._share(batch) for batch in self._batches]
         return DataLoader(steps, batch_size=None, collate_fn=_as_is)
 
     def _share(self, batch: list[Sample]) -> list[_MicroBatch]:
-        """Rows of each micro-batch for this process, equally many in all (they wait for each other)."""
+        """Rows of each micro-batch for this process; all processes get equally many, as they wait for each other."""
         weight = sum(sum(sample.weights) for sample in batch)
         rank, world = self.args.process_index, self.args.world_size
         tokens = self.sample_config.micro_batch_tokens
@@ -290,17 +290,17 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
     def training_step(
         self, model: torch.nn.Module, inputs: list[_MicroBatch], num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Forward and backward over all micro-batches of one optimizer step."""
+        """Run forward and backward passes over all micro-batches of one optimizer step."""
         optimizer = self.optimizer or self.create_optimizer()
-        for group in optimizer.param_groups:  # the scheduler of `Trainer.train` knows one call, not a run
+        for group in optimizer.param_groups:  # the scheduler of `Trainer.train` covers one call, not a run
             group["lr"] = self._rate * self.sample_config.learning_rate
         loss = torch.zeros((), device=self.accelerator.device)
         for number, micro in enumerate(inputs, 1):
-            # Whole models add their gradients up once for a step; of one in parts nobody could keep all of them.
+            # Replicated models reduce their gradients once per step; a shard cannot hold the gradients of the whole.
             alone = number < len(inputs) and not self.accelerator.is_fsdp2
             with self.accelerator.no_sync(model) if alone else nullcontext():
                 loss += super().training_step(model, micro, num_items_in_batch)
-        # All processes stop where one would: the others would wait for it.
+        # All processes stop together: otherwise the others would wait for the one that stopped.
         if not torch.isfinite(self.accelerator.reduce(loss, reduction="sum")):
             raise TrainingError(
                 f"the loss is {loss.item()} in {self._place()}: "
@@ -309,20 +309,21 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return loss
 
     def compute_loss(self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *args: Any, **kwargs: Any) -> Any:
-        """TRL's loss, and the pull of the anchor with the same weights."""
+        """TRL's loss plus the anchor loss with the same weights."""
         loss = super().compute_loss(model, inputs, *args, **kwargs)
         if self._anchor_kl is None:
             return loss
         pull = (inputs["tool_mask"] * self._anchor_kl).sum() / inputs["num_items_in_batch"]
-        # As in TRL: gradients are averaged over the processes, so each counts its own as many times over.
+        # As in TRL: gradients are averaged over the processes, so each process multiplies its loss by their number.
         return loss + self.sample_config.anchor * self.accelerator.num_processes * pull
 
     def _prepare_inputs(self, micro: _MicroBatch) -> dict[str, torch.Tensor]:
-        """Pad on the right only: models with absolute positions see what they saw when sampling.
+        """Pad rows to the inputs of TRL's loss.
 
-        No real token attends to what comes after it, so the padding needs no attention mask (its weights are
-        0), and where no prompt is shared attention can take its fast causal path. The columns that every row's prompt
-        fills are TRL's prompt; all else counts as completion, of weight 0 where nothing was sampled.
+        Padding is on the right only, so that models with absolute positions get the positions of the sampling.
+        No real token attends to later ones, so the padding needs no attention mask (its weights are 0), and where no
+        prompt is shared attention can take its fast causal path. The columns that the prompts of all rows fill are
+        TRL's prompt; all other columns count as completion, with weight 0 where no token was sampled.
         """
         rows, device = micro.rows, self.accelerator.device
         prompt = min(len(row.prompt_ids) for row in rows)
@@ -339,7 +340,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         weights, advantages, logprobs = torch.from_numpy(columns[:, :, prompt:]).to(device)
         every = torch.from_numpy(ids).to(device)
         ones = torch.ones_like(every)
-        # TRL takes the divisor for at least 1: count in units of the smallest weight.
+        # TRL clamps the divisor to at least 1: use the smallest weight as the unit.
         unit = torch.where(weights > 0, weights, torch.inf).min().clamp(max=1.0)
         logprobs = torch.where(weights > 0, logprobs, 0.0)
         self._scored = (weights, advantages, logprobs)
@@ -369,9 +370,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         logits_to_keep: int,
         **options: Any,
     ) -> tuple[torch.Tensor, torch.Tensor, None]:
-        """Log-probabilities of the sampled tokens among the allowed ones; 0 for tokens of weight 0.
+        """Compute log-probabilities of the sampled tokens over the allowed ones; 0 for tokens of weight 0.
 
-        The zeros matter: TRL multiplies by the weight at the end, and ``exp`` of a log-probability far from
+        The zeros are necessary: TRL multiplies by the weight at the end, and ``exp`` of a log-probability far from
         the stored 0 would overflow to infinity times zero.
         """
         weights, advantages, old = self._scored
@@ -394,13 +395,17 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
     def _score(
         self, model: Any, input_ids: torch.Tensor, sampled: torch.Tensor, fused: bool
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log-probabilities and entropies over the allowed tokens, 0 where nothing was sampled.
+        """Compute log-probabilities and entropies over the allowed tokens, 0 where no token was sampled.
 
         Args:
-            model: The trained one, or the anchor.
+            model: Trained model, or the anchor.
             input_ids: Shape (rows, columns).
-            sampled: Shape (rows, last columns).
-            fused: Every token was allowed, and the model has TRL's head, which never keeps the logits of all tokens.
+            sampled: Bool of shape (rows, last columns): whether a token was sampled and has a weight.
+            fused: Whether to use TRL's fused head, which never stores the logits of all tokens; only for the trained
+                model, and only where every token was allowed.
+
+        Returns:
+            Both of shape (rows, last columns).
         """
         width = sampled.shape[1]
         positions, visible = self._layout or (None, None)
@@ -422,7 +427,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return zeros.masked_scatter(sampled, new), zeros.masked_scatter(sampled, entropy)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Keep loss and gradient norm of each optimizer step; print and store nothing."""
+        """Record loss and gradient norm of each optimizer step; print and store nothing."""
         self._metrics["train"].clear()
         if "grad_norm" in logs:
             if not np.isfinite(logs["grad_norm"]):
@@ -436,17 +441,17 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return f"optimizer step {len(self._steps) + 1} of update {self.updates + 1}"
 
     def floating_point_ops(self, inputs: Any) -> int:
-        """Not counted."""
+        """Return 0: operations are not counted."""
         return 0
 
     def _send_telemetry(self) -> None:
-        """Nothing leaves this machine."""
+        """Send nothing."""
 
     def _swap_forward(self) -> None:
-        """Put the model's own ``forward`` and the one patched for training in each other's place.
+        """Swap the model's own ``forward`` and the one that TRL patched for training.
 
-        TRL patches the instance. Left in place, a deep copy of the model would go on computing with the
-        weights of the original.
+        TRL patches the instance. With the patch in place, a deep copy of the model would compute with the weights of
+        the original.
         """
         owner = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
         own = owner.__dict__.pop("forward", None)
@@ -456,12 +461,12 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 def make_trainer(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> SampleTrainer:
-    """The TRL engine for one model; build one for the policy and one for the reward model."""
+    """Make the TRL trainer of one model: one for the policy, and one for the reward model."""
     return SampleTrainer(model, tokenizer, config)
 
 
 def _k3(reference: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-    """The k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
+    """k3 estimate of the KL divergence to a reference, from log-probabilities of the same tokens."""
     return (reference - new).exp() - (reference - new) - 1
 
 
@@ -471,7 +476,7 @@ def _as_is(item: Any) -> Any:
 
 @contextmanager
 def _preserved_rng() -> Iterator[None]:
-    """Leave the global random states of Python, NumPy and PyTorch as they were."""
+    """Restore the global random states of Python, NumPy and PyTorch after a block."""
     python, numpy = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng():

@@ -1,4 +1,4 @@
-"""What an update is asked for and what it reports; light (no torch), so that it can be read anywhere."""
+"""Interface of a trainer and statistics of an update; imports no torch, so that any module can use it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStats:
-    """What one update did. Means over tokens use the samples' weights.
+    """Statistics of one update. Means over tokens use the samples' weights.
 
     Attributes:
         loss: Mean over the optimizer steps of the exact weighted mean loss of each.
         grad_norm: Mean over the optimizer steps of the gradient norm before clipping.
-        kl: Mean k3 estimate of the KL divergence to the policy before the update, per token, measured as the
-            steps went on (so 0 in the first one).
+        kl: Mean k3 estimate of the KL divergence to the policy before the update, in nats per token, measured
+            before each optimizer step (so about 0 at the first one).
         clip_fraction: Share of tokens whose ratio was clipped.
         entropy: Mean entropy of the next-token distribution (over the allowed tokens), in nats.
-        optimizer_steps: Optimizer steps taken; 0 = there was nothing to learn from.
-        rows: Samples seen.
+        optimizer_steps: Number of optimizer steps; 0 if no sample had a weight.
+        rows: Number of samples with a weight.
         step_samples: Sum of all weights = number of (prompt, response) step samples.
         tokens: Tokens of all rows, padding not counted.
         seconds: Wall-clock time.
-        anchor_kl: Mean k3 estimate of the KL divergence to the anchor, per token; 0 where there is no anchor.
+        anchor_kl: Mean k3 estimate of the KL divergence to the anchor, in nats per token; 0 without an anchor.
     """
 
     loss: float
@@ -46,36 +46,36 @@ class UpdateStats:
 
 
 class Trainer(Protocol):
-    """A model with its optimizer: fed samples, it takes a few steps and reports."""
+    """Trainer of one model: a model with its optimizer."""
 
     def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
-        """Train on the samples in place.
+        """Train the model in place on the samples.
 
         Args:
-            samples: What to learn from.
+            samples: Training data.
             rate: Share of the peak learning rate.
-            steps: Optimizer steps of this update; ``config.optimizer_steps`` where it is None.
+            steps: Optimizer steps of this update; ``config.optimizer_steps`` if None.
         """
 
     def set_anchor(self, model: PreTrainedModel) -> None:
-        """Copy the model that ``config.anchor`` holds the trained one to."""
+        """Copy the frozen model of the anchor loss, see ``config.anchor``."""
 
     @property
     def sharded(self) -> bool:
-        """Whether the model is spread over several processes by now, so that its module can neither write nor be
+        """Whether the model is sharded over several processes now, so that its module can neither generate nor be
         stored."""
         ...
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """What is trained of the model, by name."""
+        """Trained weights of the model by name."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the model's weights that the next update depends on."""
+        """State that the next update depends on besides the model's weights."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state_dict`."""
 
 
 class TrainingError(RuntimeError):
-    """An update that cannot go on; the message names the cause and the remedy."""
+    """Update that cannot continue; the message names the cause and the remedy."""

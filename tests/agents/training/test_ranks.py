@@ -202,7 +202,7 @@ def goes_on(first: Learner, second: Learner, folder: Path) -> None:
     (folder / "two").mkdir()
     first.save(folder / "two")
     with first.averaged():
-        first.give(Engine(folder / "average"))
+        first.hand_over(Engine(folder / "average"))
     second.load(folder / "two")
     for name, each in (("straight", first), ("resumed", second)):
         each.update(samples(3), 1.0, 1)

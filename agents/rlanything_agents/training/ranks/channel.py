@@ -1,4 +1,4 @@
-"""What training processes say to each other besides gradients."""
+"""Messages between training processes, besides gradients."""
 
 from __future__ import annotations
 
@@ -17,43 +17,45 @@ from rlanything_agents.training.ranks.launch import RanksError, launched
 __all__ = ["ProcessLost", "Ranks"]
 
 UPDATE = timedelta(minutes=30)
-"""Most time that one process waits for another within an update."""
+"""Most time that a process waits for another within an update."""
 ROLLOUT = timedelta(days=365)
-"""Most time that those who follow wait for the one that leads: it plays, asks judges, and stores."""
+"""Most time that the followers wait for the leader, which plays, judges and stores between updates."""
 PIECE = 2**28
-"""Bytes that are sent at once."""
+"""Most bytes of one broadcast."""
 REPORT = 1000
-"""Bytes of what a process that follows reports."""
+"""Most bytes of a report."""
 
 
 class ProcessLost(RuntimeError):
-    """Another training process has ended, or the network to it."""
+    """Another training process has ended, or the connection to it has broken."""
 
 
 class Ranks:
-    """The training processes of a run, seen from one of them.
+    """Training processes of a run, seen from one of them.
 
-    Values travel over a group of their own on gloo: waiting there takes no processor time, never ends by itself, and
-    fails at once when the other process ends. They are read by torch's restricted reader, as checkpoints are: it makes
-    plain values and tensors, and nothing else.
+    Values travel over a gloo group of their own: waiting there takes no processor time, does not time out in practice,
+    and fails at once when the other process ends. ``torch.load`` reads them with ``weights_only``, as checkpoints: it
+    makes plain values and tensors only.
 
     Attributes:
-        number: Of this process; 0 leads.
-        size: How many there are.
-        spreads: Whether each is to have only a part of the models.
+        number: Rank of this process; 0 is the leader.
+        size: Number of processes.
+        sharded: Whether each process has only a part of the models.
     """
 
     def __init__(self) -> None:
-        self.spreads = bool(launched().strategy)
+        self.sharded = bool(launched().strategy)
         self.number, self.size = dist.get_rank(), dist.get_world_size()
         self._group = dist.new_group(backend="gloo", timeout=ROLLOUT)
 
     @classmethod
     def join(cls) -> Ranks:
-        """Meet the others; all processes call this once, before any model is made. CUDA then means this one's card.
+        """Connect to the other processes, and select the GPU of this process.
+
+        All processes call this once, before they make a model.
 
         Raises:
-            RanksError: They cannot meet.
+            RanksError: The processes cannot connect.
         """
         launch = launched()
         try:
@@ -66,42 +68,55 @@ class Ranks:
         return ranks
 
     def send(self, value: Any) -> None:
-        """To all that follow: numbers, texts, lists, dictionaries and tensors in them.
+        """Send a value to all followers.
+
+        Args:
+            value: Numbers, texts, lists, dictionaries, and tensors in them.
 
         Raises:
-            ProcessLost: One of them has ended.
+            ProcessLost: A follower has ended.
         """
         buffer = io.BytesIO()
         torch.save(value, buffer)
-        with noticing_loss():
+        with detecting_loss():
             self._broadcast(torch.tensor([buffer.tell()]))
             self._broadcast(torch.frombuffer(buffer.getbuffer(), dtype=torch.uint8))
 
     def receive(self) -> Any:
-        """What the one that leads sends next.
+        """Wait for the next value from the leader, with its tensors on the CPU.
 
         Raises:
-            ProcessLost: It has ended.
+            ProcessLost: The leader has ended.
         """
         length = torch.zeros(1, dtype=torch.int64)
-        with noticing_loss():
+        with detecting_loss():
             self._broadcast(length)
             data = torch.empty(int(length), dtype=torch.uint8)
             self._broadcast(data)
         return torch.load(io.BytesIO(data.numpy().tobytes()), weights_only=True, map_location="cpu")
 
     def report(self, text: str = "") -> list[str]:
-        """Each says something, or nothing; the one that leads hears it, in their order."""
+        """Gather one text from each process at the leader; all processes call this together.
+
+        Args:
+            text: Report of this process, cut to `REPORT` bytes; may be empty.
+
+        Returns:
+            The reports in the order of the ranks; empty in a follower.
+
+        Raises:
+            ProcessLost: Another process has ended.
+        """
         own = torch.zeros(REPORT, dtype=torch.uint8)
-        words = text.encode()[:REPORT]
-        own[: len(words)] = torch.tensor([*words], dtype=torch.uint8)
-        heard = [torch.empty_like(own) for _ in range(self.size)] if self.number == 0 else None
-        with noticing_loss():
-            dist.gather(own, heard, group=self._group)
-        return [bytes(said.tolist()).rstrip(b"\0").decode(errors="replace") for said in heard or ()]
+        data = text.encode()[:REPORT]
+        own[: len(data)] = torch.tensor([*data], dtype=torch.uint8)
+        reports = [torch.empty_like(own) for _ in range(self.size)] if self.number == 0 else None
+        with detecting_loss():
+            dist.gather(own, reports, group=self._group)
+        return [bytes(report.tolist()).rstrip(b"\0").decode(errors="replace") for report in reports or ()]
 
     def share(self, model: torch.nn.Module) -> None:
-        """Give the trained weights of the one that leads to all."""
+        """Broadcast the leader's trained weights to all processes."""
         for weight in model.parameters():
             if weight.requires_grad:
                 dist.broadcast(weight.detach(), 0)
@@ -112,12 +127,12 @@ class Ranks:
 
 
 @contextmanager
-def noticing_loss() -> Iterator[None]:
-    """Within the block a connection to another process that breaks is a `ProcessLost`."""
+def detecting_loss() -> Iterator[None]:
+    """Raise `ProcessLost` where the connection to another process breaks within a block."""
     try:
         yield
     except RuntimeError as error:
-        # gloo raises no class of its own: what it says begins with the file that says it.
+        # gloo has no exception class of its own: its messages begin with the name of its source file.
         if isinstance(error, dist.DistError) or "gloo" in str(error):
             raise ProcessLost(str(error).splitlines()[0][:300]) from error
         raise

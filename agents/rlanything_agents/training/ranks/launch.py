@@ -1,4 +1,4 @@
-"""Which of several training processes this is, as their launcher says it; light: no torch."""
+"""Rank and number of the training processes from the launcher's environment; imports no torch."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ STRATEGIES = ("fsdp", "deepspeed")
 
 
 class RanksError(RuntimeError):
-    """Training processes that cannot work together; the message says why and what to do."""
+    """Training processes that cannot work together; the message names the cause and the remedy."""
 
 
 class Launch(NamedTuple):
-    """One process among those that a launcher has started."""
+    """One training process among those that a launcher has started."""
 
     number: int
-    """Its own; 0 leads."""
+    """Rank of the process; 0 is the leader."""
     size: int
-    """How many there are."""
+    """Number of processes."""
     strategy: str = ""
-    """How accelerate was told to spread a model over them: ``fsdp``, ``deepspeed``, or empty: each has all of it."""
+    """Sharding strategy of accelerate: ``fsdp``, ``deepspeed``, or empty where each process has the whole model."""
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launch:
-    """What ``torchrun`` or ``accelerate launch`` has put into the environment; one process without a launcher.
+    """Read the variables of ``torchrun`` or ``accelerate launch``; without a launcher there is one process.
 
     Raises:
-        RanksError: It makes no sense.
+        RanksError: The variables are invalid.
     """
     strategy = next((name for name in STRATEGIES if environment.get(f"ACCELERATE_USE_{name.upper()}") == "true"), "")
     size = _number(environment, "WORLD_SIZE", 1)
@@ -48,17 +48,17 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launch:
 
 
 def must_be_trainable(config: RunConfig, launch: Launch) -> None:
-    """Refuse a run that cannot be trained as its processes were launched, before they meet or anything is made.
+    """Refuse a run that cannot be trained as its processes were launched, before they connect or make a model.
 
     Raises:
-        RanksError: It cannot.
+        RanksError: There is an obstacle, see `obstacles`.
     """
     for obstacle in obstacles(config, launch):
         raise RanksError(obstacle)
 
 
 def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
-    """Why a run cannot be trained as its processes were launched, each with the remedy."""
+    """Yield the reasons why a run cannot be trained as its processes were launched, each with the remedy."""
     if launch.strategy == "deepspeed":
         yield (
             "accelerate was told to use DeepSpeed, whose engine takes an optimizer step at each backward pass; an "

@@ -1,4 +1,4 @@
-"""Samples as a few tensors, on their way to other processes: exact, and read in no time."""
+"""Samples as a few tensors, for other processes: exact and fast to read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["packed", "unpacked"]
 
 COLUMNS = ("weights", "advantages", "logprobs")
 FREE = -1
-"""In place of a choice: every token was allowed."""
+"""Index of a position at which every token was allowed."""
 
 
 def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
-    """Samples as tensors: their lengths, all their tokens in one row, and each set of allowed tokens once."""
+    """Pack samples into tensors: their lengths, all their tokens in one tensor, and each set of allowed tokens once."""
     table: dict[Allowed, int] = {}
     chosen = [
         FREE if choice is None else table.setdefault(choice, len(table))
@@ -42,10 +42,10 @@ def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
 
 
 def unpacked(tensors: Mapping[str, Any]) -> list[Sample]:
-    """The samples again.
+    """Unpack the samples of `packed`.
 
     Raises:
-        SampleError: They are none that a model could have produced.
+        SampleError: No model can have produced such samples.
     """
     ends = np.cumsum(tensors["choice_lengths"].numpy())
     table = [tuple(part.tolist()) for part in np.split(tensors["choices"].numpy(), ends[:-1])] if len(ends) else []

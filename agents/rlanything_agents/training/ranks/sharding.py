@@ -1,6 +1,6 @@
-"""A model that is spread over the training processes (FSDP2), made whole again, and the other way round.
+"""Weights and optimizer state of a model that is sharded over the training processes (FSDP2): gathering and sharding.
 
-Every function here is called by all processes at once: each has a part of everything.
+All processes must call each of these functions together: each process holds a shard.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ FROM_FIRST = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
 
 
 def whole_weights(model: torch.nn.Module) -> dict[str, Any]:
-    """All weights by name, on the processor of the first process; empty in the others."""
+    """Gather all weights by name, on the CPU of the first process; empty in the others."""
     return dict(get_model_state_dict(model, options=WHOLE))
 
 
 def whole_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """What ``optimizer.state_dict()`` would be in one process; on the first, the others have nothing of it."""
+    """Gather the ``optimizer.state_dict()`` of a single process, in the first process; empty in the others."""
     state: dict[str, Any] = get_optimizer_state_dict(model, optimizer, options=WHOLE)
     number = {name: place for place, name in enumerate(_names(model, optimizer))}
     return {
@@ -40,12 +40,12 @@ def whole_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer) ->
 
 
 def shard_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any] | None) -> None:
-    """Give each process its part of what `whole_optimizer` returned.
+    """Distribute an optimizer state of `whole_optimizer` over the processes.
 
     Args:
-        model: Spread already.
-        optimizer: Of its parts.
-        state: In the first process; the others need none.
+        model: Sharded model.
+        optimizer: Optimizer of its shards.
+        state: Whole state in the first process; the others need none.
     """
     names = _names(model, optimizer)
     whole: dict[str, Any] = {}
@@ -60,6 +60,6 @@ def shard_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, st
 
 
 def _names(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
-    """Of the parameters of an optimizer, in its order."""
+    """Names of the parameters of an optimizer, in its order."""
     names = {id(weight): name for name, weight in model.named_parameters()}
     return [names[id(weight)] for group in optimizer.param_groups for weight in group["params"]]
