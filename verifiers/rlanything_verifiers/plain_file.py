@@ -1,4 +1,4 @@
-"""Reading files of unknown origin: regular files alone, and only so much of them."""
+"""Reading of untrusted files: regular files only, up to a limit."""
 
 import errno
 import os
@@ -10,14 +10,14 @@ __all__ = ["read_plain"]
 def read_plain(path: str | os.PathLike[str], most: int) -> bytes:
     """The first bytes of a regular file.
 
-    A pipe would wait for a writer, and a device may never end: neither is read, nor a link to one.
+    Pipes and devices, and links to them, are refused: a pipe would wait for a writer, and a device may never end.
 
     Args:
         path: The file; links are followed.
-        most: How many bytes at most. Ask for one more than you take, to see that there is more.
+        most: Most bytes. One more than needed shows whether the file is longer.
 
     Raises:
-        OSError: It cannot be read, or is no regular file.
+        OSError: The file cannot be read, or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:

@@ -1,13 +1,13 @@
-"""Text that models, programs and task files wrote, made safe to print on a terminal or to put into a prompt."""
+"""Escaping of untrusted text for terminals and prompts."""
 
 __all__ = ["printable", "printable_lines"]
 
 
 def printable(text: str, limit: int = 2000) -> str:
-    """The text on one line, with everything that could move the cursor, colour or reorder it spelled out.
+    """The text on one line, with all characters escaped that could move the cursor, colour or reorder it.
 
     Escape sequences, line ends, bidirectional overrides and invisible characters become ``\\x1b``, ``\\n``,
-    ``\\u202e``, ...; what is longer than ``limit`` characters is cut with an ellipsis.
+    ``\\u202e``, ...; a text longer than ``limit`` characters is cut with an ellipsis.
     """
     if len(text) > limit:
         text = text[: limit - 1] + "…"
@@ -15,7 +15,7 @@ def printable(text: str, limit: int = 2000) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The text with the same characters spelled out, except for line ends and tabs, which stay; of any length."""
+    """The text of any length with the same characters escaped, except for line ends and tabs."""
     plain = text.replace("\r\n", "\n")
     if plain.replace("\n", "").replace("\t", "").isprintable():
         return plain

@@ -1,4 +1,4 @@
-"""Reading YAML of unknown origin: plain values only, within bounds, and one kind of error."""
+"""Parser of untrusted YAML: plain values only, within bounds, and one type of error."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ __all__ = ["YamlError", "read_yaml"]
 MAX_LENGTH = 1_000_000
 """Longest text that is read, in characters."""
 MAX_DEPTH = 100
-"""Values within values. PyYAML takes time that grows with the square of the depth."""
+"""Deepest nesting. PyYAML takes time that grows with the square of the depth."""
 MAX_VALUES = 100_000
 """Most values in a text; PyYAML takes some seconds for as many. References count as often as they are used: a few lines
-of them can stand for more values than any memory holds, which shows as soon as one of them is printed."""
+of them can expand to more values than any memory holds, as soon as one is printed."""
 _LONGEST_INTEGER = 10_000
-"""Bits. Python itself refuses to write out longer ones."""
+"""Most bits of an integer. Python itself refuses to print longer ones."""
 
 
 class YamlError(ValueError):
-    """The text is not YAML, or more of it than is read; the message has the place where PyYAML knows it."""
+    """The text is not YAML, or exceeds a bound; the message has the position where PyYAML reports it."""
 
 
 def read_yaml(text: str, *, references: bool = True) -> Any:
     """The value of a text in YAML.
 
     Args:
-        text: Of unknown origin.
-        references: Whether there may be any.
+        text: An untrusted text.
+        references: Whether anchors and aliases are allowed.
 
     Raises:
-        YamlError: It is none, or beyond the bounds.
+        YamlError: The text is not YAML, or exceeds a bound.
         ImportError: PyYAML is not installed.
     """
     import yaml
@@ -45,15 +45,15 @@ def read_yaml(text: str, *, references: bool = True) -> Any:
     except RecursionError:
         raise YamlError("a value that contains itself") from None
     except Exception as error:
-        # Besides its own errors, PyYAML lets out whatever a tag meets: !!int '' an IndexError, !!timestamp x an
-        # AttributeError, !!bool x a KeyError, 2024-13-01 a ValueError.
+        # Besides its own errors, PyYAML raises any error of a tag's constructor: !!int '' an IndexError, !!timestamp x
+        # an AttributeError, !!bool x a KeyError, 2024-13-01 a ValueError.
         said = str(error) if isinstance(error, yaml.YAMLError) else f"a value that is not of its type ({error})"
         raise YamlError(" ".join(said.split())[:400]) from None
     return value
 
 
 def _check(text: str, references: bool) -> None:
-    """Go through the text without building anything, and stop where it is beyond the bounds."""
+    """Check the bounds on the parser's events, before any value is built."""
     import yaml
 
     depth = 0
@@ -71,10 +71,10 @@ def _check(text: str, references: bool) -> None:
 
 
 def _count(value: Any, left: int) -> int:
-    """How many more values there may be after this one.
+    """Number of values still allowed after this one.
 
     Raises:
-        YamlError: There are too many, or an integer is too long.
+        YamlError: There are too many values, or an integer is too long.
     """
     left -= 1
     if left < 0:

@@ -1,4 +1,6 @@
-"""Coding: untrusted programs run in a sandbox, judged by what they print.
+"""Coding: untrusted programs run in a sandbox and are judged by their output, by checkers or by asserts.
+
+Problems and their tests come from the caller; `rlanything_task_pools.coding` makes them.
 
 ```python
 from rlanything_verifiers.coding import judge

@@ -1,12 +1,12 @@
-"""Asserts about a function, decided by two programs in the sandbox that never meet.
+"""Judging of asserts about a function, by two separate programs in the sandbox.
 
-The checking program runs the asserts. Where these call the function, it looks the call up among those that were
-answered; at one that was not, it reports which calls it needs. The answering program runs the submission on these calls
-and prints what they return. Both start afresh for each round, and mostly one round is enough: while an answer is only
-compared, the checking program goes on without it and gathers further calls.
+The checking program runs the asserts. Where these call the function, it looks the call up among the answered ones; at
+a missing one it reports the calls that it needs. The answering program runs the submission on these calls and prints
+the return values. Both are started again for each round, and mostly one round is enough: while an answer is only
+compared, the checking program goes on without it and collects further calls.
 
-This process passes bytes from one to the other and never decodes them. What the submission prints or patches can only
-change what it is taken to have returned: the verdict is printed by a process in which none of its code runs.
+This process passes bytes from one to the other and never decodes them. The submission's prints and patches can only
+change its own return values: the verdict is printed by a process in which none of its code runs.
 """
 
 import json
@@ -25,8 +25,8 @@ from .verdict import Verdict
 MAX_ROUNDS = 64
 """Rounds of calls and answers of one test. A round is needed where a call depends on the result of another."""
 
-_MIN_CPU = 2.0  # seconds for the asserts, which may compute more than a submission may
-_OUTPUT = 1 << 24  # bytes of calls that asserts may ask for
+_MIN_CPU = 2.0  # seconds for the asserts, which may compute longer than a submission
+_OUTPUT = 1 << 24  # bytes of calls that asserts may request
 
 Finding = tuple[Verdict, str]
 
@@ -35,7 +35,7 @@ def check_tests(tests: Sequence[Test]) -> None:
     """Refuse tests that are neither statements nor a call as JSON.
 
     Raises:
-        TestFormatError: One is neither; the message has its number.
+        TestFormatError: A test is neither; the message has its number.
     """
     for number, test in enumerate(tests):
         try:
@@ -53,7 +53,7 @@ def answering(program: bytes, entry_point: str) -> bytes:
     """The program that answers calls of a submission's functions.
 
     Raises:
-        ProgramFormatError: The entry point is no name of a function.
+        ProgramFormatError: The entry point is not the name of a function.
     """
     check_name(entry_point)
     return _driver(ANSWER, imports=imports_of(program), source=program)
@@ -65,14 +65,14 @@ def _driver(text: str, *, imports: str, **values: object) -> bytes:
 
 
 class Exchange:
-    """The asserts of one trial: which calls they need, and what they make of the answers.
+    """The asserts of one trial: the calls that they need, and their verdicts on the answers.
 
     Args:
-        box: Where the asserts run.
-        checker: What runs before them.
-        entry_point: The name of the function.
+        box: Sandbox in which the asserts run.
+        checker: The checker, whose set-up runs before them.
+        entry_point: Name of the function.
         tests: The asserts.
-        limits: Those of the submission.
+        limits: Limits of the submission.
     """
 
     def __init__(self, box: Sandbox, checker: Asserts, entry_point: str, tests: Sequence[Test], limits: Limits) -> None:
@@ -84,7 +84,7 @@ class Exchange:
         self._limits = replace(limits, cpu=max(limits.cpu, _MIN_CPU), wall=None, output=_OUTPUT, source=1 << 22)
 
     def first_calls(self, cache: bool) -> tuple[list[bytes], dict[int, str]]:
-        """The calls each test needs first, and why some tests cannot be run.
+        """The first calls of each test, and the reasons of tests that cannot be run.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -110,7 +110,7 @@ class Exchange:
             program: The answering program, for further rounds.
             limits: Its limits.
             asked: The calls of each test.
-            answers: What the answering program printed.
+            answers: Output of the answering program for each test.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -173,7 +173,7 @@ def answer_of(run: Run) -> bytes | Finding:
 
 
 def _report(run: Run) -> tuple[bytes, bytes]:
-    """The word after the last mark, and the rest of its line; nothing where the run did not end well."""
+    """The word after the last mark, and the rest of its line; empty where the run failed."""
     if run.status != "OK":
         return b"", b""
     _, found, rest = run.stdout.rpartition(b"\n" + MARK)

@@ -1,4 +1,4 @@
-"""Runs that need not be made twice."""
+"""Cache of runs."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ MAX_BYTES = 64 * 1024 * 1024
 _OVERHEAD = 1024  # bytes an entry takes besides its outputs, roughly
 
 _REPEATABLE = ("OK", "RE", "CE", "TLE", "MLE", "OLE")
-"""The ends that would be the same again: not those that come from the machine's load or from a failure of ours."""
+"""Statuses that repeat: not those that depend on the machine's load or on a failure of the sandbox."""
 
 Key = tuple[bytes, bytes, Limits, str, str]
 
@@ -26,7 +26,7 @@ class RunCache:
     """The latest runs by program, input, limits, tier and language, in bounded memory; threads may share it.
 
     Args:
-        max_bytes: how much memory the runs may take together, about.
+        max_bytes: approximate memory of all runs together.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
@@ -37,7 +37,7 @@ class RunCache:
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Run | None:
-        """The run of a key, if it is still there."""
+        """The run of a key; None where it is not in the cache."""
         with self._lock:
             run = self._runs.get(key)
             if run is not None:
@@ -46,7 +46,7 @@ class RunCache:
             return run
 
     def put(self, entries: Iterable[tuple[Key, Run]]) -> None:
-        """Keep runs, as far as running again would give the same; the longest unused ones make room."""
+        """Store runs that would repeat; the least recently used ones are dropped."""
         with self._lock:
             for key, run in entries:
                 if run.status not in _REPEATABLE or key in self._runs or _size(run) > self.max_bytes:
@@ -57,7 +57,7 @@ class RunCache:
                     self._bytes -= _size(self._runs.popitem(last=False)[1])
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Empty the cache."""
         with self._lock:
             self._runs.clear()
             self._bytes = 0
@@ -66,7 +66,7 @@ class RunCache:
         return len(self._runs)
 
     def renew_lock(self) -> None:
-        """For a process just forked: another thread may have held the lock, and is not there to free it."""
+        """Replace the lock after a fork: another thread of the parent may have held it."""
         self._lock = threading.Lock()
 
 

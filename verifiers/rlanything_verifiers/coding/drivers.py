@@ -1,7 +1,7 @@
-"""Programs that run in the sandbox around a submission, as texts; `asserts` puts them together.
+"""Sources of the programs that run in the sandbox around a submission; `asserts` combines them.
 
-``VALUES`` is the beginning of both: it takes plain values to JSON and back. ``ANSWER`` runs a submission on calls,
-``CHECK`` runs asserts with the answers. The constants before them are ``MARK`` and what the file `asserts` adds.
+``VALUES`` is the beginning of both programs and converts plain values to JSON and back. ``ANSWER`` runs a submission on
+calls, ``CHECK`` runs asserts with the answers. The constants before them are ``MARK`` and those that `asserts` adds.
 """
 
 __all__ = ["ANSWER", "CHECK", "VALUES"]

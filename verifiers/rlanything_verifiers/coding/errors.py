@@ -1,12 +1,12 @@
-"""What may be wrong with something to judge, before any of it runs."""
+"""Exceptions for programs, tests and checkers that cannot be judged, raised before anything runs."""
 
 
 class JudgeError(ValueError):
-    """Something cannot be judged as asked; the message names the place and the remedy."""
+    """A job cannot be judged; the message names the place and the remedy."""
 
 
 class EmptyTests(JudgeError):
-    """There are no tests: a program that was asked nothing has passed nothing."""
+    """There are no tests, so that no program could pass."""
 
 
 class TestFormatError(JudgeError):
@@ -16,11 +16,11 @@ class TestFormatError(JudgeError):
 
 
 class ProgramFormatError(JudgeError):
-    """The program is neither text nor bytes, or its entry point is no name."""
+    """The program is neither text nor bytes, or its entry point is not a name."""
 
 
 class LanguageError(JudgeError):
-    """There is no language of this name, or the sandbox or the task does not take it."""
+    """The language is unknown, or the sandbox or the task does not accept it."""
 
 
 class CheckerError(JudgeError):

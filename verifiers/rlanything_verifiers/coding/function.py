@@ -1,7 +1,7 @@
 """Tests of a function: a driver calls it in the sandbox, and its result comes back as JSON.
 
-The result is compared in the judge's process as plain data, so an object of the submission whose ``__eq__``
-always says True has no say.
+The result is compared in the judge's process as plain data, so an object of the submission whose ``__eq__`` always
+returns True has no effect.
 """
 
 import json
@@ -13,10 +13,10 @@ from .checkers import Checker, Interactor, TextChecker
 from .errors import CheckerError, ProgramFormatError, TestFormatError
 from .test import Test
 
-MARK = b"\x1d result "  # a control character, so that no output of the submission looks like it by accident
+MARK = b"\x1d result "  # a control character, so that no output of the submission matches it by accident
 _LONGEST_INT = 4000  # digits; Python refuses to read longer ones by default, and they would take long
 
-# The module is not called __main__: what a program does when it is started is not wanted of a function.
+# The module is not called __main__, so that code for a start as a program does not run.
 _DRIVER = """\
 import json, os, sys, types
 {imports}
@@ -53,35 +53,35 @@ _MOST_IMPORTS = 50
 
 
 class NoResult(ValueError):
-    """A run that ended well did not leave a result."""
+    """A run ended normally without a result."""
 
 
 class DidNotCompile(ValueError):
-    """The submission is no Python."""
+    """The submission is not valid Python."""
 
 
 def driver(program: bytes, entry_point: str) -> bytes:
     """The program that calls the function ``entry_point`` of a submission.
 
     Raises:
-        ProgramFormatError: the entry point is no name of a function.
+        ProgramFormatError: the entry point is not the name of a function.
     """
     check_name(entry_point)
     return _DRIVER.format(imports=imports_of(program), mark=MARK, source=program, entry=entry_point).encode()
 
 
 def check_name(entry_point: str) -> None:
-    """Refuse what is no name of a function.
+    """Refuse a text that is not the name of a function.
 
     Raises:
-        ProgramFormatError: It is none.
+        ProgramFormatError: The text is not such a name.
     """
     if not (isinstance(entry_point, str) and entry_point.isidentifier() and not keyword.iskeyword(entry_point)):
         raise ProgramFormatError(f"entry_point {entry_point!r:.80} is not the name of a function")
 
 
 def imports_of(program: bytes) -> str:
-    """Lines that import what a program imports, where the sandbox looks for modules to load once for all tests.
+    """Import lines of a program, from which the sandbox finds the modules to load once for all tests.
 
     Wrong names do no harm.
     """
@@ -90,7 +90,7 @@ def imports_of(program: bytes) -> str:
 
 
 def check_tests(tests: tuple[Test, ...], checker: Checker) -> None:
-    """Refuse tests and checkers that cannot be of a function.
+    """Refuse tests and checkers that do not suit a function.
 
     Raises:
         TestFormatError: arguments or result are not JSON; the message has the number of the test.
@@ -108,7 +108,7 @@ def check_tests(tests: tuple[Test, ...], checker: Checker) -> None:
 
 
 def check_call(test: Test) -> None:
-    """Refuse what is not a call with its result.
+    """Refuse a test that is not a call with its result.
 
     Raises:
         TestFormatError: Arguments or result are not JSON.
@@ -122,11 +122,11 @@ def check_call(test: Test) -> None:
 
 
 def result(stdout: bytes) -> bytes:
-    """The JSON text of the result in what a driver printed.
+    """The JSON text of the result in a driver's output.
 
     Raises:
-        DidNotCompile: the submission is no Python; the message says where.
-        NoResult: there is none: the program ended before the function returned.
+        DidNotCompile: the submission is not valid Python; the message has the place.
+        NoResult: the program ended before the function returned.
     """
     _, found, rest = stdout.rpartition(b"\n" + MARK)
     kind, _, value = rest.partition(b"\n")[0].partition(b" ")
@@ -138,7 +138,7 @@ def result(stdout: bytes) -> bytes:
 
 
 def complaint(checker: TextChecker, expected: str, actual: bytes) -> str | None:
-    """What is wrong with a result, given as JSON; None when it is right."""
+    """The fault of a result, given as JSON; None when it is right."""
     try:
         same = checker.same_value(_decode(expected), _decode(actual))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The judge: runs programs on tests and says what they are worth; one, many, or without waiting."""
+"""The code judge: runs programs on tests and returns verdicts, for one program or many, blocking or asynchronous."""
 
 import asyncio
 import functools
@@ -39,18 +39,18 @@ def judge(
     ```
 
     Args:
-        program: source text; bytes need not even be text.
+        program: source text, or arbitrary bytes.
         tests: pairs of input and expected output, at least one.
-        checker: what makes an output right; None compares tokens.
-        limits: of processor time, memory, output and source, for each test.
-        stop_after_tle: after so many tests over the time limit the rest is not run and counts as over it;
+        checker: decides whether an output is right; None compares tokens.
+        limits: limits of processor time, memory, output and source, for each test.
+        stop_after_tle: number of tests over the time limit after which the rest is not run and counts as over it;
             None runs everything.
-        sandbox: where to run; default is one of this process, shared by all callers.
+        sandbox: the sandbox; by default one of this process, shared by all callers.
         allow_unsafe: accept a sandbox below the tier ``landlock`` where this machine offers no better.
         backend: ``"process"``, or ``"docker"`` (needs docker and its Python package).
         entry_point: name of a function; the tests then hold its arguments and result as JSON.
-        language: what the program is written in. C++ is compiled once with g++, as ``-O2 -std=gnu++20 -static``.
-        cache: take and keep runs of the same program on the same input.
+        language: language of the program. C++ is compiled once with g++, as ``-O2 -std=gnu++20 -static``.
+        cache: use and store cached runs of the same program on the same input.
 
     Raises:
         MissingLanguage: there is no compiler for the language here; the message names the package.
@@ -73,12 +73,12 @@ def judge_many(
     """Judge many programs on all workers of the sandbox; the judgements come in the order of the jobs.
 
     Args:
-        jobs: what to judge.
+        jobs: the programs with their tests.
         sandbox: see `judge`.
         allow_unsafe: see `judge`.
         backend: see `judge`.
         cache: see `judge`.
-        progress: called with the number of judged programs and of all, after each, by the calling thread.
+        progress: called after each program with the numbers of judged and of all programs, by the calling thread.
 
     Raises:
         MissingLanguage: there is no compiler for a job's language here.
@@ -99,10 +99,10 @@ def judge_many(
 
 
 def check_job(job: Job) -> None:
-    """See whether a job can be judged, without running anything.
+    """Check whether a job can be judged, without running anything.
 
     Raises:
-        JudgeError: it cannot.
+        JudgeError: the job cannot be judged.
     """
     Trial(job)
 

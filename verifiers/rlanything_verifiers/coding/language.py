@@ -1,4 +1,4 @@
-"""The languages of programs: their names, and the tags of fenced blocks that mean them."""
+"""Languages of programs: their names, and the tags of fenced blocks that denote them."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -13,11 +13,11 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """What a fence's tag means.
+    """Meaning of a fence's tag.
 
     Attributes:
-        title: The language as people write it, for messages: ``"C++"``.
-        language: Its name here; ``None``: known, but no program in it can be judged.
+        title: Usual name of the language, for messages: ``"C++"``.
+        language: Its name here; None for a known language that cannot be judged.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Tag:
 
 
 TITLES: dict[Language, str] = {"python": "Python", "cpp": "C++"}
-"""The languages as people write them."""
+"""Usual names of the languages."""
 
 _TAKEN: dict[Language, str] = {
     "python": "python python3 py py3 python3.11 python3.12 python3.13 python3.14 cpython pypy pypy3",
@@ -65,19 +65,19 @@ TAGS: dict[str, Tag] = {
     **{tag: Tag(TITLES[language], language) for language, tags in _TAKEN.items() for tag in tags.split()},
     **{tag: Tag(title) for title, tags in _KNOWN.items() for tag in tags.split()},
 }
-"""Every tag that means a programming language, in lower case."""
+"""Every tag that denotes a programming language, in lower case."""
 
 
 def find_tag(text: str) -> Tag | None:
-    """The meaning of a fence's tag, in any case; ``None`` where it names no programming language."""
+    """The meaning of a fence's tag, in any case; None where it names no programming language."""
     return TAGS.get(text.strip().lower())
 
 
 def check_language(name: object) -> Language:
-    """A name of a language, checked.
+    """A validated name of a language.
 
     Raises:
-        LanguageError: There is no such language here; the message lists those there are.
+        LanguageError: The language is unknown; the message lists the known ones.
     """
     for language in LANGUAGES:
         if name == language:

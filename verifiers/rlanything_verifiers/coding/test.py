@@ -1,4 +1,4 @@
-"""A test: what a program is given, and what it should say."""
+"""Tests: the input of a program and its expected output."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Test:
     keyword arguments, and ``stdout`` the JSON of the result.
 
     Raises:
-        TestFormatError: a field is not a text that UTF-8 can express.
+        TestFormatError: a field is not a text that UTF-8 can encode.
     """
 
     __test__: ClassVar[bool] = False  # not a test class
@@ -44,7 +44,7 @@ class Test:
         """Read a test from decoded, untrusted JSON.
 
         Raises:
-            TestFormatError: it is no object of just these fields, or a field is no text.
+            TestFormatError: the record is not an object of exactly these fields, or a field is not a text.
         """
         if not isinstance(record, Mapping):
             raise TestFormatError(f"test: expected a JSON object, got {type(record).__name__}")
@@ -59,8 +59,8 @@ def as_tests(tests: Iterable[Test | tuple[str, str]]) -> tuple[Test, ...]:
     """Tests from tests or pairs.
 
     Raises:
-        EmptyTests: there are none.
-        TestFormatError: one is neither; the message has its number.
+        EmptyTests: there are no tests.
+        TestFormatError: an item is neither; the message has its number.
     """
     if isinstance(tests, str | bytes | Mapping):
         raise TestFormatError(f"tests: expected a sequence of tests, got {type(tests).__name__}")

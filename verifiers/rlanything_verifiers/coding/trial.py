@@ -1,8 +1,8 @@
-"""One program on its way to a judgement.
+"""State of one job while it is judged.
 
-Programs run in the sandbox and see inputs only; expected outputs stay in this process. Verdicts do not
-depend on how the work is shared out: after the k-th time limit, in the order of the tests, the rest counts as
-over the limit too, whether some of it was run or not.
+Programs run in the sandbox and see inputs only; expected outputs stay in this process. Verdicts do not depend on the
+distribution of the work: after the k-th time limit, in the order of the tests, the rest counts as over the limit too,
+also where some of it was run.
 """
 
 import threading
@@ -24,8 +24,8 @@ from .verdict import MAX_DETAIL, Judgement, Verdict, why
 DEFAULT_LIMITS = Limits()
 
 _SLOW = ("TLE", "TLE_WALL")
-_ENDED = ("OK", "RE", "MLE")  # by itself, well or not
-_TESTS_A_PART = 4  # a program is not shared out among workers in parts smaller than this
+_ENDED = ("OK", "RE", "MLE")  # statuses of programs that ended by themselves
+_TESTS_A_PART = 4  # fewest tests in a part of a program that is split among workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Job:
 
 
 class Trial:
-    """One job on its way: which tests are still to run, what is known of the others."""
+    """One job: its tests that remain to be run, and the results of the others."""
 
     def __init__(self, job: Job) -> None:
         self.tests = as_tests(job.tests)
@@ -68,15 +68,15 @@ class Trial:
             else:
                 function.check_tests(self.tests, self.checker)
                 wrapped = function.driver(self.program, job.entry_point)
-            if len(self.program) <= self.limits.source:  # else it is refused as it is
+            if len(self.program) <= self.limits.source:  # else it is refused
                 self.program, self.limits = wrapped, replace(self.limits, source=max(len(wrapped), self.limits.source))
         self.runs: dict[int, Run] = {}
-        self.rulings: dict[int, tuple[Verdict, str]] = {}  # of an interactor
+        self.rulings: dict[int, tuple[Verdict, str]] = {}  # verdicts of an interactor
         self.failure: str | None = None
-        self.broken: dict[int, str] = {}  # tests that fail by themselves
+        self.broken: dict[int, str] = {}  # tests that cannot be decided
         self.exchange: asserts.Exchange | None = None
         self.judgement: Judgement | None = None
-        self._cut = len(self.tests)  # from this test on nothing needs to be run
+        self._cut = len(self.tests)  # tests from this one on need not be run
         self._pending = 0
         self._lock = threading.Lock()
 
@@ -91,11 +91,11 @@ class Trial:
             raise type(error)(f"job {number}: {error}") from None
 
     def prepare(self, box: Sandbox, cache: bool) -> None:
-        """Look up what has been run before."""
+        """Look up cached runs."""
         self.box = box
         if isinstance(self.checker, Interactor):
             box.check_interaction()
-            cache = False  # a run is half of a conversation
+            cache = False  # a run of an interactive problem is half of a conversation
         self.cache = cache
         self.inputs = [test.stdin.encode() for test in self.tests]
         if isinstance(self.checker, Asserts) and self.entry_point is not None:
@@ -114,7 +114,7 @@ class Trial:
         self._note_cut()
 
     def parts(self, workers: int, trials: int) -> list[tuple["Trial", list[int]]]:
-        """The tests that are to run, in parts for as many workers as there are too few programs for."""
+        """The tests to run, split into parts where there are fewer programs than workers."""
         missing = [i for i in range(self._cut) if i not in self.runs]
         number = max(1, min(-(-workers // trials), -(-len(missing) // _TESTS_A_PART)))
         parts = [(self, missing[first::number]) for first in range(number)]
@@ -122,7 +122,7 @@ class Trial:
         return parts
 
     def run(self, part: list[int]) -> None:
-        """Run a part; whoever finishes the last part speaks the verdicts."""
+        """Run a part; the thread that finishes the last part computes the verdicts."""
 
         def stop(position: int, run: Run) -> bool:
             with self._lock:
@@ -158,7 +158,7 @@ class Trial:
             self.judgement = self._judgement()
 
     def _talk(self, interactor: Interactor, part: list[int], stop: Callable[[int, Run], bool]) -> list[Run]:
-        """Hold the conversations of a part, and rule on them; the status of a run is then that of the verdict."""
+        """Run the conversations of a part and decide them; the status of a run is then that of the verdict."""
         runs: list[Run] = []
 
         def rule(position: int, talk: Interaction) -> bool:
@@ -168,7 +168,7 @@ class Trial:
                 verdict,
                 reason if verdict == "AC" else f"{reason[: MAX_DETAIL // 2]}\n{tail}",
             )
-            # An interactor that failed on this test may do on the others; only a sandbox that failed ends the trial.
+            # An interactor that failed on this test may work on others; only a failed sandbox ends the trial.
             spoken = verdict == "AC" or verdict == "WA" or (verdict == "IE" and talk.program.status != "IE")
             runs.append(replace(talk.program, status="OK" if spoken else talk.program.status, detail=reason))
             return stop(position, runs[-1])
@@ -184,7 +184,7 @@ class Trial:
         self.failure = self.failure or reason
 
     def _note_cut(self) -> None:
-        """Where the tests end because enough of them, among those known, were over the time limit."""
+        """Set the end of the tests where enough of the known ones were over the time limit."""
         if self.most_tle is None:
             return
         slow = sorted(i for i, run in self.runs.items() if run.status in _SLOW)
@@ -211,7 +211,7 @@ class Trial:
         return Judgement(tuple(verdicts), self.box.tier, tuple(cpu), capped, error)
 
     def _verdict(self, i: int, test: Test, outputs: dict[int, bytes]) -> tuple[Verdict, str]:
-        """The verdict on a test; an output that a checker's program is still to see is put into `outputs`."""
+        """The verdict on a test; an output for a checker program is added to `outputs`."""
         if i >= self._cut:
             return "TLE", f"not run: {self.most_tle} tests before it were over the time limit"
         run = self.runs.get(i)
@@ -247,7 +247,7 @@ class Trial:
         return ("AC", "") if reason is None else ("WA", reason)
 
     def _settle(self, exchange: asserts.Exchange, answers: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
-        """What the asserts say of the answers."""
+        """Verdicts of the asserts on the answers."""
         asked = {i: self.inputs[i] for i in answers}
         try:
             return exchange.decide(self.program, self.limits, asked, answers)
@@ -257,7 +257,7 @@ class Trial:
             return dict.fromkeys(answers, ("IE", f"the asserts were not run: {error}"))
 
     def _ask(self, checker: ProgramChecker, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
-        """What a checker's program says of the outputs."""
+        """Verdicts of a checker program on the outputs."""
         try:
             runs = self._consult(checker, outputs)
             broken = [i for i, run in runs.items() if run.status in _ENDED and checker.finding(run) is None]
@@ -281,7 +281,7 @@ class Trial:
         return said
 
     def _consult(self, checker: ProgramChecker, outputs: Mapping[int, bytes]) -> dict[int, Run]:
-        """Ask a checker's program about outputs."""
+        """Run a checker program on outputs."""
         if not outputs:
             return {}
         questions = [checker.question(self.tests[i].stdin, self.tests[i].stdout, data) for i, data in outputs.items()]
@@ -301,6 +301,6 @@ def as_source(program: str | bytes) -> bytes:
 
 
 def as_bytes(text: str | bytes) -> bytes:
-    """A text as bytes, whatever is in it."""
+    """Any text as bytes, lone surrogates included."""
     # Lone surrogates, which UTF-8 cannot express, become bytes that no compiler accepts.
     return text.encode(errors="surrogatepass") if isinstance(text, str) else text

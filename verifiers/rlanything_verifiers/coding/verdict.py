@@ -1,4 +1,4 @@
-"""What the judge says of a program."""
+"""Verdicts and judgements of the code judge."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class Judgement:
     cpu: tuple[float, ...]
     """Processor seconds of each test; 0 where the program was not run."""
     details: tuple[str, ...]
-    """Why, for each test that was not accepted; capped. A detail may quote the expected output."""
+    """Reason for each test that was not accepted, cut to `MAX_DETAIL`. It may quote the expected output."""
     error: str | None = None
-    """What went wrong with the judge itself, None where nothing did."""
+    """Failure of the judge itself; None without one."""
 
     @property
     def passed(self) -> bool:
@@ -41,16 +41,16 @@ class Judgement:
 
     @property
     def outcome(self) -> bool | None:
-        """`passed`, or None where the judge failed: such a judgement is neither a win nor a loss."""
+        """`passed`, or None where the judge failed: such a judgement is neither a success nor a failure."""
         return None if self.error is not None else self.passed
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many tests got each verdict, most frequent first."""
+        """Number of tests by verdict, most frequent first."""
         return dict(Counter[str](self.verdicts).most_common())
 
 
 def why(run: Run) -> str:
-    """The reason of a run that did not end well: the end of its standard error, where errors stand."""
+    """The reason of a failed run: the end of its standard error."""
     said = run.stderr[-4 * MAX_DETAIL :].decode(errors="replace").strip()
     return (run.detail or said)[-MAX_DETAIL:] if run.status != "RE" else (said or run.detail)[-MAX_DETAIL:]

@@ -123,7 +123,7 @@ class KindOperator(GoalOperator):
     fields = ("kind", "receptacle_type")
 
     def allows(self, old: Goal, new: Goal) -> bool:
-        """Whether the kind changes and the object is kept; the receptacle too, where both kinds have one."""
+        """Whether the kind changes and the object is kept; the receptacle too, unless it is a lamp or the station."""
         if old.kind == new.kind or old.object_type != new.object_type:
             return False
         other_place = "look" in (old.kind, new.kind) or old.receptacle_type == STATION.get(new.kind)
@@ -175,7 +175,7 @@ def check_fit(scene: Scene, goal: Goal) -> None:
 
 
 def _barred(task: Task, goal: Goal) -> bool:
-    """Whether a pair of types is held out from generated training tasks, and the task is one."""
+    """Whether the task is generated for training or valid_seen, and the pair of types is held out from these splits."""
     keeps = "unseen_pair" in task.traits and task.traits.get("split") in ("train", "valid_seen")
     return keeps and held_out(goal.object_type, goal.receptacle_type)
 

@@ -1,4 +1,7 @@
-"""Checkers: what makes an output right. On a task a checker is data, ``{"kind": "tokens"}``."""
+"""Checkers, which decide whether an output is right; in a task a checker is data, ``{"kind": "tokens"}``.
+
+Checker programs and interactors are run by `rlanything_verifiers.coding.judging`, in the sandbox.
+"""
 
 from collections.abc import Mapping
 from typing import Any

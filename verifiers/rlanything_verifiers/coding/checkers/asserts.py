@@ -1,4 +1,4 @@
-"""Asserts about a function."""
+"""The checker ``asserts``: Python statements about a function."""
 
 import ast
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from rlanything_verifiers.coding.errors import CheckerError, TestFormatError
 from .base import Checker
 
 MAX_SOURCE = 200_000
-"""Most characters of a test, and of what is run before it."""
+"""Most characters of a test, and of the set-up before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asserts(Checker):
     """The tests are Python statements about a function, such as ``assert candidate([1, 2]) == (2, 1)``.
 
-    In a test, ``stdin`` holds the statements and ``stdout`` is empty; the function goes by its own name and by
+    In a test, ``stdin`` holds the statements and ``stdout`` is empty; the function is available by its own name and as
     ``candidate``. Statements and submission run in processes of their own, between which plain values pass: numbers,
-    texts, lists, tuples, sets, dictionaries. So no object of the submission has a say in a comparison.
+    texts, lists, tuples, sets, dictionaries. So no object of the submission takes part in a comparison.
 
     Where ``stdout`` is not empty, ``stdin`` and ``stdout`` hold arguments and result as JSON, and a tuple counts as a
     list.
@@ -46,10 +46,10 @@ class Asserts(Checker):
 
 
 def check_python(source: str) -> None:
-    """Refuse what is no Python; nothing of it runs.
+    """Refuse a source that is not valid Python, without running it.
 
     Raises:
-        TestFormatError: The source is no Python, or too long.
+        TestFormatError: The source is not Python, or too long.
     """
     if len(source) > MAX_SOURCE:
         raise TestFormatError(f"{len(source)} characters of Python; at most {MAX_SOURCE} are read")

@@ -1,4 +1,4 @@
-"""What every checker can do."""
+"""Base classes of checkers."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -19,14 +19,14 @@ class Checker(ABC):
 
 
 class TextChecker(Checker):
-    """A checker that needs the expected and the actual output only."""
+    """A checker that reads only the expected and the actual output."""
 
     @abstractmethod
     def complaint(self, expected: bytes, actual: bytes) -> str | None:
-        """What is wrong with an output; None when it is right."""
+        """The fault of an output; None when it is right."""
 
     def same_value(self, expected: Any, actual: Any) -> bool:
-        """Whether two decoded JSON values are the same: the counterpart for functions.
+        """Whether two decoded JSON values are equal, for results of functions.
 
         Raises:
             CheckerError: this checker is for texts only.
@@ -35,26 +35,26 @@ class TextChecker(Checker):
 
 
 def check_flag(kind: str, name: str, value: object) -> None:
-    """Refuse what is no boolean.
+    """Refuse a value that is not a boolean.
 
     Raises:
-        CheckerError: It is none.
+        CheckerError: The value is not a boolean.
     """
     if not isinstance(value, bool):
         raise CheckerError(f"checker {kind}: {name} must be true or false, got {value!r:.80}")
 
 
 def quote(text: bytes) -> str:
-    """A piece of output for a complaint: decoded, shortened, in quotation marks."""
+    """A part of an output for an error message: decoded, shortened, in quotation marks."""
     shown = text[: _QUOTED * 4].decode(errors="replace")
     return repr(shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "...")
 
 
 def differ(what: str, number: int, expected: bytes, actual: bytes) -> str:
-    """The complaint about the first difference."""
+    """The message on the first difference."""
     return f"{what} {number}: expected {quote(expected)}, got {quote(actual)}"
 
 
 def miscounted(what: str, expected: int, actual: int) -> str:
-    """The complaint about output that is too short or too long."""
+    """The message on an output that is too short or too long."""
     return f"expected {expected} {what}, got {actual}"

@@ -1,4 +1,4 @@
-"""A checker that talks with the program while it runs."""
+"""The checker ``interactor``: a program that exchanges messages with the submission."""
 
 import json
 from dataclasses import dataclass
@@ -13,24 +13,23 @@ from .program import CHECKER_LIMITS
 from .python import Python
 
 _SPARE = 60.0
-"""Seconds on the clock that an interactor has beyond the program's: it waits for the program, never longer."""
+"""Wall time in seconds that an interactor has beyond the submission's, for which it waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interactor(Checker):
-    """A Python program that the submission talks with, run in the same sandbox, in a worker of its own.
+    """A Python program that exchanges messages with the submission, in the same sandbox, in a worker of its own.
 
-    Its standard input begins with one line, the JSON object with the texts ``stdin`` and ``expected`` of the test;
-    then comes what the submission writes. What it prints is what the submission reads, so it has to flush. Its verdict
-    goes to standard error: ``AC`` or ``WA``, and on the next line, if it likes, why. The submission sees none of the
-    test's texts but what the interactor prints of them.
+    Its standard input begins with one line, the JSON object with the texts ``stdin`` and ``expected`` of the test,
+    followed by the submission's output. Its own output is the submission's input, so it must flush. It writes its
+    verdict to standard error: ``AC`` or ``WA``, and optionally the reason on the next line. The submission sees the
+    test's texts only as far as the interactor prints them.
 
-    An interactor must cope with whatever the submission writes. Where it crashes, is too slow or gives no verdict,
-    nothing is decided and the verdict is IE, except for an ``EOFError`` after the end of the submission: this one
-    stopped too early, which is WA.
+    An interactor must handle any output of the submission. Where it crashes, is too slow or gives no verdict, the
+    verdict is IE, except for an ``EOFError`` after the end of the submission, which stopped too early: WA.
 
     Raises:
-        CheckerError: the source is no text, or blank.
+        CheckerError: the source is not a text, or blank.
     """
 
     kind: ClassVar[str] = "interactor"
@@ -52,12 +51,12 @@ class Interactor(Checker):
 
     @staticmethod
     def limits(program: Limits) -> Limits:
-        """Limits of the interactor for those of the submission."""
+        """Limits of the interactor, from those of the submission."""
         return Limits(cpu=CHECKER_LIMITS.cpu, wall=program.deadline + _SPARE)
 
 
 def ruling(talk: Interaction) -> tuple[Verdict, str]:
-    """The verdict on a conversation and the reason: the side that ended first, if not as it should, decides."""
+    """The verdict on a conversation and its reason; a side that ended first with an error decides."""
     program, interactor = talk.program, talk.interactor
     if program.status in ("IE", "CE"):
         return program.status, program.detail
@@ -65,7 +64,7 @@ def ruling(talk: Interaction) -> tuple[Verdict, str]:
         return _failed(interactor)
     finding = Python.answer(interactor.stderr) if interactor.status == "OK" else None
     if talk.first == "program" and program.status != "OK":
-        # At the end of its input an interactor stops waiting. One that did not was not waiting for the program.
+        # An interactor that waits for the program stops at the end of its input; one that goes on hangs by itself.
         hung = program.status == "TLE_WALL" and interactor.status in ("TLE", "TLE_WALL")
         return _failed(interactor) if hung else (program.status, why(program))
     if finding is None:

@@ -1,4 +1,4 @@
-"""Line by line: in order, or in any order."""
+"""The checkers ``lines`` and ``unordered``: lines in order, or in any order."""
 
 import math
 from dataclasses import dataclass
@@ -32,28 +32,28 @@ class Lines(TextChecker):
 
 @dataclass(frozen=True, slots=True)
 class Unordered(TextChecker):
-    """The same lines in any order, each as often; white space within a line counts as one blank.
+    """The same multiset of lines; white space within a line counts as one blank.
 
-    Of a function, the same items in any order. Both are sorted and not counted in a table, so that no output can
-    make the comparison slow by items that share a hash.
+    For a function, the same multiset of items. Both sides are sorted and not counted in a hash table, so that no output
+    can slow the comparison by hash collisions.
     """
 
     kind: ClassVar[str] = "unordered"
 
     def complaint(self, expected: bytes, actual: bytes) -> str | None:
-        """A line that is missing or too many."""
+        """The first line that is missing or superfluous."""
         wanted, got = _sorted_lines(expected), _sorted_lines(actual)
         if wanted == got:
             return None
         place = next((i for i, (one, other) in enumerate(zip(wanted, got, strict=False)) if one != other), None)
-        if place is None:  # one of them goes on where the other ends
+        if place is None:  # one is a prefix of the other
             place = min(len(wanted), len(got))
         if place == len(got) or (place < len(wanted) and wanted[place] < got[place]):
             return f"missing line {quote(wanted[place])}"
         return f"unexpected line {quote(got[place])}"
 
     def same_value(self, expected: Any, actual: Any) -> bool:
-        """Equality, but of lists as multisets."""
+        """Equality, with lists compared as multisets."""
         if not (isinstance(expected, list) and isinstance(actual, list)):
             return bool(expected == actual)
         return sorted(map(canonical, expected)) == sorted(map(canonical, actual))
@@ -64,7 +64,7 @@ def _sorted_lines(text: bytes) -> list[bytes]:
 
 
 def canonical(value: Any) -> str:
-    """A text that is the same for equal JSON values, as Python compares them, and for no others."""
+    """A text that is equal for two JSON values exactly if these are equal in Python."""
     parts: list[str] = []
     _write(value, parts)
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""Numbers with a tolerance."""
+"""The checker ``float``: tokens, with a tolerance for numbers."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from rlanything_verifiers.coding.errors import CheckerError
 from .base import TextChecker, check_flag
 from .tokens import compare_tokens, is_integer, same_token
 
-DEFAULT_TOLERANCE = 1e-6  # what most published problems with real answers ask for
+DEFAULT_TOLERANCE = 1e-6  # the tolerance of most published problems with real answers
 
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?\Z")
 _LONGEST_NUMBER = 1100  # characters; a double written out in full has less than 1,080 digits
@@ -22,8 +22,8 @@ class Float(TextChecker):
     """As `Tokens`, but numbers may differ by ``abs``, or by ``rel`` times the expected number.
 
     Integers are still exact: the tolerance is for an expected ``2.5`` or ``1e9``, and for an expected ``2``
-    answered by ``2.0000001``; ``100000000000000001`` is not ``100000000000000000``. NaN and infinities are
-    accepted nowhere, except as the very same text.
+    answered by ``2.0000001``; ``100000000000000001`` is not ``100000000000000000``. NaN and infinities are accepted
+    only as the identical text.
 
     Raises:
         CheckerError: a tolerance is not a finite number of at least 0, or `ignore_case` is not a boolean.
@@ -34,14 +34,14 @@ class Float(TextChecker):
     abs: float = DEFAULT_TOLERANCE
     rel: float = DEFAULT_TOLERANCE
     ignore_case: bool = False
-    """Whether upper and lower case of ASCII letters are the same."""
+    """Whether the case of ASCII letters is ignored."""
 
     def __post_init__(self) -> None:
         check_flag(self.kind, "ignore_case", self.ignore_case)
         for name in ("abs", "rel"):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0 <= value <= sys.float_info.max:  # not a number is not at most anything
+            if not number or not 0 <= value <= sys.float_info.max:  # NaN fails this comparison
                 raise CheckerError(f"checker float: {name} must be a finite number of at least 0, got {value!r:.80}")
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Float(TextChecker):
         return compare_tokens(expected, actual, self._same_token)
 
     def same_value(self, expected: Any, actual: Any) -> bool:
-        """Equality, but of floats within the tolerance, in lists and objects too."""
+        """Equality, with a tolerance for floats, also inside lists and objects."""
         if isinstance(expected, list) and isinstance(actual, list):
             return len(expected) == len(actual) and all(map(self.same_value, expected, actual))
         if isinstance(expected, dict) and isinstance(actual, dict):

@@ -1,4 +1,4 @@
-"""Checkers that are programs: they run in the sandbox of the submissions, in processes of their own."""
+"""Base class of checker programs, which run in the sandbox of the submissions, in processes of their own."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -10,14 +10,14 @@ from rlanything_verifiers.coding.sandbox import Limits, Run
 from .base import Checker
 
 CHECKER_LIMITS = Limits(cpu=10.0)
-"""A checker may take longer than a submission: it is asked once a test, and its failure is not a verdict."""
+"""Limits of a checker program; longer than those of a submission, since its failure is not a verdict."""
 
 
 class ProgramChecker(Checker):
-    """A checker that is a program, asked about one output at a time.
+    """A checker that is a program, run on one output at a time.
 
     Raises:
-        CheckerError: The source is no text, or blank.
+        CheckerError: The source is not a text, or blank.
     """
 
     source: str
@@ -32,16 +32,16 @@ class ProgramChecker(Checker):
 
     @abstractmethod
     def program(self) -> bytes:
-        """The text of the program."""
+        """The source of the program."""
 
     @abstractmethod
     def question(self, stdin: str, expected: str, actual: bytes) -> bytes:
-        """What the program reads about one test."""
+        """Standard input of the program for one test."""
 
     @abstractmethod
     def finding(self, run: Run) -> tuple[bool, str] | None:
-        """Whether it accepts, and why; None if that cannot be told from its run."""
+        """Whether the program accepts, and the reason; None if its run gives no verdict."""
 
     @abstractmethod
     def undecided(self, run: Run) -> str:
-        """Why a run that ended well has no finding."""
+        """The reason why a run that ended normally has no finding."""

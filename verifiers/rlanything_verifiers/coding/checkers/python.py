@@ -1,4 +1,4 @@
-"""A checker that is a program."""
+"""The checker ``python``: a Python program."""
 
 import json
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from .program import ProgramChecker
 class Python(ProgramChecker):
     """A Python program that decides, run in the same sandbox as the submissions.
 
-    It reads one JSON object with the texts ``stdin``, ``expected`` and ``actual`` and prints ``AC`` or
-    ``WA``, and after it, if it likes, why. It must cope with any ``actual``: where it crashes, is too slow
-    or prints something else, nothing is decided and the verdict is IE.
+    It reads one JSON object with the texts ``stdin``, ``expected`` and ``actual`` and prints ``AC`` or ``WA``,
+    optionally followed by the reason. It must handle any ``actual``: where it crashes, is too slow or prints anything
+    else, the verdict is IE.
 
     Raises:
-        CheckerError: the source is no text, or blank.
+        CheckerError: the source is not a text, or blank.
     """
 
     kind: ClassVar[str] = "python"
@@ -30,26 +30,26 @@ class Python(ProgramChecker):
         return {"kind": self.kind, "source": self.source}
 
     def program(self) -> bytes:
-        """The text of the program."""
+        """The source of the program."""
         return self.source.encode(errors="surrogatepass")
 
     def question(self, stdin: str, expected: str, actual: bytes) -> bytes:
-        """What the program reads about one test."""
-        # Bytes that are no UTF-8 arrive as lone surrogates, so that no two outputs look the same.
+        """Standard input of the program for one test."""
+        # Bytes that are not UTF-8 become lone surrogates, so that different outputs stay different.
         said = actual.decode(errors="surrogateescape")
         return json.dumps({"stdin": stdin, "expected": expected, "actual": said}).encode()
 
     def finding(self, run: Run) -> tuple[bool, str] | None:
-        """What it printed."""
+        """Whether the program accepts, and the reason; None if its output is no verdict."""
         return self.answer(run.stdout) if run.status == "OK" else None
 
     def undecided(self, run: Run) -> str:
-        """What it printed instead."""
+        """The output that is no verdict."""
         return f"it printed {run.stdout[:60]!r}, not AC or WA"
 
     @staticmethod
     def answer(output: bytes) -> tuple[bool, str] | None:
-        """Whether it accepts, and why; None if that cannot be told from what it printed."""
+        """Whether an output accepts, and the reason; None if it is no verdict."""
         word, _, reason = output.strip().partition(b"\n")
         word = word.strip()
         if word not in (b"AC", b"WA"):

@@ -1,4 +1,4 @@
-"""Token by token: the default, and its variant for yes and no."""
+"""The checkers ``tokens``, the default, and ``yesno``: tokens compared one by one."""
 
 import re
 from collections.abc import Callable
@@ -7,33 +7,33 @@ from typing import Any, ClassVar
 
 from .base import TextChecker, check_flag, differ, miscounted
 
-_INTEGER = re.compile(rb"(?:0|-?[1-9][0-9]*)\Z")  # as one writes it: no zeros in front, no plus
+_INTEGER = re.compile(rb"(?:0|-?[1-9][0-9]*)\Z")  # canonical form: no leading zeros, no plus
 
 
 def is_integer(token: bytes) -> bool:
-    """Whether a token is an integer in its usual form, of any size."""
+    """Whether a token is an integer in canonical form, of any size."""
     return _INTEGER.match(token) is not None
 
 
 def same_token(expected: bytes, actual: bytes) -> bool:
     """Whether two tokens are equal as texts, or as integers where an integer is expected.
 
-    Integers are compared as digits, so exactly at any size. Only the expected token decides what is an
-    integer: ``7`` accepts ``+7`` and ``007``, but ``007``, which may be a code and no number, accepts itself only.
+    Integers are compared by their digits, so exactly at any size. The expected token decides whether an integer is
+    expected: ``7`` accepts ``+7`` and ``007``, but ``007``, which may be a code and no number, accepts itself only.
     """
     if expected == actual:
         return True
     if not is_integer(expected):
         return False
     written = actual[1:] if actual[:1] in (b"+", b"-") else actual
-    if not written.isdigit():  # of bytes: the ten ASCII digits
+    if not written.isdigit():  # for bytes, the ten ASCII digits
         return False
     digits = written.lstrip(b"0") or b"0"
     return expected == (b"-" + digits if actual[:1] == b"-" and digits != b"0" else digits)
 
 
 def compare_tokens(expected: bytes, actual: bytes, same: Callable[[bytes, bytes], bool]) -> str | None:
-    """The complaint about the first token that is not the same, or about their number."""
+    """The message on the first token that differs, or on the number of tokens; None if all are the same."""
     if expected == actual:
         return None
     wanted, got = expected.split(), actual.split()
@@ -47,10 +47,10 @@ def compare_tokens(expected: bytes, actual: bytes, same: Callable[[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Tokens(TextChecker):
-    """Equal tokens, whatever ASCII white space is between them; case matters.
+    """Equal tokens with any ASCII white space between them; case matters.
 
     Tokens are compared as texts, integers as integers (see `same_token`). ``1.0`` is not ``1`` and
-    ``0.50`` is not ``0.5``: whoever expects decimals says ``float``.
+    ``0.50`` is not ``0.5``; decimals need the checker ``float``.
 
     Raises:
         CheckerError: `ignore_case` is not a boolean.
@@ -59,7 +59,7 @@ class Tokens(TextChecker):
     kind: ClassVar[str] = "tokens"
 
     ignore_case: bool = False
-    """Whether upper and lower case of ASCII letters are the same."""
+    """Whether the case of ASCII letters is ignored."""
 
     def __post_init__(self) -> None:
         check_flag(self.kind, "ignore_case", self.ignore_case)
@@ -75,7 +75,7 @@ class Tokens(TextChecker):
         return compare_tokens(expected, actual, same_token)
 
     def same_value(self, expected: Any, actual: Any) -> bool:
-        """Equality, as Python has it between plain values."""
+        """Equality of plain values in Python."""
         return bool(expected == actual)
 
 

@@ -1,4 +1,4 @@
-"""Output validators in C++."""
+"""The checker ``validator``: an output validator in C++."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,16 +17,16 @@ class Validator(ProgramChecker):
     """A C++ program that decides as an output validator of the problem package format, run in the sandbox.
 
     Its arguments are the names of the input, of the judge's answer and of a folder for feedback, then `flags`; standard
-    input is the output to judge. Exit code 42 accepts, 43 refuses; ``judgemessage.txt`` in the folder says why.
+    input is the output to judge. Exit code 42 accepts, 43 refuses; ``judgemessage.txt`` in the folder holds the reason.
 
     A program in the sandbox has no files. The three are in memory: ``std::ifstream``, ``std::ofstream`` and ``fopen``
     find them by their names, ``std::fstream`` and ``open`` do not.
 
-    An output that makes it crash is wrong, unless it crashes on the expected output as well. Then, and where it is too
-    slow or does not compile, nothing is decided and the verdict is IE.
+    An output that makes it crash is wrong, unless it crashes on the expected output as well. In that case, and where it
+    is too slow or does not compile, the verdict is IE.
 
     Raises:
-        CheckerError: The source is no text, or blank, or the flags are no texts.
+        CheckerError: The source is not a text, or blank, or the flags are not texts.
     """
 
     kind: ClassVar[str] = "validator"
@@ -47,18 +47,18 @@ class Validator(ProgramChecker):
         return {"kind": self.kind, "source": self.source, **({"flags": list(self.flags)} if self.flags else {})}
 
     def program(self) -> bytes:
-        """The text of the program, between what gives it the files and what starts it."""
+        """The source of the program, between the code of its files and the code that starts it."""
         flags = "".join(f"{_literal(flag)}, " for flag in self.flags)
         before = _BEFORE.replace("FLAGS", flags).encode()
         return before + self.source.encode(errors="surrogatepass") + _AFTER.encode()
 
     def question(self, stdin: str, expected: str, actual: bytes) -> bytes:
-        """The sizes of input and answer in bytes, both, and the output to the end."""
+        """Standard input: the sizes of input and answer in bytes, both texts, then the output."""
         given, answer = stdin.encode(), expected.encode()
         return b"".join((f"{len(given)} {len(answer)}\n".encode(), given, answer, actual))
 
     def finding(self, run: Run) -> tuple[bool, str] | None:
-        """What its exit code says."""
+        """The verdict of the exit code, and the reason; None for another exit code."""
         if run.status != "RE" or run.exit_code not in (_ACCEPTED, _WRONG):
             return None
         return run.exit_code == _ACCEPTED, run.stdout.decode(errors="replace").strip()

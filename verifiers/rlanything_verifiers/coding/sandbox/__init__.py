@@ -1,4 +1,7 @@
-"""Untrusted programs: run on inputs under limits, in processes that can do nothing else."""
+"""The sandbox: runs untrusted programs on inputs, under limits, in processes without files, network or other rights.
+
+It knows no expected outputs and gives no verdicts; these are in `rlanything_verifiers.coding`.
+"""
 
 from .errors import InteractionUnsupported, MissingLanguage, PackageError, SandboxError, UnsafeSandbox
 from .interaction import Interaction

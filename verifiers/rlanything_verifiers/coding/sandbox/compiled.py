@@ -1,4 +1,4 @@
-"""Executables that need not be built twice: for all workers of this process, in bounded memory."""
+"""Cache of executables for all workers of this process, in bounded memory."""
 
 import os
 import threading
@@ -6,12 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 MAX_BYTES = 64 << 20
-"""All executables together, about; a small one takes 2 MiB."""
+"""Approximate size of all executables together, in bytes; a small one takes 2 MiB."""
 _MAX = 64  # entries: each holds a descriptor
 
 
 class Executable:
-    """A file in memory that nobody can change; closed when nobody holds it."""
+    """An immutable file in memory, closed with its last reference."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -21,7 +21,7 @@ class Executable:
         os.close(self.fd)
 
 
-#: What compiling gave: an executable, or the compiler's message.
+#: Result of a compilation: an executable, or the compiler's message.
 Built = Executable | str
 
 
@@ -32,14 +32,14 @@ class _Entry:
 
 
 class Executables:
-    """The latest executables by key. A thread that wants one which another thread is building waits for it."""
+    """The latest executables by key. Concurrent requests for one executable wait for a single build."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[tuple[str, bytes], _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, bytes], build: Callable[[], Built]) -> Built:
-        """What was built, now or before; an error of ``build`` passes through and is not kept."""
+        """The cached result of a build, or a new one; an error of ``build`` is raised and not cached."""
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
@@ -56,12 +56,12 @@ class Executables:
         return sum(e.built.size for e in self._entries.values() if isinstance(e.built, Executable))
 
     def forget(self) -> None:
-        """For a process just forked: another thread may have held a lock, and is not there to free it."""
+        """Reset after a fork: another thread of the parent may have held a lock."""
         self.__init__()  # type: ignore[misc]
 
 
 EXECUTABLES = Executables()
-"""Those of this process."""
+"""The cache of this process."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=EXECUTABLES.forget)

@@ -30,7 +30,7 @@ _SOURCE, _RESULT = "main.cpp", "main"
 def serve(
     control: Socket, scratch: str, calls: Calls, environment: dict[str, str], filters: ctypes.Structure | None
 ) -> NoReturn:
-    """Compile what comes; returns never."""
+    """Compile the sources that arrive; never returns."""
     os.chdir(scratch)
     while True:
         try:
@@ -53,7 +53,7 @@ def serve(
 
 
 def _build(fds: list[int], calls: Calls, environment: dict[str, str], filters: ctypes.Structure | None) -> NoReturn:
-    """Build an executable of a source: 0 if it is written, 1 if the compiler refused it, 2 if we failed."""
+    """Build an executable; exit code 0 for success, 1 if the compiler refused the source, 2 if the worker failed."""
     code = 2
     try:
         source, result, errors = fds

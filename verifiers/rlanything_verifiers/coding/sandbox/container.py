@@ -1,4 +1,4 @@
-"""Workers in containers: for machines whose kernel offers no protection of its own, or by choice."""
+"""Workers in Docker containers, for machines whose kernel offers no sandbox, or by choice."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ runtime seccomp shim submission syscalls threads tier toolchain waiting worker
 
 
 def image() -> str:
-    """The image workers run in: the one of `IMAGE_VARIABLE`, or Python's own of this version."""
+    """Image of the workers: that of `IMAGE_VARIABLE`, or Python's official image of this version."""
     return os.environ.get(IMAGE_VARIABLE) or f"python:{sys.version_info[0]}.{sys.version_info[1]}-slim"
 
 
 def connect() -> Any:
-    """A client of the Docker engine, which answers.
+    """A client of a running Docker engine.
 
     Raises:
         SandboxError: The SDK is not installed, or no engine answers.
@@ -80,12 +80,12 @@ class Container:
     """A worker in a container of its own: no network, no capabilities, nothing to write but a small ``/tmp``.
 
     Args:
-        packages: What programs may import besides the standard library, from the image.
-        environment: Where in the image they are; ``None``: with its Python.
+        packages: Packages of the image that programs may import besides the standard library.
+        environment: Their place in the image; None for that of its Python.
 
     Raises:
         PackageError: A package is not in the image.
-        SandboxError: The container does not start; the message says why.
+        SandboxError: The container does not start; the message has the reason.
     """
 
     def __init__(self, packages: Sequence[str] = (), environment: str | None = None) -> None:
@@ -140,7 +140,7 @@ class Container:
             raise PackageError(f"in image {image()!r}: {head['package']}"[:1000])
         if "tier" not in head:
             raise WorkerLost(str(head.get("failed", head))[:1000])
-        #: What the worker says is in force inside the container, for a reader.
+        #: Protection in force inside the container, as the worker reports it.
         self.facts = f"docker, {head['tier']}, Python {head.get('python')}"
 
     def begin(self, program: bytes, limits: Limits, language: str = "python") -> str | None:
@@ -172,12 +172,12 @@ class Container:
 
     def interrupt(self) -> None:
         """End the container while another thread waits for it."""
-        # An error says that it is gone, or the engine is; either way it removes itself when its input ends.
+        # An error means that the container or the engine is gone; the container removes itself when its input ends.
         with suppress(_sdk().errors.DockerException, OSError):
             self._container.remove(force=True)
 
     def forget(self) -> None:
-        """Let go of a container that another process owns (after a fork)."""
+        """Release a container that another process owns, after a fork."""
         for end in (getattr(self, "_stream", None), getattr(self, "_socket", None)):
             if end is not None:
                 end.close()
@@ -203,7 +203,7 @@ class Container:
         return message
 
     def _read(self, size: int) -> bytes:
-        """Bytes of the worker's standard output, out of the frames in which the engine mixes it with the errors."""
+        """Bytes of the worker's standard output, separated from standard error by the engine's frames."""
         while len(self._waiting) < size:
             header = self._exactly(8)
             if len(header) < 8:

@@ -1,25 +1,25 @@
-"""What may go wrong with the sandbox itself, as opposed to a program in it."""
+"""Exceptions of the sandbox itself, as opposed to failures of a program in it."""
 
 
 class SandboxError(RuntimeError):
-    """The sandbox cannot do its work here; the message says why and what to do."""
+    """The sandbox does not work on this machine; the message gives the reason and the remedy."""
 
 
 class UnsafeSandbox(SandboxError):
-    """The best protection this machine offers leaves the machine's files open to a program."""
+    """The best tier of this machine leaves its files readable to a program."""
 
 
 class InteractionUnsupported(SandboxError):
-    """Programs of this sandbox cannot be connected with an interactor; the message names what can."""
+    """The backend cannot connect programs with an interactor; the message names one that can."""
 
 
 class MissingLanguage(SandboxError):
-    """Programs in a language cannot run here; the message names what to install."""
+    """Programs in a language cannot run on this machine; the message names the package to install."""
 
 
 class PackageError(SandboxError):
-    """A package that programs are to import is not there, or cannot be shown alone; the message names it."""
+    """A package for programs is not installed, or cannot be made visible alone; the message names it."""
 
 
 class WorkerLost(Exception):
-    """A worker died or broke the protocol; what it was doing says nothing of the program."""
+    """A worker died or broke the protocol; this is no evidence about the program."""

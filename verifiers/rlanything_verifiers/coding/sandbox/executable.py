@@ -23,7 +23,7 @@ _IMAGE = 3  # its descriptor in the child, closed by the start
 
 
 def serve(control: Socket, image: int, memory: int, output: int, listener: int | None, *, protected: bool) -> NoReturn:
-    """Run the inputs that come; returns never, the process ends with the submission."""
+    """Run the inputs that arrive; never returns, the process ends with the submission."""
     code = 1
     try:
         libc.prctl(libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

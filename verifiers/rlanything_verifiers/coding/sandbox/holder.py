@@ -1,4 +1,4 @@
-"""A program on its way through a sandbox, with the worker it holds; alone, or with a partner to talk to."""
+"""A program with the worker it holds; alone, or connected with an interactor."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Worker(Protocol):
-    """One place where programs run, see `process.Process`."""
+    """Interface of workers, see `process.Process`."""
 
     def begin(self, program: bytes, limits: Limits, language: str) -> str | None: ...  # noqa: D102
     def test(self, data: bytes, limits: Limits) -> Run: ...  # noqa: D102
@@ -23,7 +23,7 @@ class Worker(Protocol):
 
 
 class Lender(Protocol):
-    """Who lends workers, see `pool.Sandbox`."""
+    """Interface of a pool that lends workers, see `pool.Sandbox`."""
 
     def _acquire(self) -> Worker: ...
     def _release(self, worker: Worker | None, *, lost: bool = False) -> None: ...
@@ -31,11 +31,11 @@ class Lender(Protocol):
 
 
 class Holder:
-    """One program on its way through a sandbox: holds a worker, and gets another when it is lost.
+    """One program in a sandbox: holds a worker, and acquires another when that is lost.
 
     Attributes:
         limits: Resources of each test.
-        verdict: On all inputs, once it is known that the program does not compile.
+        verdict: Verdict on all inputs of a program that does not compile; None before.
     """
 
     def __init__(self, sandbox: Lender, program: bytes, limits: Limits, language: str, verdict: Run | None) -> None:
@@ -47,7 +47,7 @@ class Holder:
         self._worker: Worker | None = None
 
     def test(self, data: bytes) -> Run:
-        """Run the program on an input; IE when two workers were lost."""
+        """Run the program on an input; IE after two lost workers."""
 
         def once() -> Run:
             worker = self.ready()
@@ -56,7 +56,7 @@ class Holder:
         return _tried((self,), once, lambda reason: Run("IE", detail=reason))
 
     def ready(self) -> Worker | None:
-        """A worker that has compiled the program; None if it does not compile, and then `verdict` says why."""
+        """A worker that has compiled the program; None if it does not compile, with the reason in `verdict`."""
         if self.verdict is None and self._worker is None:
             self._worker = self._sandbox._acquire()
             message = self._worker.begin(self._program, self.limits, self._language)
@@ -84,16 +84,16 @@ class Holder:
             self._sandbox._release(worker, lost=True)
 
     def check_open(self) -> None:
-        """See whether the sandbox is open.
+        """Check that the sandbox is open.
 
         Raises:
-            SandboxError: It is closed.
+            SandboxError: The sandbox is closed.
         """
         self._sandbox._check_open()
 
 
 def talk(program: Holder, interactor: Holder, opening: bytes) -> Interaction:
-    """Let a program talk with an interactor; both are IE when workers were lost again and again."""
+    """Connect a program with an interactor; both are IE when workers are lost repeatedly."""
 
     def once() -> Interaction:
         one, other = program.ready(), interactor.ready()
@@ -110,7 +110,7 @@ def talk(program: Holder, interactor: Holder, opening: bytes) -> Interaction:
 
 
 def _tried(holders: tuple[Holder, ...], once: Callable[[], T], lost: Callable[[str], T]) -> T:
-    """What is done with the workers of some holders; each may be lost and replaced once, the next loss is reported."""
+    """Result of a call with the workers of some holders; each worker is replaced once, the next loss is reported."""
     reason = ""
     for _ in range(len(holders) + 1):
         try:

@@ -1,7 +1,7 @@
-"""A conversation of two programs in two workers: this process passes on what each of them writes to the other.
+"""Conversation of two programs in two workers: this process relays the output of each to the other.
 
-Neither program holds an end of the other's pipes, so neither can read what is meant for the other. What is on its way
-is kept here, no more than the limits of output allow: no program blocks because the other one does not read.
+Neither program holds an end of the other's pipes, so neither can read the other's input. Data in transit is buffered
+here, up to the limits of output: no program blocks because the other one does not read.
 """
 
 import os
@@ -20,7 +20,7 @@ Side = Literal["program", "interactor"]
 
 #: Bytes taken from a pipe at once: as many as a pipe holds.
 _CHUNK = 1 << 16
-#: Seconds after the later of both deadlines until the workers are taken for dead.
+#: Seconds after the later deadline until the workers are considered dead.
 _GRACE = 30.0
 #: How lines of a transcript begin.
 _MARKS: dict[Side, bytes] = {"program": b"> ", "interactor": b"< "}
@@ -31,7 +31,7 @@ class Interaction:
     """Outcome of one conversation.
 
     Attributes:
-        program: The run of the program that is judged; its ``stdout`` is all that it wrote.
+        program: The run of the judged program, with its whole ``stdout``.
         interactor: The run of its partner.
         first: The side that ended first. Each side sees the end of the other only after this process has recorded it,
             so an end that the other side's end caused is never the first one.
@@ -57,13 +57,13 @@ class Talker(Protocol):
 def converse(
     program: Talker, interactor: Talker, opening: bytes, limits: Limits, interactor_limits: Limits
 ) -> Interaction:
-    """Let two programs talk until both have ended.
+    """Relay between two programs until both have ended.
 
     Args:
         program: Worker of the program that is judged.
         interactor: Worker of its partner.
-        opening: What the partner reads before anything that the program writes.
-        limits: Resources of the program; what it writes counts as its output.
+        opening: Input of the partner before the program's output.
+        limits: Resources of the program; all that it writes counts as its output.
         interactor_limits: Resources of the partner.
 
     Raises:
@@ -125,13 +125,13 @@ def _other(side: Side) -> Side:
 
 
 class _Channel:
-    """What one side writes, on its way to the other.
+    """One direction of the conversation.
 
     Attributes:
         writable: The end for the side that writes, until `hand_over`.
         readable: The end for the side that reads, until then.
-        written: All that came, up to the limit.
-        flooded: Whether more came.
+        written: All data so far, up to the limit.
+        flooded: Whether the limit was exceeded.
     """
 
     def __init__(self, limit: int, selector: selectors.BaseSelector, record: Callable[[bytes], None]) -> None:
@@ -141,8 +141,8 @@ class _Channel:
         self._selector = selector
         self._record = record
         self._waiting = bytearray()
-        self._last = False  # nothing will be added to what is waiting
-        self._full = False  # the reading side has to make room first
+        self._last = False  # no more data will be buffered
+        self._full = False  # the reader's pipe is full
         self._source, self.writable = os.pipe()
         self.readable, self._sink = os.pipe()
         os.set_blocking(self._source, False)
@@ -150,16 +150,16 @@ class _Channel:
         selector.register(self._source, selectors.EVENT_READ, self._take)
 
     def hand_over(self) -> None:
-        """Close the ends that the programs have by now."""
+        """Close the ends that the programs have inherited."""
         self.writable, self.readable = _closed(self.writable), _closed(self.readable)
 
     def send(self, data: bytes) -> None:
-        """Add to what the other side is to read."""
+        """Append data for the reading side."""
         self._waiting += data
         self._pass_on()
 
     def finish(self) -> None:
-        """The writing side has ended: pass on what is left in its pipe, then the end of the stream."""
+        """Relay the rest of the pipe and the end of the stream, after the writing side has ended."""
         while self._source >= 0 and self._take():
             pass
         self._close_source()
@@ -167,7 +167,7 @@ class _Channel:
         self._pass_on()
 
     def nobody_reads(self) -> None:
-        """The reading side has ended: what is written from now on counts, and goes nowhere."""
+        """Discard further data, which still counts as output, after the reading side has ended."""
         self._close_sink()
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class _Channel:
         self._close_sink()
 
     def _take(self) -> bool:
-        """Read what has been written; whether there may be more."""
+        """Read available data; returns whether there may be more."""
         try:
             data = os.read(self._source, _CHUNK)
         except BlockingIOError:
@@ -190,7 +190,7 @@ class _Channel:
         if len(kept) < len(data):
             self.flooded = True
         if self.flooded or not data:
-            # The end of the stream is passed on when the side has ended, and not before: see `Interaction.first`.
+            # The end of the stream is relayed only after the side has ended: see `Interaction.first`.
             self._close_source()
             return False
         return True

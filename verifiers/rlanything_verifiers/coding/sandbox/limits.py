@@ -1,4 +1,4 @@
-"""How much of the machine one test of a program may use."""
+"""Resource limits of one test."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ class Limits:
 
     Attributes:
         cpu: Processor time in seconds, of all threads together. Waiting for a core does not count.
-        wall: Time on the clock in seconds, a backstop against programs that sleep; ``None``: ``5 * cpu + 2``.
-            Waiting for a core is not counted here either, up to ten times as much.
+        wall: Wall time in seconds, a backstop against programs that sleep; None for ``5 * cpu + 2``. Waiting for a core
+            does not count here either, up to ten times this limit.
         memory: Address space in bytes, interpreter and stacks included.
         output: Largest standard output, and largest standard error, in bytes.
         source: Largest program text in bytes.
@@ -41,12 +41,12 @@ class Limits:
 
     @property
     def deadline(self) -> float:
-        """Seconds on the clock after which a test is ended."""
+        """Wall time in seconds after which a test is ended."""
         return 5.0 * self.cpu + 2.0 if self.wall is None else float(self.wall)
 
     @property
     def patience(self) -> float:
-        """Seconds on the clock after which a test is ended even if it only waits for a core: nothing is known then."""
+        """Wall time in seconds after which a test is ended even if it waits for a core; its status is then unknown."""
         return 10.0 * self.deadline
 
 

@@ -1,10 +1,10 @@
-"""What judge and worker say to each other: one short message at a time, everything large as a file descriptor.
+"""Protocol between judge and worker: short messages, with large data as file descriptors.
 
-The judge says in `START` what to show and what to give up. It sends a program as `SUBMIT`, then its inputs one by one
-as `TEST`, then `END`. The worker answers `HELLO` or `FAILED` once, `READY` or `BROKEN` to a program and `DONE` to an
-input; `DEAD` says that the program's server died. Before it ends a test by the clock it asks with `LATE`, and the judge
-answers with `WAIT`. An executable comes as `EXECUTE` in place of `SUBMIT`. A compile worker gets sources as `COMPILE`
-and answers each with `BUILT`.
+The judge's `START` lists the files to show and the rights to drop. It sends a program as `SUBMIT`, then its inputs one
+by one as `TEST`, then `END`. The worker answers `HELLO` or `FAILED` once, `READY` or `BROKEN` to a program and `DONE`
+to an input; `DEAD` says that the program's server died. Before it ends a test for its wall time it sends `LATE`, and
+the judge answers with `WAIT`. An executable comes as `EXECUTE` in place of `SUBMIT`. A compile worker gets sources as
+`COMPILE` and answers each with `BUILT`.
 """
 
 import array
@@ -39,18 +39,18 @@ def send(sock: Socket, kind: bytes, body: bytes = b"", fds: tuple[int, ...] = ()
     """Send one message with its file descriptors.
 
     Raises:
-        OSError: Nobody is there.
+        OSError: The other side is gone.
     """
     rights = [(SOL_SOCKET, SCM_RIGHTS, array.array("i", fds))] if fds else []
     sock.sendmsg([kind, body], rights)
 
 
 def receive(sock: Socket) -> tuple[bytes, bytes, list[int]]:
-    """Receive one message: kind, body and file descriptors; an empty kind when nobody is there.
+    """Receive one message: kind, body and file descriptors; an empty kind when the other side is gone.
 
     Raises:
         OSError: The connection is broken.
-        TimeoutError: Nothing came in time.
+        TimeoutError: No message arrived in time.
     """
     message, rights, _, _ = sock.recvmsg(1 << 17, CMSG_SPACE(4 * _MAX_FDS))
     fds = array.array("i")

@@ -1,4 +1,4 @@
-"""Third-party packages that programs may import: found in an environment, with all that they need."""
+"""Third-party packages that programs may import, found in an environment with their dependencies."""
 
 # ruff: noqa: PTH100, PTH101, PTH111, PTH112, PTH118, PTH119, PTH122, PTH123, PTH207, PTH211
 
@@ -42,7 +42,7 @@ class Shown:
 
 
 def show(names: Sequence[str], environment: str | None = None) -> Shown:
-    """Find packages and what they need; a directory with links to them lives as long as the result.
+    """Find packages and their dependencies; a directory with links to them lives as long as the result.
 
     Args:
         names: Names of distributions, as an installer has them.

@@ -21,14 +21,14 @@ from .tier import SAFE, TIERS, Tier, probe
 
 #: Called with the index of an input and its run; ``True`` leaves the remaining inputs out.
 Stop = Callable[[int, Run], bool]
-#: The same of a conversation.
+#: The same for a conversation.
 StopTalks = Callable[[int, Interaction], bool]
 
 
 class Sandbox:
-    """Runs untrusted programs on inputs, each in a process of its own that can do nothing else.
+    """Runs untrusted programs on inputs, each in a process of its own without other rights.
 
-    Workers start when they are first needed and stay warm. Several threads may use one sandbox at once: each
+    Workers start on demand and stay warm. Several threads may use one sandbox at once: each
     submission has a worker to itself, and a thread waits while all are busy. After a fork the child starts workers
     of its own.
 
@@ -43,7 +43,7 @@ class Sandbox:
             of packages. ``None``: the environment of this process, or of the image's Python for containers.
 
     Attributes:
-        identity: All that a run depends on besides program, input and limits: tier, packages and environment.
+        identity: Everything that a run depends on besides program, input and limits: tier, packages and environment.
         tier: The protection in force; ``"docker"`` for containers.
         workers: Number of worker processes.
 
@@ -89,7 +89,7 @@ class Sandbox:
             inputs: Standard input of each test.
             limits: Resources of each test.
             stop: Called after each test with its index and run; ``True`` ends the submission there.
-            language: What the program is written in.
+            language: Language of the program.
 
         Returns:
             One run an input, in order; fewer if ``stop`` ended it.
@@ -98,7 +98,7 @@ class Sandbox:
             LanguageError: There is no such language.
             MissingLanguage: There is no compiler for it here; the message names the package.
             SandboxError: The sandbox is closed.
-            TypeError: An input is no bytes.
+            TypeError: An input is not bytes.
         """
         for index, data in enumerate(inputs):
             if not isinstance(data, bytes):
@@ -126,19 +126,19 @@ class Sandbox:
         stop: StopTalks | None = None,
         language: Language = "python",
     ) -> list[Interaction]:
-        """Let a program talk with an interactor, a program as untrusted as it, once for each input.
+        """Connect a program with an interactor, which is equally untrusted, once for each input.
 
-        What each of them writes is what the other one reads; only the interactor reads the input, before anything
-        else. It runs in a worker of a second pool, which starts when it is first needed.
+        The output of each is the input of the other; only the interactor reads the test's input, before anything else.
+        The interactor runs in a worker of a second pool, which starts on demand.
 
         Args:
             program: Source text; bytes as they would stand in a file.
-            interactor: The same of its partner.
-            inputs: What the interactor reads first, for each test.
+            interactor: Source text of the interactor.
+            inputs: First input of the interactor, for each test.
             limits: Resources of the program in each test.
             interactor_limits: Resources of the interactor in each test.
             stop: Called after each test with its index and outcome; ``True`` ends the submission there.
-            language: What the program is written in; the interactor is in Python.
+            language: Language of the program; the interactor is in Python.
 
         Returns:
             One outcome an input, in order; fewer if ``stop`` ended it.
@@ -166,7 +166,7 @@ class Sandbox:
         return talks
 
     def check_interaction(self) -> None:
-        """See whether `interact` works here.
+        """Check that `interact` works with this backend.
 
         Raises:
             InteractionUnsupported: It does not.
@@ -178,7 +178,7 @@ class Sandbox:
             )
 
     def require(self, language: Language) -> None:
-        """See that programs in a language can run here, by running one.
+        """Check that programs in a language can run here, by running one.
 
         Raises:
             LanguageError: There is no such language.
@@ -192,7 +192,7 @@ class Sandbox:
             raise SandboxError(f"programs in {TITLES[language]} do not run here: {run.status}: {run.detail}")
 
     def close(self) -> None:
-        """End all workers; what runs is lost. May be called more than once."""
+        """End all workers and their running programs. May be called more than once."""
         with self._free:
             self._closed = True
             second = self._second
@@ -205,7 +205,7 @@ class Sandbox:
             worker.kill()
         if second is not None:
             second.close()
-        for worker in busy:  # the thread that waits for it hears of it and cleans up
+        for worker in busy:  # the thread that waits for it gets an error and cleans up
             worker.interrupt()
 
     def __enter__(self) -> Self:
@@ -252,7 +252,7 @@ class Sandbox:
         self._closed = closed
 
     def _acquire(self) -> Worker:
-        """A worker nobody else uses.
+        """Reserve a free worker.
 
         Raises:
             SandboxError: The sandbox is closed, or no worker starts.

@@ -21,7 +21,7 @@ from .run import Run, Status
 
 #: Seconds a worker may take to start, and to compile, on a machine that is very busy.
 _START, _COMPILE = 60.0, 120.0
-#: Seconds after a test's own deadline until the worker is taken for dead.
+#: Seconds after a test's own deadline until the worker is considered dead.
 _GRACE = 30.0
 #: Seconds after which a program that was ready to run is looked at again.
 _STEP = 0.5
@@ -39,9 +39,9 @@ class Process:
     """A worker process of one tier. Not thread-safe; `Sandbox` lends it to one submission at a time.
 
     Args:
-        tier: How much it gives up before it runs anything.
+        tier: Rights that it drops before it runs anything.
         tools: For a compile worker: the compiler it may start.
-        packages: What programs may import besides the standard library.
+        packages: Packages that programs may import besides the standard library.
 
     Raises:
         SandboxError: It did not start; the message holds its reason.
@@ -82,9 +82,9 @@ class Process:
             theirs.close()
         self._control = ours
         self._log = log
-        self._stderr = -1  # of the program that runs
+        self._stderr = -1  # of the running program
         self._grace = 0.0  # seconds it may still take because it is ready to run
-        self._overload = ""  # what keeps it from a core
+        self._overload = ""  # reason why it waits for a core
         self._outcome: bytes | None = None
         self._places = [f"{place}/".encode() for place in (runtime.package(), *sorted(found.library, key=len)[::-1])]
         try:
@@ -100,7 +100,7 @@ class Process:
             tail = os.pread(log, 2000, max(0, os.fstat(log).st_size - 2000)).decode(errors="replace").strip()
             self.kill()
             raise SandboxError(f"a worker of tier {tier!r} does not start: {error}{tail and '; ' + tail}") from error
-        #: What the worker says is in force, for a reader.
+        #: Protection in force, as the worker reports it.
         self.facts = said.decode(errors="replace")
 
     def begin(self, program: bytes, limits: Limits, language: str = "python") -> str | None:
@@ -111,7 +111,7 @@ class Process:
 
         Raises:
             MissingLanguage: There is no compiler here.
-            WorkerLost: The worker died of something else than the program's text.
+            WorkerLost: The worker died for another reason than the program's text.
         """
         body = messages.SUBMISSION.pack(limits.memory, limits.output)
         if language == "cpp":
@@ -219,11 +219,11 @@ class Process:
             raise
 
     def result(self, limits: Limits, stdout: int | None = None) -> Run:
-        """Wait for the end of what `start` started.
+        """Wait for the end of the program of `start`.
 
         Args:
-            limits: Those that it was started with.
-            stdout: The file it writes to; None for a pipe, of which the run has no output.
+            limits: The limits of `start`.
+            stdout: The file it writes to; None for a pipe, whose data is not in the run.
 
         Raises:
             WorkerLost: The worker died or broke the protocol.
@@ -245,7 +245,7 @@ class Process:
         return Run(verdict, out, err, cpu, wall, exit_code, number, detail)
 
     def attend(self, limits: Limits) -> bool:
-        """Wait for what the worker says: that the program has ended, or that it takes long, which is answered.
+        """Wait for a message of the worker: the program has ended, or takes long, which is answered.
 
         Returns:
             Whether it has ended; `result` does not wait then.
@@ -267,13 +267,13 @@ class Process:
         return True
 
     def _more_time(self, process: int, elapsed: float, limits: Limits) -> float:
-        """Seconds that a program may go on by the clock: as long as it has been waiting for a core."""
+        """Further wall time of a program in seconds: the time that it has been waiting for a core."""
         found = waiting.waited(process)
         if found is None:
             return 0.0
         waited, ready = found
         more = limits.deadline - (elapsed - waited)
-        if more < _STEP and ready:  # the wait that goes on is not in the figure yet
+        if more < _STEP and ready:  # the current wait is not counted yet
             more = min(_STEP, self._grace)
             self._grace -= more
         if more > 0.0 and elapsed > limits.patience:
@@ -316,16 +316,16 @@ class Process:
             compiler.kill()
 
     def interrupt(self) -> None:
-        """End the worker while another thread waits for it; that thread hears `WorkerLost`, and must `kill` it."""
+        """End the worker while another thread waits for it; that thread gets `WorkerLost`, and must `kill` it."""
         self._process.kill()
         with suppress(AttributeError):  # the other thread may just let go of it
             if self._compiler is not None:
                 self._compiler.interrupt()
 
     def forget(self) -> None:
-        """Let go of a worker that another process owns (after a fork)."""
+        """Release a worker that another process owns, after a fork."""
         self._close()
-        self._process.returncode = 0  # or its destructor would look for a child that is none of ours
+        self._process.returncode = 0  # or its destructor would wait for a child of another process
         if self._compiler is not None:
             self._compiler.forget()
 
@@ -361,7 +361,7 @@ class Process:
 
 
 def _memfd(data: bytes) -> int:
-    """A file in memory that nobody can change, its position at the start."""
+    """An immutable file in memory, with its position at the start."""
     fd = os.memfd_create("input", _MFD)
     try:
         done = 0

@@ -1,4 +1,4 @@
-"""The process of one test, from the fork to the end: this is where foreign code runs."""
+"""The process of one test, from the fork to the end, in which untrusted code runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     filters: ctypes.Structure | None,
     stand_ins: bool,
 ) -> NoReturn:
-    """Run a program on an input; returns never.
+    """Run a program on an input; never returns.
 
     Nothing may leave this function: an exception would unwind into a second server.
     """
@@ -46,13 +46,13 @@ def run(
 
 
 def lock(stdio: list[int], cpu: float, server: int, filters: ctypes.Structure | None, image: int | None = None) -> None:
-    """Give up all that a test does not need.
+    """Drop all rights that a test does not need.
 
     Args:
         stdio: Descriptors to be standard input, output and error.
         cpu: Processor time in seconds.
         server: The process that started it, and with which it ends.
-        filters: System calls it keeps.
+        filters: Filter of the system calls it keeps.
         image: A further descriptor to keep, as number 3 and until something else is started.
     """
     for number, fd in enumerate(stdio):
@@ -62,7 +62,7 @@ def lock(stdio: list[int], cpu: float, server: int, filters: ctypes.Structure | 
             os.dup2(image, 3)
         os.set_inheritable(3, False)
     os.closerange(3 if image is None else 4, 1 << 20)
-    seconds = math.ceil(cpu) + 1  # the server ends it at the exact time; this is for when the server cannot
+    seconds = math.ceil(cpu) + 1  # a backstop; the server ends it at the exact time
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     libc.prctl(libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != server:
@@ -74,13 +74,13 @@ def lock(stdio: list[int], cpu: float, server: int, filters: ctypes.Structure | 
 
 
 def _furnish(memory: int, stand_ins: bool) -> None:
-    """Make it look like ``python main.py``: what `site` adds, and a stack a thread can have."""
+    """Prepare the environment of ``python main.py``: the names that `site` adds, and thread stacks that fit."""
     builtins.exit = _sitebuiltins.Quitter("exit", "Ctrl-D (i.e. EOF)")
     builtins.quit = _sitebuiltins.Quitter("quit", "Ctrl-D (i.e. EOF)")
     sys.argv[:] = ["main.py"]
     sys.orig_argv[:] = [sys.executable, "main.py"]
     if "random" in sys.modules:
-        sys.modules["random"].seed(0)  # the same program does the same on every run
+        sys.modules["random"].seed(0)  # runs of a program repeat
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed(0)
     if "threading" in sys.modules:
@@ -135,7 +135,7 @@ def _report(error: BaseException) -> None:
 
 
 def _finish(main: ModuleType, status: int) -> int:
-    """What the interpreter does at its end: wait for threads, call exit functions, flush."""
+    """Finish like the interpreter: wait for threads, call exit functions, flush."""
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()

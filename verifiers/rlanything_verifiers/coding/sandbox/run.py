@@ -1,4 +1,4 @@
-"""What one program did on one input."""
+"""Result of one program on one input."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +14,7 @@ class Run:
     """Outcome of one test.
 
     Attributes:
-        status: How it ended.
+        status: The status.
         stdout: Standard output, at most the limit's bytes.
         stderr: End of standard error, at most 8 KiB.
         cpu: Processor time used, in seconds.

@@ -1,4 +1,4 @@
-"""What of this machine a program needs to see: the standard library, the shared libraries behind it, a little data."""
+"""Files of this machine that a program needs: the standard library, its shared libraries, and a little data."""
 
 # ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH114, PTH115, PTH118, PTH119, PTH120, PTH123, PTH207, PTH208
 
@@ -79,7 +79,7 @@ def package() -> str:
 
 @cache
 def runtime() -> Runtime:
-    """Find out, in a fresh interpreter, what its standard library loads.
+    """Paths that the standard library loads, found by a fresh interpreter.
 
     Raises:
         SandboxError: The interpreter does not start.

@@ -1,4 +1,4 @@
-"""The program in a container: a judge's end of one worker, told what to do through standard input."""
+"""The program in a container: the judge's end of one worker, controlled through standard input."""
 
 import dataclasses
 import os

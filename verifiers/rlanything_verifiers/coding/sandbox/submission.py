@@ -38,7 +38,7 @@ _WARM = frozenset(_MODULES.split())
 def serve(
     control: Socket, source: int, memory: int, output: int, listener: int | None, filters: ctypes.Structure | None
 ) -> NoReturn:
-    """Compile a program and run the inputs that come; returns never, the process ends with the submission."""
+    """Compile a program and run the inputs that arrive; never returns, the process ends with the submission."""
     code = 1
     try:
         libc.prctl(libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
@@ -112,13 +112,13 @@ def run(
     *,
     own_children: bool,
 ) -> None:
-    """Run the inputs that come until the submission ends.
+    """Run the inputs that arrive until the submission ends.
 
     Args:
-        control: Where they come from.
+        control: Socket of the judge.
         start: Becomes the program, in a process forked for it, on its standard streams.
-        listener: Where the kernel asks before each new thread, if it does.
-        own_children: A program can have no processes of its own that outlive it.
+        listener: Descriptor on which the kernel reports each new thread, if it does.
+        own_children: Whether no process of a program can outlive it.
     """
     server = os.getpid()
     while True:
@@ -181,7 +181,7 @@ def _watch(control: Socket, child: int, cpu: float, started: float, wall: float,
 
 
 def _more_time(control: Socket, process: int, elapsed: float) -> float:
-    """Ask the judge, who sees the machine's processes, how much of the time was spent waiting for a core."""
+    """Further wall time, from the judge, which sees how long the process waited for a core."""
     messages.send(control, messages.LATE, messages.SECONDS.pack(elapsed), (process,))
     kind, body, _ = messages.receive(control)
     if kind != messages.WAIT:

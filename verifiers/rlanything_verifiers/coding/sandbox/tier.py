@@ -1,4 +1,4 @@
-"""How well this machine can lock a program in."""
+"""Tiers of protection, and their probe on this machine."""
 
 import platform
 import sys
@@ -41,7 +41,7 @@ def probe(tier: Tier) -> str | None:
     """Try a tier on this machine.
 
     Returns:
-        ``None`` if it works, else the reason why not.
+        None if it works, else the reason.
     """
     if sys.platform != "linux":
         return f"{platform.system()} has none of Linux's protections; use backend='docker'"
@@ -71,5 +71,5 @@ def probe(tier: Tier) -> str | None:
 
 
 def available_tiers() -> dict[str, str | None]:
-    """Every tier with ``None`` if it works on this machine, else the reason why not."""
+    """Every tier with None if it works on this machine, else the reason."""
     return {tier: probe(tier) for tier in TIERS}

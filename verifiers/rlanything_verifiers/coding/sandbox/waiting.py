@@ -1,4 +1,4 @@
-"""How long a process has been waiting for a core, which is the machine's time and not the program's."""
+"""Run delay of a process: time spent waiting for a core, which is not the program's own."""
 
 # ruff: noqa: PTH123, PTH208
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 def waited(process: int) -> tuple[float, bool] | None:
-    """Ask the kernel for the run delay of a process.
+    """Run delay of a process, from the kernel.
 
     Args:
         process: A descriptor of it (pidfd), so that no other process is meant by it.

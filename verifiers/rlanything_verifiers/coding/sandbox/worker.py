@@ -1,6 +1,6 @@
-"""The program in a worker: it locks itself in, then hands each submission to a fresh server process.
+"""The program in a worker: it drops its rights, then passes each submission to a fresh server process.
 
-It imports little and no `typing`, `re`, `dataclasses` or `pathlib`: every module here is paid for at each fork.
+It imports little and no `typing`, `re`, `dataclasses` or `pathlib`: every module costs time at each fork.
 """
 
 # ruff: noqa: PTH112, PTH116, PTH120
@@ -113,10 +113,10 @@ def _wait_for_inner(control: Socket) -> None:
 def _lock(
     tier: str, library: list[str], readable: list[str], starts: list[str], scratch: str | None
 ) -> tuple[list[str], bool]:
-    """Give up all that the tier takes away. A compile worker keeps a scratch directory and the programs it starts.
+    """Drop the rights that the tier removes. A compile worker keeps a scratch directory and the programs it starts.
 
     Returns:
-        What is in force, and whether the worker has a user of its own, which limits its processes and threads.
+        The protection in force, and whether the worker has a user of its own, which limits its processes and threads.
     """
     os.chdir("/")
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _FILES, resource.RLIMIT_MEMLOCK: 0}
@@ -191,7 +191,7 @@ def _serve(control: Socket, filters: ctypes.Structure | None, listener: int | No
 
 
 def _clean() -> None:
-    """Kill and reap whatever is left; as process 1 of its namespace the worker can name them all."""
+    """Kill and reap all remaining processes; as process 1 of its namespace the worker sees them all."""
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with suppress(ChildProcessError):
