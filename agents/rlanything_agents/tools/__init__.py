@@ -1,1 +1,7 @@
-"""What people type: the command line, reports, the viewer, benchmarks, exports, play, doctor, plans."""
+"""Tools around runs, for people and scripts. Run folders, pools, agents and environments come in; pages, tables, data
+sets and findings go out. Nothing of a run imports a tool.
+
+- `cli/`: the ``rlanything`` command. `view/`: runs in a browser. `export/`: rollouts as data sets.
+- `benchmark/`: any agent on pinned panels of tasks. `play/`: tasks on the terminal.
+- `doctor/`: checks of a machine or a run. `planning/`: memory and tokens of a run before it starts.
+"""

@@ -1,4 +1,10 @@
-"""The ``rlanything`` command: one file a subcommand, each light until it is called."""
+"""The ``rlanything`` command. Options come in; tables or JSON, and an exit code, go out. There is one file per
+subcommand, whose heavy imports happen when it is called.
+
+- `train`, `view`, `pool`, `pool_views`, `task_diff`, `curriculum`, `export`, `doctor`: runs and their pools.
+- `benchmark`, `compare`, `play`, `serve`, `desktop`: agents, environments and desktops.
+- `options`, `completion`, `output`, `screen`, `errors`: parts that subcommands share.
+"""
 
 from __future__ import annotations
 

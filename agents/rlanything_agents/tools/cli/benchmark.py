@@ -153,12 +153,12 @@ def _chat(prices: tuple[float | None, float | None], **settings: Any) -> ChatSet
 
 
 def _slug(name: str) -> str:
-    """A name that is fit for one folder."""
+    """A name as a valid name of one folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[-80:] or "agent"
 
 
 def _errors() -> Any:
-    """A console for progress, which leaves standard output to results."""
+    """Console on standard error for progress, since standard output is for results."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False, highlight=False)

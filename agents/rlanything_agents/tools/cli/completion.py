@@ -1,4 +1,4 @@
-"""What the shell offers after Tab: names that the installed packages and files of this directory know."""
+"""Completions of the shell after Tab: names from the installed packages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trackers(incomplete: str) -> list[str]:
 
 
 def config_keys(incomplete: str) -> list[str]:
-    """Keys of a run's configuration, with their equals sign; those of a section once its name is complete."""
+    """Keys of a run's configuration with an equals sign; those of a section after its complete name."""
     from rlanything_agents.config import RunConfig
 
     return _beginning((f"{key}=" for key in _keys(RunConfig, "")), incomplete)

@@ -1,4 +1,4 @@
-"""``rlanything curriculum``: what can be asked of the curriculum itself."""
+"""``rlanything curriculum``: studies of the acceptance rules."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _print_grid(console: Console, name: str, cells: Sequence[Cell]) -> None:
 def _entry(cell: Cell) -> Text:
     from rich.text import Text
 
-    wrong = 2 * cell.wrong >= cell.accepted  # whether the candidate is right may depend on the way it was to go
+    wrong = 2 * cell.wrong >= cell.accepted  # whether a candidate is right may depend on the direction of the rewrite
     text = f"{100 * cell.accepted:.0f}{'' if wrong else '*'}/{cell.rollouts:.0f}"
     return Text(text, style="red" if wrong else "green")
 

@@ -1,4 +1,4 @@
-"""``rlanything desktop``: what the desktops of this machine need, and a desktop to look at."""
+"""``rlanything desktop``: requirements of desktops on this machine, and a desktop to attach to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rlanything doctor``: what works here, what of a run is whole, and what mends the rest."""
+"""``rlanything doctor``: checks of this machine or of a run folder, with remedies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def doctor(
 
 
 def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
-    """Print findings as they come, or all of them as JSON; whether nothing is broken."""
+    """Print findings one by one, or all of them as JSON; returns whether nothing is broken."""
     from rich.text import Text
 
     from rlanything_agents.tools.cli.screen import console, plain_text
@@ -69,7 +69,7 @@ def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
 
 
 def findings_tree(findings: Iterable[Finding]) -> dict[str, Any]:
-    """Findings as plain data, and whether nothing is broken."""
+    """Findings as plain data, with whether nothing is broken."""
     found = list(findings)
     records = [
         {"topic": each.topic, "state": _STATES[each.good], "said": each.said, "remedy": each.remedy or None}

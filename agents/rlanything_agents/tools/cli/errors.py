@@ -1,4 +1,4 @@
-"""What a user of the command line sees of an error."""
+"""Errors on the command line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["plain_errors"]
 
 @contextmanager
 def plain_errors(*packages: str) -> Iterator[None]:
-    """Print our own errors as one line and exit with 2, or as they say; let every other error through.
+    """Print errors of this project as one line, and exit with 2 or the error's own code; other errors are raised.
 
-    Our errors carry the thing, the place and the remedy; a traceback would bury them.
+    Errors of this project name the thing, the place and the remedy, which a traceback would hide.
 
     Args:
-        packages: Further packages whose errors are such.
+        packages: Further packages whose errors are printed as one line.
     """
     try:
         yield

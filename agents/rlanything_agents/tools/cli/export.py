@@ -15,7 +15,7 @@ __all__ = ["export"]
 
 
 class Format(StrEnum):
-    """How the rows are stored."""
+    """Formats of the files."""
 
     parquet = "parquet"
     jsonl = "jsonl"
@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 class What(StrEnum):
-    """What a row is."""
+    """Kinds of rows."""
 
     episodes = "episodes"
     turns = "turns"
@@ -33,7 +33,7 @@ class What(StrEnum):
 
 
 class SplitBy(StrEnum):
-    """What the splits of the data set are."""
+    """Ways to split the data set."""
 
     none = "none"
     iteration = "iteration"

@@ -1,4 +1,4 @@
-"""Options of the form ``KEY=VALUE``, and those that several commands have."""
+"""Options of the form ``KEY=VALUE``, and options that several commands share."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Changes = Annotated[
 
 
 class OptionError(ValueError):
-    """What was given for an option cannot be read; the message names the option."""
+    """The value of an option cannot be parsed; the message names the option."""
 
 
 def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
-    """``["size=3", "kinds=[a, b]"]`` as a mapping; values are YAML.
+    """Parse ``["size=3", "kinds=[a, b]"]`` to a mapping; values are YAML.
 
     Args:
-        given: What the user typed.
-        option: Its name, for the message of an error.
+        given: Values of the option; None without any.
+        option: Name of the option, for the message of an error.
 
     Raises:
-        OptionError: Not of this form.
+        OptionError: A value is not of this form.
     """
     found: dict[str, Any] = {}
     for text in given or ():

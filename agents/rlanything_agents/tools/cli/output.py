@@ -1,4 +1,4 @@
-"""What a script reads of a command: JSON on standard output, and nothing else there."""
+"""Output for scripts: JSON on standard output, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def print_lines(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print one JSON object a line; see `print_json`."""
+    """Print one JSON object per line; see `print_json`."""
     for row in rows:
         typer.echo(json.dumps(_finite(row), sort_keys=True, allow_nan=False))
 

@@ -85,7 +85,7 @@ def _pool_file(pool: Path | None) -> Path | None:
 
 
 def _made(domain: Domain, arguments: Mapping[str, Any], conversation: Any) -> Any:
-    """The environment, its refusals of arguments as errors of ours."""
+    """Make the environment; arguments that it rejects raise an `OptionError`."""
     from rlanything_agents.tools.cli.options import OptionError
 
     try:
@@ -99,7 +99,7 @@ def _made(domain: Domain, arguments: Mapping[str, Any], conversation: Any) -> An
 def _of_the_generator(domain: Domain, split: str | None, knobs: Mapping[str, Any]) -> dict[str, Any]:
     """Split and knobs as arguments of the environment.
 
-    An environment whose own ``split`` has other values calls that of the generator ``generated_split``.
+    An environment whose own ``split`` has another meaning takes the generator's as ``generated_split``.
     """
     import gymnasium as gym
 

@@ -1,4 +1,4 @@
-"""``rlanything pool``: look into the tasks of a run, also while it goes on."""
+"""``rlanything pool``: the tasks of a run, also while it is running."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Kind(StrEnum):
 
 
 class Distance(StrEnum):
-    """How drift is measured."""
+    """Measures of drift."""
 
     tokens = "tokens"
     sentences = "sentences"
 
 
 class Words(StrEnum):
-    """What of a task is compared."""
+    """Parts of a task that are compared."""
 
     goal = "goal"
     description = "description"
@@ -219,7 +219,7 @@ def metrics(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TaskPool]:
-    """The pool of a file or of a run's folder; the package's errors, and SQLite's, as one line."""
+    """Open the pool of a file or of a run folder; errors of the package and of SQLite are printed as one line."""
     from rlanything_task_pools import TaskPool
 
     if path.is_dir():

@@ -1,5 +1,5 @@
-"""How a pool is shown on a terminal. Goals, critiques and reasons come from models and files: nothing here reads
-markup, and everything passes `printable`.
+"""Views of a pool on the terminal. Goals, critiques and reasons are untrusted: markup is off, and all text passes
+`printable`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rlanything_task_pools import Event, OutcomeRecord, TaskPool, Version
 from rlanything_verifiers.plain_text import printable
 
 ROWS = 20
-"""Rows of metrics aimed at when the user names no number of groups."""
+"""Approximate rows of metrics where the user gives no number of groups."""
 MAX_LINES = 12
-"""Lines of a world's difference shown under an edge of the tree."""
+"""Most lines of the difference of two worlds under an edge of the tree."""
 _ARROWS = {"harder": "▲ harder", "easier": "▼ easier"}
 _STATES = {"accepted": "green", "rejected": "red", "pending": "yellow"}
 
@@ -34,7 +34,7 @@ _STATES = {"accepted": "green", "rejected": "red", "pending": "yellow"}
 
 
 def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
-    """One plain record for each slot."""
+    """One record per slot, as plain data."""
     with pool.snapshot():
         since = {event.slot: event.index for event in pool.events(kind="accepted")}
         depth = {slot: len(pool.events(slot, kind="accepted")) for slot in since}
@@ -63,7 +63,7 @@ def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
 
 
 def print_slots(pool: TaskPool, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The table of slots."""
+    """Print the table of slots."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("slot", justify="right")
     table.add_column("task", ratio=1, overflow="fold")
@@ -91,7 +91,7 @@ def print_slots(pool: TaskPool, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def event_rows(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """One plain record for each event."""
+    """One record per event, as plain data."""
     return [
         {"event": e.index, "kind": e.kind, "slot": e.slot, "task": e.task_id, "reason": e.reason, "stats": e.stats}
         for e in events
@@ -99,7 +99,7 @@ def event_rows(events: Iterable[Event]) -> list[dict[str, Any]]:
 
 
 def print_events(events: Sequence[Event]) -> None:
-    """The table of events."""
+    """Print the table of events."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("event", justify="right")
     table.add_column("slot", justify="right")
@@ -120,7 +120,7 @@ def print_events(events: Sequence[Event]) -> None:
 
 
 def _numbers(stats: Mapping[str, Any]) -> str:
-    """The stats of an event in a few words: ``3/8 won`` for a tally, the rest by name."""
+    """Statistics of an event as text: ``3/8 won`` for a tally, the others by name."""
     rest = dict(stats)
     words = []
     if isinstance(rest.get("n"), int) and isinstance(rest.get("successes"), int):
@@ -135,7 +135,7 @@ def _numbers(stats: Mapping[str, Any]) -> str:
 
 
 def print_lineages(pool: TaskPool, which: Sequence[str]) -> None:
-    """The trees of slots, given by number or by a task they had; of all slots with a rewrite if none is given."""
+    """Print the lineage trees of slots, given by number or by a task; of all slots with a rewrite if none is given."""
     out = console()
     found = False
     for slot, versions, outcomes in _lineages(pool, which):
@@ -147,7 +147,7 @@ def print_lineages(pool: TaskPool, which: Sequence[str]) -> None:
 
 
 def lineage_rows(pool: TaskPool, which: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One plain record for each version of the slots that `print_lineages` shows: a task, and what became of it."""
+    """One record per version of the slots that `print_lineages` prints, as plain data: a task and its decision."""
     for slot, versions, outcomes in _lineages(pool, which):
         by_index = {version.index: version for version in versions}
         for version in versions:
@@ -215,7 +215,7 @@ def _tree(slot: int, versions: Sequence[Version], outcomes: Mapping[Any, Sequenc
 def _before_and_after(
     version: Version, parent: Version, outcomes: Mapping[Any, Sequence[OutcomeRecord]]
 ) -> tuple[Tally, Tally]:
-    """How the parent did while it was active until the decision, and the candidate on trial."""
+    """Tallies of the parent while it was active before the decision, and of the candidate on trial."""
     start = parent.decided.index if parent.decided is not None else 0
     proposed = version.proposed.index if version.proposed is not None else 0
     end = version.decided.index if version.decided is not None else sys.maxsize
@@ -251,13 +251,13 @@ def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> Ren
 
 
 def rows_of(pool: TaskPool) -> int:
-    """Groups in a row such that the whole series has about `ROWS` rows; whole batches of 16."""
+    """Groups per row, in multiples of 16, so that the whole series has about `ROWS` rows."""
     groups = len({record.batch for record in pool.outcomes()})
     return 16 * max(1, round(groups / (16 * ROWS)))
 
 
 def print_metrics(rows: Sequence[CurriculumRow], alarms: Sequence[DriftAlarm]) -> None:
-    """The series as a table; reasons and alarms under it."""
+    """Print the series as a table, with reasons and alarms below it."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     for name in (
         "groups", "accepted\n▲ / ▼", "rejec-\nted", "below\nband", "in\nband", "above\nband", "won", "won,\nnew",

@@ -1,4 +1,4 @@
-"""The console of the command line, and text of unknown origin on it."""
+"""The console of the command line, and untrusted text on it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rlanything_verifiers.plain_text import printable
 __all__ = ["console", "plain_text"]
 
 WIDTH = 100
-"""Columns used where the output is no terminal."""
+"""Columns of an output that is not a terminal."""
 
 
 def console() -> Console:
-    """A console that neither reads markup nor guesses at highlights."""
+    """Console without markup and without automatic highlighting."""
     return Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 def plain_text(value: str, style: str = "") -> Text:
-    """Untrusted text for the screen: no markup, nothing that moves the cursor."""
+    """Untrusted text for the screen, without markup and without characters that move the cursor."""
     return Text(printable(value), style=style)

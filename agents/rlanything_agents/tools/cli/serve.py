@@ -1,4 +1,4 @@
-"""``rlanything serve``: an environment behind a port, for agents and trainers elsewhere."""
+"""``rlanything serve``: an environment behind a port, for agents and trainers in other processes."""
 
 from __future__ import annotations
 

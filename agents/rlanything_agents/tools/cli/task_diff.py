@@ -1,4 +1,4 @@
-"""What differs between two tasks, in words a reader can take in."""
+"""Differences of two tasks, as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["difference", "print_difference", "word_diff", "world_diff"]
 
 
 def print_difference(one: Task, other: Task) -> None:
-    """What differs between two tasks, part by part."""
+    """Print the differences of two tasks, part by part."""
     out = console()
     out.print(Text.assemble(("− ", "red"), plain_text(one.id), ("\n+ ", "green"), plain_text(other.id)))
     parts = _parts(one, other)
@@ -32,7 +32,7 @@ def print_difference(one: Task, other: Task) -> None:
 
 
 def difference(one: Task, other: Task) -> dict[str, Any]:
-    """The same as plain data: of each part the lines that went (``-``), came (``+``) and stand around them."""
+    """Differences of two tasks as plain data: per part the removed (``-``), added (``+``) and surrounding lines."""
     parts = {name: [line.plain for line in lines] for name, lines in _parts(one, other).items()}
     return {"one": one.id, "other": other.id, "same": not any(parts.values()), **parts}
 
@@ -48,27 +48,27 @@ def _parts(one: Task, other: Task) -> dict[str, list[Text]]:
 
 
 def world_diff(one: Task, other: Task) -> list[Text]:
-    """The domain's own description of the two worlds, compared; without the domain, their data."""
+    """Difference of the domain's descriptions of two worlds; of their data where the domain is not installed."""
     if one.domain == other.domain:
         try:
             domain = get_domain(one.domain)
             lines = [domain.describe(task).splitlines() for task in (one, other)]
             return _line_diff(*lines)
         except (UnknownDomain, ValueError):
-            pass  # a foreign or broken task is still worth comparing
+            pass  # tasks of an unknown domain, and broken ones, are compared by their data
     data = (json.dumps(task.payload, indent=1, sort_keys=True).splitlines() for task in (one, other))
     return _line_diff(*data)
 
 
 def _line_diff(old: Sequence[str], new: Sequence[str]) -> list[Text]:
-    """The lines that differ, with one line around them, without difflib's file names."""
+    """Different lines with one line of context, without difflib's file names."""
     styles = {"-": "red", "+": "green", "@": "dim"}
     lines = list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]
     return [plain_text(line, style=styles.get(line[:1], "")) for line in lines if not line.startswith("@@")]
 
 
 def word_diff(old: str, new: str) -> Text:
-    """One sentence with what went as ``[-words-]`` and what came as ``{+words+}``."""
+    """One sentence with removed words as ``[-words-]`` and added words as ``{+words+}``."""
     a, b = old.split(), new.split()
     text = Text()
     for operation, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():

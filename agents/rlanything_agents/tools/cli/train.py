@@ -89,7 +89,7 @@ def train(
 
 
 def _header(settings: RunConfig, folder: RunFolder) -> str:
-    """What the run will do and where, for the seconds until PyTorch is loaded and the first bar stands."""
+    """Headline of the run, shown while PyTorch is loaded."""
     return (
         f"Run {settings.name} ({settings.domain}, seed {settings.seed}) in {folder.path}\n"
         f"Stages: warm start, evaluation, {settings.iterations} iterations of the closed loop, evaluation, report\n"
@@ -98,7 +98,7 @@ def _header(settings: RunConfig, folder: RunFolder) -> str:
 
 
 def _follow() -> int:
-    """Train beside the process that has the run; the exit code."""
+    """Train as a following process; returns the exit code."""
     _spin_little()
     from rlanything_agents.runs.follow import follow
 
@@ -114,10 +114,10 @@ def _spin_little() -> None:
 
 @contextmanager
 def _ending_at_once(processes: int) -> Iterator[None]:
-    """End one of several training processes with the block, without Python's own end.
+    """End one of several training processes after the block, without the interpreter's own shutdown.
 
-    The threads of PyTorch's gloo abort in about one of eight ends of an interpreter, and a process that leads and fails
-    must not wait for those that wait for it.
+    The threads of PyTorch's gloo abort in about one of eight interpreter shutdowns, and a leading process that fails
+    must not wait for the others, which wait for it.
     """
     if processes == 1:
         yield
@@ -136,7 +136,7 @@ def _ending_at_once(processes: int) -> Iterator[None]:
 
 
 def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
-    """Show what stands in the run's way and what it will need; whether nothing does."""
+    """Print the obstacles and the plan of a run; returns whether there is no obstacle."""
     from rlanything_agents.tools.cli.doctor import findings_tree, show_findings
     from rlanything_agents.tools.cli.screen import console
     from rlanything_agents.tools.planning.checks import DryRun

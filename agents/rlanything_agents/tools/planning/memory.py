@@ -100,9 +100,9 @@ def update_memory(
         cards: Cards over which parameters, gradients and optimizer are sharded.
         tokens: Padded tokens of a micro-batch on a card.
         width: Bytes of a stored weight, 2 or 4.
-        trained: Parameters that are trained, such as those of adapters; all if None.
-        offload: Whether parameters and optimizer rest in the host's memory.
-        checkpointing: Whether only the inputs of blocks are kept, and blocks computed again for the backward pass.
+        trained: Number of trained parameters, such as those of adapters; all if None.
+        offload: Whether parameters and optimizer are kept in the host's memory.
+        checkpointing: Whether only the inputs of blocks are kept, and blocks are recomputed in the backward pass.
     """
     learning = size.parameters if trained is None else trained
     own = 0 if trained is None else trained  # adapters come on top of the model's weights

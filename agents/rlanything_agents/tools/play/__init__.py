@@ -1,1 +1,6 @@
-"""A task played by a person: the game without a screen, what is typed, what can be completed, and the terminal."""
+"""Tasks played by a person on the terminal, or by the lines of a script. An environment and typed lines come in;
+messages on the screen and a transcript go out.
+
+- `game`: episodes without a screen; `session`: a game on the screen, with commands such as ``:hint``.
+- `input`: sources of answers; `typing`: continued lines and completion.
+"""

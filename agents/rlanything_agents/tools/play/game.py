@@ -1,4 +1,4 @@
-"""A game without a screen: which task is played, how far it is, and what is written down of it."""
+"""A game without a screen: its tasks, the state of the episode, and the transcript."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from rlanything_task_pools import Domain, Task, TaskFormatError, TaskPool
 __all__ = ["Game", "Tasks", "pool_tasks", "task_of"]
 
 Tasks = Iterator[Task | int]
-"""What is played one after the other: tasks, or seeds by which the environment draws."""
+"""Tasks in the order of play, or seeds with which the environment draws them."""
 
 
 class Game:
     """Episodes of one environment, one after the other.
 
     Args:
-        conversation: Closed with the game.
-        tasks: What is played; the last one is played again when there are no more.
-        transcript: A file that every episode is appended to when it ends or is left: one JSON object a line, with the
+        conversation: Conversation with the environment; closed with the game.
+        tasks: The tasks; the last one is repeated when there are no more.
+        transcript: File to which every episode is appended when it ends or is left: one JSON object per line, with the
             fields of a stored trajectory.
     """
 
@@ -45,10 +45,10 @@ class Game:
 
     @property
     def turn(self) -> Turn:
-        """What the environment said last.
+        """Last turn of the environment.
 
         Raises:
-            RuntimeError: No episode was begun.
+            RuntimeError: No episode has begun.
         """
         if self._turn is None:
             raise RuntimeError("no episode was begun: call next()")
@@ -56,31 +56,31 @@ class Game:
 
     @property
     def running(self) -> bool:
-        """Whether an answer can be given."""
+        """Whether an episode is running."""
         return self._turn is not None and not self._turn.done and not self._error
 
     @property
     def answers(self) -> list[str]:
-        """What was answered in this episode."""
+        """Answers of this episode."""
         return [answer for answer, _ in self._steps]
 
     @property
     def opening(self) -> str:
-        """The first message of this episode."""
+        """First message of this episode."""
         return self._opening
 
     def next(self) -> Turn:
         """Begin an episode on the next task.
 
         Raises:
-            InfrastructureError, UnknownTask, TaskFormatError: It cannot be played.
+            InfrastructureError, UnknownTask, TaskFormatError: The task cannot be played.
         """
         self._write()
         self._given = next(self._tasks, self._given)
         return self.restart()
 
     def restart(self) -> Turn:
-        """Begin the same task anew."""
+        """Begin another episode on the same task."""
         self._write()
         self._turn, self._steps, self._error = None, [], ""
         if isinstance(self._given, Task):
@@ -98,7 +98,7 @@ class Game:
         """Send an answer.
 
         Raises:
-            InfrastructureError: The machinery failed; the episode is over and counts for nothing.
+            InfrastructureError: The infrastructure failed; the episode is over and has no outcome.
             EpisodeOver: No episode is running.
         """
         try:
@@ -116,7 +116,7 @@ class Game:
         return self._turn
 
     def hint(self) -> str | None:
-        """The next answer of a known solution; None where none is known from here."""
+        """Next answer of the known solution; None where none is known from here."""
         if self._task is None or not self.running:
             return None
         if self._solution is None:
@@ -124,7 +124,7 @@ class Game:
         return self._solution(self.answers)
 
     def close(self) -> None:
-        """End the game."""
+        """Record the current episode, and close the conversation."""
         self._write()
         self.conversation.close()
 
@@ -157,7 +157,7 @@ class Game:
 
 
 def pool_tasks(path: Path, seed: int) -> Tasks:
-    """The active tasks of a pool, slot by slot from that of number ``seed``, round and round.
+    """Active tasks of a pool in endless cycles over its slots, beginning with slot ``seed``.
 
     Raises:
         PoolMissing, PoolVersionError: The path is not that of a pool.
@@ -168,7 +168,7 @@ def pool_tasks(path: Path, seed: int) -> Tasks:
 
 
 def task_of(wanted: str, domain: Domain, pool: Path | None) -> Task:
-    """One task: the id of a task of a pool, a file of a `Task` as JSON, or one in the domain's own format.
+    """Load one task, by its id in a pool, from a `Task` as JSON, or from a file in the domain's own format.
 
     Raises:
         UnknownTask, PoolError: The pool has no such task.

@@ -1,4 +1,4 @@
-"""Where answers come from: a terminal with completion and history, or lines of a script."""
+"""Sources of answers: a terminal with completion and history, or the lines of a script."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 __all__ = ["Answers", "Complete", "Lines", "Terminal", "standard_answers"]
 
 Complete = Callable[[str], list[tuple[str, int]]]
-"""From what stands before the cursor to what could follow; see `completions`."""
+"""Function from the text before the cursor to its completions; see `completions`."""
 
 
 class Answers(Protocol):
     """A source of answers."""
 
     echo: bool
-    """Whether what was typed is not on the screen yet."""
+    """Whether answers have to be printed, since they were not typed on the screen."""
 
     def read(self, prompt: str) -> str:
-        """The next answer, complete.
+        """Read the next complete answer.
 
         Raises:
-            EOFError: There are no more.
-            KeyboardInterrupt: The player wants to stop.
+            EOFError: There are no more answers.
+            KeyboardInterrupt: The player interrupts.
         """
         ...
 
 
 class Lines:
-    """Answers from lines, as a script sends them.
+    """Answers from the lines of a script.
 
     Args:
-        lines: Such as standard input.
+        lines: The lines, such as standard input.
     """
 
     echo = True
@@ -47,7 +47,7 @@ class Lines:
         self._lines: Iterator[str] = iter(lines)
 
     def read(self, prompt: str) -> str:
-        """The next answer; one that the input ends in the middle of is given as it is."""
+        """Read the next answer; one that the end of the input cuts short is returned as it is."""
         text: str | None = None
         for line in self._lines:
             line = line.rstrip("\r\n")
@@ -60,10 +60,10 @@ class Lines:
 
 
 class Terminal:
-    """Answers typed on a terminal: Tab completes, the arrow keys go through what was typed before.
+    """Answers typed on a terminal: Tab completes, the arrow keys browse the history.
 
     Args:
-        complete: What could follow.
+        complete: Function for the completions.
 
     Raises:
         MissingExtra: prompt_toolkit is not installed.
@@ -81,7 +81,7 @@ class Terminal:
             ) from error
 
     def read(self, prompt: str) -> str:
-        """The next answer; Enter in an open fence begins a new line."""
+        """Read the next answer; Enter in an open fence begins a new line."""
         return joined(self._session.prompt(prompt))
 
 
@@ -104,7 +104,7 @@ def _session(complete: Complete) -> PromptSession[str]:
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state and buffer.complete_state.current_completion:
-            buffer.complete_state = None  # Enter takes what is chosen in the menu, another one sends it
+            buffer.complete_state = None  # Enter accepts the choice of the menu, a second Enter sends the line
         elif unfinished(buffer.text):
             buffer.insert_text("\n")
         else:
@@ -126,6 +126,6 @@ def _session(complete: Complete) -> PromptSession[str]:
 
 
 def standard_answers(complete: Complete, stream: TextIO | None = None) -> Answers:
-    """The terminal where there is one on both ends, else the lines of standard input."""
+    """The terminal where input and output are one, else the lines of standard input."""
     stream = stream or sys.stdin
     return Terminal(complete) if stream.isatty() and sys.stdout.isatty() else Lines(stream)

@@ -1,4 +1,4 @@
-"""A game on the screen: shows what the environment says, takes answers, and knows a few commands of its own."""
+"""A game on the screen: it shows messages, reads answers, and has a few commands of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rlanything_verifiers.plain_text import printable
 __all__ = ["Session"]
 
 MAX_FILE_BYTES = 1_000_000
-"""Largest program that ``:load`` reads."""
+"""Largest program that ``:load`` reads, in bytes."""
 MAX_SOLVING = 200
 """Answers after which ``:solve`` gives up."""
 _LINE = 4000  # characters of a line that are shown
@@ -28,8 +28,8 @@ class Session:
     """Plays until the player quits or the answers end.
 
     Args:
-        game: What is played.
-        console: Where it is shown.
+        game: The game.
+        console: Console of the messages.
     """
 
     def __init__(self, game: Game, console: Console) -> None:
@@ -48,13 +48,13 @@ class Session:
         }
 
     def complete(self, before: str) -> list[tuple[str, int]]:
-        """How a line could go on; see `completions`."""
+        """Completions of a line; see `completions`."""
         if before.lstrip().startswith(":"):
             return completions(before, list(self._commands), [])
         return completions(before, self.game.turn.commands if self.game.running else [], self._words)
 
     def play(self, answers: Answers) -> None:
-        """Play.
+        """Play until the end.
 
         Raises:
             InfrastructureError, UnknownTask, TaskFormatError: The first task cannot be played.
@@ -181,9 +181,9 @@ class Session:
 
 
 class _Quit(Exception):
-    """The player has had enough."""
+    """The player has quit."""
 
 
 def _shown(text: str) -> str:
-    """Untrusted text of several lines, with nothing in it that moves the cursor."""
+    """Untrusted text of several lines, without characters that move the cursor."""
     return "\n".join(printable(line.expandtabs(4), _LINE) for line in text.splitlines())

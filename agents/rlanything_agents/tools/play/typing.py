@@ -1,4 +1,4 @@
-"""What a person types: when it is complete, what was meant, and how it could go on."""
+"""Typed answers: when one is complete, how its lines are joined, and how a line can be completed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unfinished(text: str) -> bool:
 
 
 def joined(text: str) -> str:
-    """The answer without the backslashes that only said that it goes on."""
+    """The answer without the backslashes that continue lines."""
     fence: str | None = None
     lines: list[str] = []
     for line in text.split("\n"):
@@ -40,7 +40,7 @@ def joined(text: str) -> str:
 
 
 def _after(line: str, fence: str | None) -> tuple[str | None, bool]:
-    """The fence that is open after a line, and whether a backslash says that the answer goes on."""
+    """The fence that is open after a line, and whether a backslash continues the line."""
     bare = line.rstrip().removesuffix("\\").strip()
     going_on = line.rstrip().endswith("\\")
     if fence is not None:
@@ -51,7 +51,7 @@ def _after(line: str, fence: str | None) -> tuple[str | None, bool]:
 
 
 def known_words(text: str) -> list[str]:
-    """Words worth completing in answers where nothing lists what can be done: those that the manual in a message lists.
+    """Words for completion in an environment without a list of commands: those that the manual in a message lists.
 
     They are the action words before the colon of a list's item, and the names of functions in it.
     """
@@ -70,12 +70,12 @@ def _functions(line: str) -> Iterator[str]:
 
 
 def completions(text: str, commands: Sequence[str] | None, words: Sequence[str]) -> list[tuple[str, int]]:
-    """How a line could go on: each with the number of its last characters that it stands for.
+    """Completions of a line, each with the number of last characters of the line that it replaces.
 
     Args:
-        text: What stands before the cursor, in its line.
-        commands: What can be done now, where the environment lists it; the whole line is completed.
-        words: Otherwise, what the last word could be.
+        text: The line up to the cursor.
+        commands: Admissible commands, where the environment lists them; they complete the whole line.
+        words: Known words, which complete the last word where there are no commands.
     """
     typed = text.lstrip()
     if commands is not None:

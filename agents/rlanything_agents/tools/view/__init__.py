@@ -1,7 +1,8 @@
-"""The viewer: a run, or a folder of runs, as pages in a browser.
+"""The viewer of runs. A run folder, or a folder of them, comes in; pages for a browser go out, of named JSON resources.
 
-What the pages show is a tree of named JSON resources (`Site`). A `server` on this machine answers for them while a run
-goes on, and `export` writes them to files that open without any server; the pages are the same.
+- `site`, `run`: the resources of all runs, and of one; `overview`, `episodes`, `tasks`, `pool`: their content.
+- `server`: serves a site on this machine while runs go on; `export`: writes it to files that need no server.
+- `shell`: the page with its scripts and styles, which are the same for both.
 """
 
 from rlanything_agents.tools.view.export import ExportError, export_site

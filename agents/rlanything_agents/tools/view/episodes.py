@@ -1,4 +1,4 @@
-"""Episodes of one iteration as a run wrote them down, and as a page shows them."""
+"""Episodes of one iteration, from the run's file to the form that a page shows."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from rlanything_envs.verdict import command_of
 __all__ = ["CHUNK", "Brief", "Episode", "brief", "read_chunk", "read_episode", "read_index", "search"]
 
 CHUNK = 8
-"""Episodes that travel together; a group of the paper."""
+"""Episodes in one resource; as many as a group of the paper."""
 MAX_TURNS = 2_000
 MAX_JUDGEMENTS = 256
 MAX_HITS = 200
-"""Places a search shows of one iteration."""
+"""Most hits of a search in one iteration."""
 _AROUND = 60
-"""Characters shown before and after what was searched for."""
+"""Characters shown before and after a hit."""
 
 
 class Vote(TypedDict):
-    """What the reward model said once: a score and its words."""
+    """One vote of the reward model: a score and its text."""
 
     score: int
     text: str
 
 
 class Turn(TypedDict):
-    """One turn and what came of it."""
+    """One turn with its votes, its reward and its advantage."""
 
     thought: str
     action: str
     observation: str
     command: str
-    """What became of the action: ok, impossible or unreadable; empty where that was not written down."""
+    """Result of the action: ok, impossible or unreadable; empty where the run did not store it."""
     votes: list[Vote]
     reward: float | None
     advantage: float | None
     screen: str
-    """Name of its picture among the screens of the iteration; empty where there is none."""
+    """Name of its screen among those of the iteration; empty where there is none."""
 
 
 class UnitTest(TypedDict):
@@ -57,7 +57,7 @@ class UnitTest(TypedDict):
 
 
 class Episode(TypedDict):
-    """One episode, whole."""
+    """One complete episode."""
 
     n: int
     slot: int
@@ -91,7 +91,7 @@ class Brief(TypedDict):
 
 
 def read_episode(n: int, line: bytes) -> Episode:
-    """The episode of a line.
+    """Parse the episode of a line.
 
     Raises:
         ReadError: The line is not the JSON of an episode.
@@ -151,7 +151,7 @@ def _sign(score: object) -> int:
 
 
 def brief(episode: Episode) -> Brief:
-    """What a list shows of an episode."""
+    """The episode as an entry of a list."""
     turns = episode["turns"]
     rewards = [turn["reward"] for turn in turns if turn["reward"] is not None]
     advantages = [turn["advantage"] for turn in turns if turn["advantage"] is not None]
@@ -173,10 +173,10 @@ def brief(episode: Episode) -> Brief:
 
 
 def read_index(folder: SafeFolder, name: str) -> dict[str, Any]:
-    """All episodes of a file in brief, and what of it could not be read.
+    """List the episodes of a file, with the problems of its unreadable lines.
 
     Raises:
-        FileNotFoundError, ReadError: There is no such file in the folder.
+        FileNotFoundError, ReadError: The folder has no such file.
     """
     episodes: list[Brief] = []
     problems: list[str] = []
@@ -186,10 +186,10 @@ def read_index(folder: SafeFolder, name: str) -> dict[str, Any]:
 
 
 def read_chunk(folder: SafeFolder, name: str, chunk: int) -> dict[str, Any]:
-    """The episodes whose numbers begin with ``CHUNK * chunk``, whole.
+    """Read a chunk: at most `CHUNK` complete episodes, from number ``CHUNK * chunk`` on.
 
     Raises:
-        FileNotFoundError, ReadError: There is no such file in the folder.
+        FileNotFoundError, ReadError: The folder has no such file.
     """
     problems: list[str] = []
     wanted = range(CHUNK * chunk, CHUNK * (chunk + 1))
@@ -197,13 +197,13 @@ def read_chunk(folder: SafeFolder, name: str, chunk: int) -> dict[str, Any]:
 
 
 def search(folder: SafeFolder, name: str, words: str) -> dict[str, Any]:
-    """Where the episodes of a file have some words, whatever their case: goal, opening, turns, judgements.
+    """Search the episodes of a file for a text, ignoring case: in goal, opening, turns and judgements.
 
     Raises:
-        FileNotFoundError, ReadError: There is no such file in the folder.
+        FileNotFoundError, ReadError: The folder has no such file.
     """
     needle = words.lower()
-    # As the file spells it: most lines need no reading. Letters beyond ASCII are spelled in more than one way.
+    # Looked for in the raw line first, so that most lines are not parsed. Letters beyond ASCII have several encodings.
     spelled = json.dumps(needle)[1:-1].encode() if needle.isascii() else b""
     hits: list[dict[str, Any]] = []
     problems: list[str] = []
@@ -213,7 +213,7 @@ def search(folder: SafeFolder, name: str, words: str) -> dict[str, Any]:
                 start, end = max(0, place - _AROUND), place + len(needle) + _AROUND
                 cut = (text[start:place], text[place : place + len(needle)], text[place + len(needle) : end])
                 hits.append({"episode": brief(episode), "turn": turn, "part": part, "text": cut})
-                break  # one place of an episode is enough to find it
+                break  # one hit per episode is enough
         if len(hits) >= MAX_HITS:
             break
     return {"hits": hits, "problems": problems}
@@ -235,7 +235,7 @@ def _texts(episode: Episode) -> Iterator[tuple[int | None, str, str]]:
 def _episodes(
     folder: SafeFolder, name: str, problems: list[str], wanted: range | None = None, spelled: bytes = b""
 ) -> Iterator[Episode]:
-    """The readable episodes of a file, of which ``problems`` gets to know the others."""
+    """The readable episodes of a file; a message about each other line is appended to ``problems``."""
     with folder.open(name) as file:
         try:
             for n, line in unpacked_lines(file):

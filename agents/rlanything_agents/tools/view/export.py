@@ -1,4 +1,4 @@
-"""The pages of a site as files that open in a browser without a server."""
+"""Export of a site to files that open in a browser without a server."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["ExportError", "export_site"]
 
 
 class ExportError(ValueError):
-    """The pages cannot be written; the message says where and why."""
+    """The pages cannot be written; the message names the place and the reason."""
 
 
 def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = lambda name: None) -> int:
     """Write the pages of a site.
 
-    A browser lets no page read files beside it, but lets it load scripts: so each resource becomes a script that hands
-    over its packed content.
+    Browsers forbid a page to read neighbouring files, but allow it to load scripts, so each resource becomes a script
+    with the compressed content.
 
     Args:
-        site: What to write.
+        site: The site.
         target: A new or empty folder; ``index.html`` in it is the first page.
-        progress: Called with the name of each resource that was written.
+        progress: Called with the name of each written resource.
 
     Returns:
-        How many bytes were written.
+        Number of bytes written.
 
     Raises:
-        ExportError: The folder has something in it.
+        ExportError: The folder is not empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ExportError(f"{target} is there already: name a new or an empty folder")
@@ -56,7 +56,7 @@ def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = l
         try:
             written += _write(target / "data" / name, run.image(inner)[1])
         except NoResource:
-            continue  # not a picture
+            continue  # not an image
         progress(name)
     return written
 

@@ -1,4 +1,4 @@
-"""What a run is, how far it is, and what it came to: the numbers of its first page."""
+"""First page of a run: settings, progress, and results."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["overview", "run_line"]
 Rows = Sequence[Mapping[str, Any]]
 MAX_SETTINGS = 400
 MAX_POINTS = 1_000
-"""Evaluations of a run that are looked for."""
+"""Most evaluations of a run that are read."""
 
 
 def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[str, Any]:
-    """The first page of a run, besides its curves.
+    """First page of a run, without its curves.
 
     Args:
-        folder: Of the run.
-        rows: Its metrics.
-        problems: What is known already not to be readable; more is added.
+        folder: Folder of the run.
+        rows: Metrics rows.
+        problems: Messages about unreadable metrics; those about other files are added.
     """
     notes = list(problems)
     files = {name: _read(folder, f"{name}.json", notes) for name in ("config", "summary", "versions")}
@@ -52,10 +52,10 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
 
 
 def run_line(folder: SafeFolder, rows: Rows) -> dict[str, Any]:
-    """The run in a list of runs.
+    """The run as an entry of a list.
 
     Raises:
-        ReadError: A file of it cannot be read.
+        ReadError: A file of the run cannot be read.
     """
     notes: list[str] = []
     config, summary = folder.json("config.json"), folder.json("summary.json")
@@ -91,7 +91,7 @@ def _line(config: Mapping[str, Any], summary: Mapping[str, Any], rows: Rows) -> 
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a list of iterations shows of one."""
+    """An iteration as an entry of a list."""
     return {
         "iteration": integer(row.get("iteration")),
         "success": number(mapping(row.get("success")).get("active")),
@@ -105,7 +105,7 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _alarms(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the monitors saw in an iteration."""
+    """Alarms of an iteration."""
     seen = mapping(row.get("alarms"))
     return {
         "iteration": integer(row.get("iteration")),
@@ -120,7 +120,7 @@ def _alarms(row: Mapping[str, Any]) -> dict[str, Any]:
 def _evaluations(
     folder: SafeFolder, rows: Rows, before: Mapping[str, Any], after: Mapping[str, Any], notes: list[str]
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Every evaluation with the number of iterations before it."""
+    """All evaluations, each with the number of iterations before it."""
     if before:
         yield 0, before
     last = integer(rows[-1].get("iteration")) if rows else 0
@@ -133,7 +133,7 @@ def _evaluations(
 
 
 def _panels(points: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Each panel's success, with its interval, at each evaluation."""
+    """Success of each panel with its interval, at each evaluation."""
     names = list(dict.fromkeys(name for _, found in points for name in list(mapping(found.get("panels")))[:20]))
     return [
         {

@@ -1,4 +1,4 @@
-"""A run's pool, opened so that nothing of it can change, also while the run writes to it."""
+"""Read-only access to a run's pool, also while the run writes to it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["open_pool"]
 
 POOL = "pool.sqlite"
 PATIENCE = 200_000_000
-"""Instructions of SQLite's machine after which reading is given up: half a minute; a pool of 1,000 slots takes 1 %."""
+"""Limit of SQLite instructions per connection: half a minute; a pool of 1,000 slots takes 1 % of it."""
 
 
 class _WatchedPool(TaskPool):
-    """A pool on a read-only connection: readers of a write-ahead log hold up no writer."""
+    """A pool on a read-only connection, which does not block writers in write-ahead mode."""
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -31,7 +31,7 @@ class _WatchedPool(TaskPool):
                 isolation_level=None,
                 check_same_thread=False,
             )
-            # The file may come from anywhere: its schema is not to run code, and no query may go on for ever.
+            # The file is untrusted: its schema must not run code, and no query may run forever.
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.set_progress_handler(lambda: 1, PATIENCE)
             self._connection, self._pid = connection, os.getpid()
@@ -40,10 +40,10 @@ class _WatchedPool(TaskPool):
 
 @contextmanager
 def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
-    """The pool of a run as it is at this moment; None where the run has none yet.
+    """Open the current pool of a run; None where the run has none yet.
 
     Raises:
-        ReadError: It is no pool, or one that cannot be read.
+        ReadError: The file is no pool, or cannot be read.
     """
     try:
         for name in (POOL, f"{POOL}-wal", f"{POOL}-shm"):
@@ -58,5 +58,5 @@ def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
     except ReadError:
         raise
     except (ValueError, LookupError, TypeError, RecursionError, sqlite3.Error) as error:
-        # Whatever a damaged file does to the reading half of a pool.
+        # Any error that reading a damaged file may raise.
         raise ReadError(f"{POOL} cannot be read: {type(error).__name__}: {error}") from None

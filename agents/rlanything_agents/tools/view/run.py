@@ -1,4 +1,4 @@
-"""One run as named resources, read from its folder at the moment they are asked for."""
+"""Resources of one run by name, read from its folder on request."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rlanything_agents.tools.view.tasks import pool_table, slot_tree
 __all__ = ["NoResource", "RunView", "is_run"]
 
 MAX_METRICS = 256 << 20
-"""Bytes of ``metrics.jsonl`` that are read: some 80,000 iterations."""
+"""Most bytes of ``metrics.jsonl`` that are read: about 80,000 iterations."""
 KEPT = 96
-"""Indexes of iterations and tables of tasks kept at hand, as JSON."""
+"""Number of cached resources (indexes of iterations, tables of tasks), as JSON."""
 
 _TRAJECTORIES = re.compile(r"[0-9]{4,9}\.jsonl\.gz")
 _SCREENS = re.compile(r"[0-9]{1,6}-[0-9]{1,6}\.(webp|png)")
@@ -36,7 +36,7 @@ class NoResource(LookupError):
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run."""
+    """Whether a folder is a run folder."""
     return (path / "config.json").is_file() and ((path / "stages").is_dir() or (path / "trajectories").is_dir())
 
 
@@ -44,13 +44,13 @@ class RunView:
     """The resources of a run.
 
     - ``stamp``: changes when the run has written something.
-    - ``overview``: what it is, how far it is, its numbers and curves.
-    - ``tasks``, ``slots/N``: its pool, and the tree of one slot.
-    - ``index/N``: the episodes of iteration N in brief; ``episodes/N/C``: chunk C of them, whole.
+    - ``overview``: settings, progress, results and curves.
+    - ``tasks``, ``slots/N``: the pool, and the tree of one slot.
+    - ``index/N``: the list of the episodes of iteration N; ``episodes/N/C``: chunk C of them, complete.
 
     Args:
-        path: The folder of the run.
-        name: What the run is called among others.
+        path: Folder of the run.
+        name: Name of the run in its site.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -60,11 +60,11 @@ class RunView:
         self._lock = Lock()
 
     def get(self, name: str) -> bytes:
-        """A resource as JSON.
+        """Read a resource as JSON.
 
         Raises:
-            NoResource: There is none of this name.
-            ReadError: It cannot be read.
+            NoResource: There is no resource of this name.
+            ReadError: The resource cannot be read.
         """
         match name.split("/"):
             case ["stamp"]:
@@ -86,10 +86,10 @@ class RunView:
         raise NoResource(name)
 
     def search(self, iteration: int, words: str) -> bytes:
-        """Where the episodes of an iteration have some words; see `episodes.search`.
+        """Search the episodes of an iteration; see `episodes.search`.
 
         Raises:
-            NoResource, ReadError: As for `get`.
+            NoResource, ReadError: See `get`.
         """
         return self._found(f"search/{iteration}", lambda: episodes.search(self.folder, _file(iteration), words))
 
@@ -97,7 +97,7 @@ class RunView:
         """Media type and content of a screen, ``screens/N/EPISODE-TURN.webp``.
 
         Raises:
-            NoResource: There is none, or it is no picture.
+            NoResource: There is no such screen, or it is no image.
         """
         match name.split("/"):
             case ["screens", number, file] if _is_number(number) and _SCREENS.fullmatch(file):
@@ -111,7 +111,7 @@ class RunView:
         raise NoResource(name)
 
     def names(self) -> Iterator[str]:
-        """All resources but ``stamp``, in an order in which pages need them."""
+        """Names of all resources but ``stamp``, in the order in which pages need them."""
         yield "overview"
         yield "tasks"
         for row in self._rows_of("tasks", "slots"):
@@ -123,7 +123,7 @@ class RunView:
                 yield f"episodes/{iteration}/{chunk}"
 
     def _rows_of(self, name: str, key: str) -> list[dict[str, Any]]:
-        """What a resource lists; nothing where it cannot be read."""
+        """List in a resource; empty where it cannot be read."""
         try:
             rows: list[dict[str, Any]] = json.loads(self.get(name))[key]
         except (ReadError, NoResource):
@@ -131,21 +131,21 @@ class RunView:
         return rows
 
     def images(self) -> Iterator[str]:
-        """All screens."""
+        """Names of all screens."""
         for iteration in self.iterations():
             folder = f"screens/{iteration:04d}"
             yield from (f"{folder}/{name}" for name in self.folder.names(folder, _SCREENS))
 
     def iterations(self) -> list[int]:
-        """Iterations whose episodes are there."""
+        """Numbers of the iterations with stored episodes."""
         return sorted({int(name.split(".")[0]) for name in self.folder.names("trajectories", _TRAJECTORIES)})
 
     def stamp(self) -> str:
-        """Another text when the run has written something."""
+        """Text that changes when the run has written something."""
         return "-".join(f"{time:x}.{size:x}" for time, size in map(self.folder.mark, _WATCHED))
 
     def line(self) -> dict[str, Any]:
-        """The run in a list of runs."""
+        """The run as an entry of a list."""
         line: dict[str, Any] = json.loads(self._cached("line", _WATCHED, self._line))
         return line
 
@@ -169,7 +169,7 @@ class RunView:
         }
 
     def _rows(self) -> tuple[list[Mapping[str, Any]], list[str]]:
-        """The metrics, and what of them cannot be read; a last line that is being written is neither."""
+        """Metrics rows, and messages about unreadable lines; a partial last line is ignored."""
         try:
             lines = self.folder.read("metrics.jsonl", MAX_METRICS).split(b"\n")[:-1]
         except FileNotFoundError:
@@ -202,7 +202,7 @@ class RunView:
             return pool_table(pool) if pool else {"slots": [], "counts": {}, "reasons": {}}
 
     def _cached(self, name: str, files: Sequence[str], read: Callable[[], dict[str, Any]]) -> bytes:
-        """A resource that is read again when one of its files has changed."""
+        """A cached resource, read again when one of its files has changed."""
         key = (name, tuple(self.folder.mark(file) for file in files))
         with self._lock:
             if key in self._kept:

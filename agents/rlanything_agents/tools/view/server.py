@@ -1,5 +1,5 @@
-"""Answers a browser on this machine: only whoever knows the token, only for this host name, and only with files of the
-site. It writes nothing and holds no lock, so a run may go on while it is looked at.
+"""Web server of the viewer on this machine: it requires a token and this host name, and serves files of the site only.
+It writes nothing and holds no lock, so a run may continue while it is viewed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["ViewServer", "serve"]
 
 HOST = "127.0.0.1"
 MAX_WORDS = 200
-"""Characters of a search."""
+"""Most characters of a search text."""
 IDLE = 60.0
 """Seconds after which a silent connection is closed."""
 _PACKED = 1_400
-"""Smallest answer worth packing, in bytes: one packet."""
+"""Smallest response that is compressed, in bytes: one packet."""
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -44,7 +44,7 @@ class ViewServer(ThreadingHTTPServer):
     """Serves a site on the loopback interface.
 
     Args:
-        site: What to show.
+        site: The site.
         port: Port to listen on; 0 for a free one.
 
     Raises:
@@ -59,16 +59,16 @@ class ViewServer(ThreadingHTTPServer):
         self.site = site
         self.token = secrets.token_urlsafe(24)
         self.port = int(self.server_address[1])
-        self.cookie = f"rlanything-view-{self.port}"  # cookies know no ports; two viewers must not share one
+        self.cookie = f"rlanything-view-{self.port}"  # cookies ignore ports, and two viewers must not share one
         self.hosts = frozenset(f"{name}:{self.port}" for name in (HOST, "localhost"))
 
     @property
     def url(self) -> str:
-        """Where a browser begins; whoever has this address may look at everything in the site."""
+        """Address with the token, which gives access to everything in the site."""
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is no news."""
+        """Ignore errors of a connection that the browser closed."""
 
 
 def serve(site: Site, port: int = 0, *, ready: Callable[[str], None] = print) -> None:
@@ -77,7 +77,7 @@ def serve(site: Site, port: int = 0, *, ready: Callable[[str], None] = print) ->
     Args:
         site: What to show.
         port: Port to listen on; 0 for a free one.
-        ready: Called with the address, once a browser may come.
+        ready: Called with the address as soon as the server accepts connections.
 
     Raises:
         OSError: The port is taken.
@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer one request."""
         if self.headers.get("Host", "") not in self.server.hosts:
-            # Another name for this address: a page elsewhere may have pointed its own name here.
+            # Another host name: DNS rebinding, with which a foreign page points its own name here.
             self._plain(HTTPStatus.FORBIDDEN, "This server answers to 127.0.0.1 and localhost only.")
             return
         try:
@@ -185,4 +185,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the terminal belongs to whoever started the viewer."""
+        """Log nothing: the terminal belongs to the user."""

@@ -1,4 +1,4 @@
-"""The page around everything that is shown, and the files it is made of: no script or style but these."""
+"""The page of the viewer and its files; it loads no other script or style."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ MEDIA_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; chars
 
 
 def scripts(live: bool) -> tuple[str, ...]:
-    """Names of the scripts, in the order in which they are loaded."""
+    """Names of the scripts, in the order of loading."""
     return ("dom.js", "server.js" if live else "files.js", *SCRIPTS)
 
 
 def static(name: str) -> Traversable | None:
-    """One of the files the page is made of; None for any other name."""
+    """A file of the page by its name; None for any other name."""
     known = {*STYLES, *scripts(live=True), *scripts(live=False), "icon.svg"}
     return files("rlanything_agents.tools.view").joinpath("static", name) if name in known else None
 
 
 def policy(live: bool) -> str:
     """The content security policy: this page's own files and nothing else, and no markup made from text."""
-    # Of files, "self" means nothing: they have no origin. There every script of the folder is allowed to load.
+    # Files have no origin, so 'self' matches nothing there; an export allows every script of the folder instead.
     own, connections, sinks = ("'self'", "'self'", "'none'") if live else ("file:", "'none'", "data-files")
     parts = [
         "default-src 'none'",
@@ -44,12 +44,12 @@ def policy(live: bool) -> str:
         f"trusted-types {sinks}",
     ]
     if live:
-        parts.append("frame-ancestors 'none'")  # only a header can say this
+        parts.append("frame-ancestors 'none'")  # effective in a header only
     return "; ".join(parts)
 
 
 def page(title: str, live: bool) -> str:
-    """The page, which is the same for everything that is shown."""
+    """The HTML page, the same for all resources."""
     environment = Environment(
         loader=PackageLoader("rlanything_agents.tools.view", "templates"), autoescape=True, undefined=StrictUndefined
     )

@@ -1,4 +1,4 @@
-"""All that can be viewed in a folder: one run, or the runs of a study."""
+"""Site of a folder: one run, or the runs of a study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlanything_agents.tools.view.run import NoResource, RunView, is_run
 __all__ = ["NothingToView", "Site"]
 
 DEPTH = 4
-"""Folders below the given one in which runs are looked for: a study has regime/seed/arm."""
+"""Depth of folders that are searched for runs: a study has regime/seed/arm."""
 MAX_RUNS = 2_000
 MAX_FOLDERS = 20_000
 
@@ -28,14 +28,14 @@ class NothingToView(ValueError):
 class Site:
     """The resources of every run in a folder.
 
-    ``runs`` lists them; ``r0/overview`` and so on are those of the first run, see `RunView`. A run keeps its number
-    while the site lives, and runs that begin later are found when the list is asked for.
+    ``runs`` lists them; ``r0/overview`` and so on are those of the first run, see `RunView`. A run keeps its number for
+    the life of the site, and a request for the list finds runs that began later.
 
     Args:
-        path: The folder of a run, or one with runs in it.
+        path: Folder of a run, or a folder with runs in it.
 
     Raises:
-        NothingToView: There is neither.
+        NothingToView: The folder is neither.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,11 +56,11 @@ class Site:
         return self.path in self._known
 
     def get(self, name: str) -> bytes:
-        """A resource as JSON.
+        """Read a resource as JSON.
 
         Raises:
-            NoResource: There is none of this name.
-            ReadError: It cannot be read.
+            NoResource: There is no resource of this name.
+            ReadError: The resource cannot be read.
         """
         if name == "runs":
             return json.dumps(self._list(), allow_nan=False).encode()
@@ -68,7 +68,7 @@ class Site:
         return run.get(rest)
 
     def run(self, name: str) -> tuple[RunView, str]:
-        """The run a resource belongs to, and the resource's name in it.
+        """Run of a resource, and the name of the resource in it.
 
         Raises:
             NoResource: There is no such run.
@@ -79,13 +79,13 @@ class Site:
         raise NoResource(name)
 
     def names(self) -> Iterator[str]:
-        """All resources."""
+        """Names of all resources."""
         yield "runs"
         for number, run in enumerate(self.runs):
             yield from (f"r{number}/{name}" for name in run.names())
 
     def images(self) -> Iterator[str]:
-        """All pictures."""
+        """Names of all images."""
         for number, run in enumerate(self.runs):
             yield from (f"r{number}/{name}" for name in run.images())
 
@@ -106,7 +106,7 @@ class Site:
 
 
 def _runs(top: Path) -> Iterator[Path]:
-    """Folders of runs, by name; links are not followed, and nothing is looked for inside a run."""
+    """Run folders by name; links are not followed, and run folders are not searched."""
     level, seen = [top], 0
     for _ in range(DEPTH + 1):
         below: list[Path] = []

@@ -1,4 +1,4 @@
-"""The tasks of a run: the table of its slots, and the tree of what each root became."""
+"""Tasks of a run: the table of slots, and the lineage tree of each slot."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, UnknownD
 __all__ = ["pool_table", "slot_tree"]
 
 MAX_DIFF = 60
-"""Lines of a world's difference that are shown of one rewrite."""
+"""Most lines of the difference of two worlds that are shown of one rewrite."""
 MAX_PROOF = 200
 ALIKE = 0.5
-"""Share of words two goals must have in common to be compared word by word."""
+"""Least share of common words for a word-by-word comparison of two goals."""
 _MARKS = {"red": "-", "green": "+"}
 
 
 def pool_table(pool: TaskPool) -> dict[str, Any]:
-    """One row for each slot, counts, and why candidates were turned down."""
+    """One row per slot, counts, and the reasons of rejections."""
     tried: dict[int, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {"accepted": Counter(), "rejected": Counter(), "discarded": Counter()}
     for event in pool.events():
@@ -61,7 +61,7 @@ def pool_table(pool: TaskPool) -> dict[str, Any]:
 
 
 def slot_tree(pool: TaskPool, slot: int) -> dict[str, Any]:
-    """The versions of a slot's task, each with its parent, what changed, how both fared and what was decided.
+    """Versions of a slot's task, each with its parent, the difference, the success of both and the decision.
 
     Raises:
         ReadError: The pool has no such slot.
@@ -113,7 +113,7 @@ def _version(version: Version, parent: Version | None, tallies: Mapping[str, Any
 
 
 def _series(version: Version, outcomes: Sequence[OutcomeRecord], versions: Sequence[Version]) -> list[list[int]]:
-    """Won and counted episodes of each group on a version while it was active, oldest first."""
+    """Solved and counted episodes of each group on a version while it was active, oldest first."""
     if version.state not in ("root", "accepted"):
         return []
     start = version.decided.index if version.decided else 0
@@ -140,7 +140,7 @@ def _described(task: Task) -> str:
     try:
         return readable(get_domain(task.domain).describe(task), 20_000)
     except (UnknownDomain, ValueError):
-        return ""  # a foreign or broken task is still worth looking at
+        return ""  # tasks of an unknown domain, and broken ones, are shown without a description
 
 
 def _world_diff(one: Task, other: Task) -> list[list[str]]:
@@ -153,7 +153,7 @@ def _world_diff(one: Task, other: Task) -> list[list[str]]:
 
 
 def _goal_diff(old: str, new: str) -> list[list[str]]:
-    """What of a goal went, came and stayed; of two goals with little in common, one after the other."""
+    """Removed, added and common words of two goals; all of the old and the new one where little is common."""
     if old == new:
         return []
     pieces = _pieces(word_diff(old, new))
@@ -164,7 +164,7 @@ def _goal_diff(old: str, new: str) -> list[list[str]]:
 
 
 def _pieces(text: Text) -> list[list[str]]:
-    """A coloured text as pairs of a mark (``-``, ``+`` or nothing) and words, without the brackets for terminals."""
+    """Split a coloured text into pairs of a mark (``-``, ``+`` or empty) and words, without the terminal's brackets."""
     pieces: list[list[str]] = []
     end = 0
     for span in sorted(text.spans, key=lambda span: span.start):
