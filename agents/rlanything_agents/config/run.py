@@ -92,7 +92,7 @@ class JudgeConfig(Section):
         return self.train and self.source == "generative"
 
     @model_validator(mode="after")
-    def _someone_warms_up(self) -> JudgeConfig:
+    def _warmup_needs_a_learning_judge(self) -> JudgeConfig:
         if self.warmup and not self.learns:
             raise ValueError(f"warmup {self.warmup} needs a judge that learns: train true and source generative")
         return self
@@ -209,7 +209,7 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _workers_play_by_themselves(self) -> RunConfig:
+    def _workers_fit_the_engine(self) -> RunConfig:
         if self.workers is None:
             return self
         if self.rollout.screenshots:
@@ -227,7 +227,7 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _the_policy_comes_to_learn(self) -> RunConfig:
+    def _warmup_leaves_iterations_for_the_policy(self) -> RunConfig:
         if self.judge.warmup >= self.iterations:
             raise ValueError(
                 f"judge.warmup ({self.judge.warmup}) leaves the policy none of the {self.iterations} iterations"

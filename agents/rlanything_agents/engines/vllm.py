@@ -117,18 +117,18 @@ class VLLMGenerator:
         ids, own = token_prompts(prompts, self._sampled.vocabulary), seeded(params, len(prompts))
         self.wake()
         limit = int(self._engine.model_config.max_model_len)
-        asked = [at for at, prompt in enumerate(ids) if len(prompt) < limit]
+        fitting = [at for at, prompt in enumerate(ids) if len(prompt) < limit]
         answers: dict[int, Any] = {}
-        if asked:
+        if fitting:
             vllm, inputs = importlib.import_module("vllm"), importlib.import_module("vllm.inputs")
             with self._failing("while it generated"):
                 outputs = self._engine.generate(
-                    [inputs.TokensPrompt(prompt_token_ids=ids[at]) for at in asked],
-                    [vllm.SamplingParams(**self._settings(own[at])) for at in asked],
+                    [inputs.TokensPrompt(prompt_token_ids=ids[at]) for at in fitting],
+                    [vllm.SamplingParams(**self._settings(own[at])) for at in fitting],
                     use_tqdm=False,
                     lora_request=self._adapter(),
                 )
-            answers = dict(zip(asked, outputs, strict=False))
+            answers = dict(zip(fitting, outputs, strict=False))
         full = f"a prompt of {{}} tokens leaves no room in a context of {limit} (engine.max_model_len)"
         return [
             self._completions(prompt, answers.get(at), own[at])

@@ -105,7 +105,7 @@ class VLLMClient(OpenAIGenerator):
         return self.served.version
 
     async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """The same as `generate` for coroutines."""
+        """Run `generate` in a thread, for coroutines."""
         return await asyncio.to_thread(self.generate, prompts, params)
 
     def close(self) -> None:

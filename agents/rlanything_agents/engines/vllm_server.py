@@ -92,7 +92,7 @@ class VLLMServerGenerator(VLLMClient):
             self.wake()
             if (completions := self._completions(prompts, params)) is not None:
                 return completions
-            logger.warning("%r lost its weights while it generated: what it wrote is thrown away", self)
+            logger.warning("%r lost its weights while it generated: its completions are thrown away", self)
         raise EngineFailed(
             f"{self!r} lost its weights twice during one call: does it restart, or do two runs share it?"
         )
@@ -162,7 +162,7 @@ class VLLMServerGenerator(VLLMClient):
         self._command("/update_weight_version", {"new_version": f"{mark}-under-way"})
         self._command("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(path)}})
         if self._read("/reset_prefix_cache", {}).get("success") is not True:
-            raise EngineFailed(f"{self!r} did not forget what it computed with other weights: is it asked by others?")
+            raise EngineFailed(f"{self!r} did not reset its prefix cache after a change of weights: do others use it?")
         self._command("/update_weight_version", {"new_version": mark})
 
     def _forget(self, adapter: str) -> None:

@@ -70,16 +70,16 @@ def batch_feedback(
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
     """
-    played = [_checked(g, outcomes, votes) for g, (outcomes, votes) in enumerate(groups)]
+    checked = [_checked(g, outcomes, votes) for g, (outcomes, votes) in enumerate(groups)]
     factor = 1.0
     if config.reliability == "batch":
-        measured = reliability(pair for outcomes, votes in played for pair in zip(outcomes, votes, strict=True)).mu
+        measured = reliability(pair for outcomes, votes in checked for pair in zip(outcomes, votes, strict=True)).mu
         factor = trust(mu if measured is None else measured)
-    kept = [_inside(group_accuracy(outcomes), config.judge_band) for outcomes, _ in played]
-    judge = batch_judge_advantages(played, kept, config, kinds)
+    kept = [_inside(group_accuracy(outcomes), config.judge_band) for outcomes, _ in checked]
+    judge = batch_judge_advantages(checked, kept, config, kinds)
     return [
         _group(outcomes, votes, advantages, keep, config, factor)
-        for (outcomes, votes), advantages, keep in zip(played, judge, kept, strict=True)
+        for (outcomes, votes), advantages, keep in zip(checked, judge, kept, strict=True)
     ]
 
 

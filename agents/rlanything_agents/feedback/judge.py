@@ -85,7 +85,7 @@ def _labels(config: FeedbackConfig, kinds: Kinds | None, g: int, t: int, steps: 
     if config.judge_baseline == "batch":
         return [None] * steps
     if kinds is None:
-        raise FeedbackError("judge_baseline 'kind' needs to be told the kind of each step: pass kinds=")
+        raise FeedbackError("judge_baseline 'kind' needs the kind of each step: pass kinds=")
     try:
         row = kinds[g][t]
     except IndexError:

@@ -77,7 +77,7 @@ def load_model(config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, see
     if rows < len(tokenizer):
         raise CheckpointError(
             f"{config.checkpoint}: the tokenizer has {len(tokenizer)} tokens, the model {rows}: they do not belong "
-            "together; put the model's own tokenizer beside it"
+            "together; put the model's own tokenizer into its folder"
         )
     for settings in (model.config, model.generation_config):  # trainers and engines would change these with a warning
         settings.bos_token_id, settings.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id

@@ -153,7 +153,7 @@ class ChatTemplate:
         """Text that the template writes after the response."""
         _, placeholder, after = self._render(messages, opens=opens).partition(PLACEHOLDER)
         if not placeholder:
-            raise TemplateError("the chat template leaves out what the assistant said")
+            raise TemplateError("the chat template leaves out the assistant's response")
         return after
 
     def _find_end(self) -> int:

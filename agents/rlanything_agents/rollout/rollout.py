@@ -194,5 +194,5 @@ def _pool(threads: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
 
 def _error(answer: Completion) -> str:
     if answer.finish_reason == "error":
-        return answer.error or "the generator does not say why"
+        return answer.error or "the generator gives no reason"
     return "" if answer.token_ids or answer.token_ids is None else "no tokens"

@@ -42,7 +42,7 @@ def constrained(
             part = part.masked_fill(torch.from_numpy(~inside).to(logits.device), -torch.inf)
         total = part.logsumexp(1, keepdim=True)
         with torch.no_grad():
-            spread = torch.special.entr((part - total).exp()).sum(1)
+            entropy = torch.special.entr((part - total).exp()).sum(1)
         logps = logps.index_put((at,), (chosen - total)[:, 0])
-        entropies = entropies.index_put((at,), spread)
+        entropies = entropies.index_put((at,), entropy)
     return logps, entropies

@@ -61,4 +61,4 @@ def no_reward(prompts: list[str], **_: Any) -> list[float]:
     Raises:
         TrainingError: Always; samples carry their advantages.
     """
-    raise TrainingError("samples carry their advantages: TRL must not ask for rewards")
+    raise TrainingError("samples carry their advantages: TRL must not compute rewards")

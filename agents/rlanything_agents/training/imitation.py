@@ -65,7 +65,7 @@ def fit(
         ValueError: There are no rows.
     """
     if not rows:
-        raise ValueError("nothing to imitate: no rows; the expert may have won no episode")
+        raise ValueError("nothing to imitate: no rows; the expert may have solved no task")
     rng = np.random.default_rng(seed)
     batches = -(-len(rows) // batch_size)
     total = epochs * batches

@@ -211,7 +211,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             TrainingError: The model is sharded already.
         """
         if self.sharded:
-            raise TrainingError("a model that is spread over processes takes no other state: load before its updates")
+            raise TrainingError("a model that is sharded over processes takes no other state: load before its updates")
         self.updates = state["updates"]
         self.optimizer = None
         if self.accelerator.is_fsdp2:
@@ -227,13 +227,13 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """
         if not self.accelerator.is_fsdp2:
             raise TrainingError(
-                f"{self.accelerator.distributed_type.value}, in the version launched, is not what this trainer knows: "
+                f"{self.accelerator.distributed_type.value}, as launched, is not supported by this trainer: "
                 "use FSDP2 (configs/accelerate/fsdp2.yaml)"
             )
         low = {str(weight.dtype) for weight in self.model.parameters() if weight.requires_grad} - {"torch.float32"}
         if low:
             raise TrainingError(
-                f"weights of {', '.join(sorted(low))} are not spread over processes: AdamW steps float32, of which "
+                f"weights of {', '.join(sorted(low))} are not sharded over processes: AdamW steps float32, of which "
                 "their optimizer would keep whole copies. Set dtype to float32, and bf16 to true to compute in bfloat16"
             )
 

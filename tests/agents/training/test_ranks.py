@@ -145,7 +145,7 @@ import os, sys
 os.environ |= {"ACCELERATE_TORCH_DEVICE": "cpu", "ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2",
                "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP", "FSDP_RESHARD_AFTER_FORWARD": "true"}
 import accelerate, torch
-# Accelerate spreads models over accelerators only: it is told that these processors are some.
+# Accelerate shards models over accelerators only: here processors count as accelerators.
 accelerate.PartialState._prepare_backend = lambda *_: ("gloo", accelerate.DistributedType.MULTI_GPU)
 torch.distributed.init_process_group("gloo")
 import test_ranks as t
@@ -277,19 +277,19 @@ def test_a_launcher_that_makes_no_sense(environment: dict[str, str], said: str) 
         launched(environment)
 
 
-def test_what_cannot_be_spread() -> None:
+def test_what_cannot_be_sharded() -> None:
     config = RunConfig(name="run")
-    spread, split = Launch(0, 2, "fsdp"), Launch(0, 2, "deepspeed")
+    sharded, split = Launch(0, 2, "fsdp"), Launch(0, 2, "deepspeed")
     assert list(obstacles(config, Launch(0, 2))) == []
-    assert ["made from nothing" in said for said in obstacles(config, spread)] == [True, True]
-    assert ["DeepSpeed" in said for said in obstacles(config, split)] == [True]
+    assert ["made from nothing" in line for line in obstacles(config, sharded)] == [True, True]
+    assert ["DeepSpeed" in line for line in obstacles(config, split)] == [True]
     large = CheckpointConfig(checkpoint="organisation/name")
     both = {"name": "run", "policy": large, "reward_model": large}
-    said = list(obstacles(RunConfig.model_validate(both), spread))
+    said = list(obstacles(RunConfig.model_validate(both), sharded))
     assert [line.split()[0] for line in said] == ["policy", "policy.dtype", "reward_model", "reward_model.dtype"]
     exact = {**both, "policy": {**large.model_dump(), "dtype": "float32"}, "judge": {"train": False}}
     engine = {"engine": {"kind": "vllm_server", "policy": {"base_url": "http://gpu:8000/v1", "model": "m"}}}
-    assert list(obstacles(RunConfig.model_validate({**exact, **engine}), spread)) == []
+    assert list(obstacles(RunConfig.model_validate({**exact, **engine}), sharded)) == []
 
 
 def test_nobody_runs_beside_another_unawares(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

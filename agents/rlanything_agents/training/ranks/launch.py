@@ -61,8 +61,8 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
     """Yield the reasons why a run cannot be trained as its processes were launched, each with the remedy."""
     if launch.strategy == "deepspeed":
         yield (
-            "accelerate was told to use DeepSpeed, whose engine takes an optimizer step at each backward pass; an "
-            "update here has several for one step. Use configs/accelerate/fsdp2.yaml: it spreads weights, gradients "
+            "accelerate is configured for DeepSpeed, whose engine takes an optimizer step at each backward pass; an "
+            "update here has several for one step. Use configs/accelerate/fsdp2.yaml: it shards weights, gradients "
             "and moments as ZeRO-3 does"
         )
     if launch.strategy != "fsdp":
@@ -72,16 +72,16 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
         trained.append(("reward_model", "judge", config.reward_model))
     for key, role, model in trained:
         if not isinstance(model, CheckpointConfig):
-            yield f"{key} is made from nothing, and too small to be spread over processes: configs/accelerate/ddp.yaml"
+            yield f"{key} is made from nothing, and too small to be sharded: use configs/accelerate/ddp.yaml"
             continue
         if config.engine.kind != "vllm" and not (config.engine.kind == "vllm_server" and config.engine.server(role)):
             yield (
-                f"{key} is spread over processes (FSDP), none of which can write with its part: set engine.kind to "
-                "vllm, or to vllm_server with a server for it"
+                f"{key} is sharded over processes (FSDP), none of which can generate with its shard: set engine.kind "
+                "to vllm, or to vllm_server with a server for it"
             )
         if model.lora is None and model.dtype != "float32":
             yield (
-                f"{key}.dtype is {model.dtype}: FSDP spreads the weights that AdamW steps, and those are float32. Set "
+                f"{key}.dtype is {model.dtype}: FSDP shards the weights that AdamW steps, and those are float32. Set "
                 "it to float32, and bf16 of its trainer to true to compute in bfloat16"
             )
 
