@@ -289,9 +289,9 @@ def test_what_is_kept_of_conversations_changes_nothing(kind: str, monkeypatch: p
     kept, fresh = Conversations(kind), Conversations(kind)
     read: list[list[int]] = []
 
-    def append(self: Any, lanes: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
+    def append(self: Any, rows: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
         read.append([len(some) for some in tokens])
-        return was(self, lanes, tokens)
+        return was(self, rows, tokens)
 
     monkeypatch.setattr(RaggedDecoder, "append", append)
     turns = ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (4, 2, 0), (4, 1, 2, 0), (3, 0))  # episodes end, move and come back
@@ -331,10 +331,10 @@ def test_prompts_of_one_batch_read_their_common_beginning_once(
     params = SamplingParams(6, n=1 if keyed else 3, seed=2, keys=tuple(range(9)) if keyed else ())
     read = 0
 
-    def append(self: Any, lanes: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
+    def append(self: Any, rows: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
         nonlocal read
         read += sum(map(len, tokens))
-        return was(self, lanes, tokens)
+        return was(self, rows, tokens)
 
     monkeypatch.setattr(RaggedDecoder, "append", append)
     answers = TransformersGenerator(model, tokenizer).generate(prompts, params)

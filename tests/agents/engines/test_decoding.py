@@ -1,4 +1,4 @@
-"""Decoding with a cache whose lanes grow, end, split and wait, against whole passes."""
+"""Decoding with a cache whose rows grow, end, split and wait, against whole passes."""
 
 import copy
 
@@ -65,8 +65,8 @@ def test_a_copy_decodes_with_its_own_weights(model: Qwen3ForCausalLM) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
-def test_ragged_lanes_that_end_split_and_wait(shape: str, seed: int) -> None:
-    """Random chunks for random lanes; lanes end, are reordered and are copied. Checked by whole passes."""
+def test_ragged_rows_that_end_split_and_wait(shape: str, seed: int) -> None:
+    """Random chunks for random rows; rows end, are reordered and are copied. Checked by whole passes."""
     model, rng = build(*SHAPES[shape], layers=2), np.random.default_rng(seed)
     opening = rng.integers(1, 64, 9).tolist()
     texts = [opening if i % 3 else rng.integers(1, 64, rng.integers(1, 20)).tolist() for i in range(12)]
@@ -74,11 +74,11 @@ def test_ragged_lanes_that_end_split_and_wait(shape: str, seed: int) -> None:
     decoder = RaggedDecoder(model, len(texts))
     with decoder.running():
 
-        def check(lanes: np.ndarray, logits: torch.Tensor) -> int:
-            for lane, row in zip(lanes, logits, strict=True):
-                expected = log_probs(model, texts[lane])[-1]
+        def check(rows: np.ndarray, logits: torch.Tensor) -> int:
+            for number, row in zip(rows, logits, strict=True):
+                expected = log_probs(model, texts[number])[-1]
                 torch.testing.assert_close(row.log_softmax(-1), expected, atol=1e-4, rtol=0)
-            return len(lanes)
+            return len(rows)
 
         every = np.arange(len(texts))
         compared += check(every, decoder.append(every, texts))  # equal openings share their work
@@ -87,22 +87,22 @@ def test_ragged_lanes_that_end_split_and_wait(shape: str, seed: int) -> None:
             if len(some):
                 widths = rng.choice([1, 1, 1, 2, 17], len(some))
                 chunks = [rng.integers(1, 64, width).tolist() for width in widths]
-                for lane, chunk in zip(some, chunks, strict=True):
-                    texts[lane] = texts[lane] + chunk
+                for row, chunk in zip(some, chunks, strict=True):
+                    texts[row] = texts[row] + chunk
                 compared += check(some, decoder.append(some, chunks))
                 assert decoder.lengths.tolist() == [len(text) for text in texts]
             if rng.random() < 0.5:
                 kept = rng.permutation(len(texts))[: max(2, len(texts) - rng.integers(0, 4))]
                 kept = np.append(kept, rng.choice(kept, rng.integers(0, 3)))
                 decoder.keep(kept)
-                texts = [texts[lane] for lane in kept]
+                texts = [texts[row] for row in kept]
         decoder.keep(np.empty(0, dtype=np.int64))
         assert not len(decoder.lengths)
     assert compared > 60
 
 
 def one_by_one(model: Qwen3ForCausalLM, prompts: list[list[int]], params: SamplingParams) -> list[list[list[int]]]:
-    """What a generator has to write: each completion for itself, by whole passes."""
+    """Expected completions: each one computed alone, by whole passes."""
     found = []
     for number, prompt in enumerate(prompts):
         found.append([])
@@ -117,7 +117,7 @@ def one_by_one(model: Qwen3ForCausalLM, prompts: list[list[int]], params: Sampli
 
 
 @pytest.mark.parametrize("temperature", [0.1, 1.0])
-def test_drafts_that_share_lanes_write_what_each_would_alone(
+def test_drafts_that_share_rows_write_the_same_as_alone(
     temperature: float,
 ) -> None:
     model = random_model(TOKENIZER)
@@ -129,7 +129,7 @@ def test_drafts_that_share_lanes_write_what_each_would_alone(
     expected = one_by_one(model, prompts, params)
     assert [[c.token_ids for c in answer] for answer in answers] == expected
     alike = any(len({tuple(ids) for ids in drafts}) < len(drafts) for drafts in expected)
-    assert alike == (temperature < 1.0), "the colder, the more drafts share a lane to their end"
+    assert alike == (temperature < 1.0), "the colder, the more drafts share a row to their end"
     for prompt, answer in zip(prompts, answers, strict=True):
         for completion in answer:
             scores = log_probs(model, prompt + completion.token_ids)[len(prompt) - 1 : -1]

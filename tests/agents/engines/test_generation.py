@@ -62,14 +62,14 @@ def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
     with decoder.running():
         decoder.cache._capacity = 4  # so that it has to grow
         while rows:
-            lanes = np.array([r for r, i in enumerate(rows) if position[i] < len(texts[i]) and rng.random() < 0.7])
-            if len(lanes):
+            live = np.array([r for r, i in enumerate(rows) if position[i] < len(texts[i]) and rng.random() < 0.7])
+            if len(live):
                 chunks = []
-                for r in lanes:
+                for r in live:
                     i, size = rows[r], int(rng.integers(1, 20))
                     chunks.append(texts[i][position[i] : position[i] + size])
                     position[i] += len(chunks[-1])
-                for r, logits in zip(lanes, decoder.append(lanes, chunks), strict=True):
+                for r, logits in zip(live, decoder.append(live, chunks), strict=True):
                     expected = full_logprobs(network, texts[rows[r]])[position[rows[r]] - 1]
                     torch.testing.assert_close(logits.log_softmax(-1), expected, atol=1e-5, rtol=0)
                     compared += 1
@@ -81,7 +81,7 @@ def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
     assert compared > 30
 
 
-def test_copied_lanes_continue_on_their_own(model: Qwen3ForCausalLM) -> None:
+def test_copied_rows_continue_on_their_own(model: Qwen3ForCausalLM) -> None:
     prompt, endings = [5, 9, 30, 12], [[7], [41, 2], [7, 7, 7]]
     decoder = RaggedDecoder(model, 1)
     with decoder.running():
@@ -207,7 +207,7 @@ def test_looking_at_candidates_only_chooses_what_a_mask_would(data: st.DataObjec
     assert np.allclose(sample_tokens(logits, choices, uniform, temperature)[1], expected[1], atol=1e-5)
 
 
-def test_noise_of_a_lane_is_its_own() -> None:
+def test_noise_streams_are_independent() -> None:
     many, few = NoiseStreams(7, range(5)), NoiseStreams(7, [3], block=3)
     rows = np.array([0, 3, 4])
     for _ in range(20):
@@ -216,12 +216,12 @@ def test_noise_of_a_lane_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**63 - 1])
-def test_a_lane_draws_what_numpy_draws_for_seed_and_lane(seed: int) -> None:
-    lanes = [0, 1, 767, 2**32 - 1]
-    noise, rows = NoiseStreams(seed, lanes, block=2), np.arange(len(lanes))
+def test_a_noise_stream_draws_the_numbers_of_numpy_for_seed_and_number(seed: int) -> None:
+    streams = [0, 1, 767, 2**32 - 1]
+    noise, rows = NoiseStreams(seed, streams, block=2), np.arange(len(streams))
     drawn = np.array([noise.draw(rows) for _ in range(5)]).T
-    for lane, numbers in zip(lanes, drawn, strict=True):
-        assert numbers.tolist() == np.random.default_rng((seed, lane)).random(5).tolist()
+    for stream, numbers in zip(streams, drawn, strict=True):
+        assert numbers.tolist() == np.random.default_rng((seed, stream)).random(5).tolist()
 
 
 def test_generator_scores_what_it_samples(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:

@@ -20,13 +20,13 @@ PARAMS = SamplingParams(4, n=3, seed=11)
 MANY = SamplingParams(4, n=48, seed=11)
 """Two queries make a chunk for a server."""
 WORDS = word_tokenizer(["w"])
-QUESTIONS: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
+QUERIES: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
 """Most of them come several times: only their places tell them apart."""
 
 
 @pytest.fixture(scope="module")
 def generator() -> TransformersGenerator:
-    return TransformersGenerator(model("small"), tokenizer("small"), tokens=12 * 7)  # four questions, three times
+    return TransformersGenerator(model("small"), tokenizer("small"), tokens=12 * 7)  # four queries, three times
 
 
 @given(st.data())
@@ -47,26 +47,26 @@ def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
 
 
 @given(st.integers(1, 60), st.lists(st.lists(st.integers(1, 9), max_size=8), max_size=8))
-def test_parts_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: list[list[int]]) -> None:
+def test_chunks_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: list[list[int]]) -> None:
     params = SamplingParams(4, n=2)
     generator = TransformersGenerator(None, WORDS, tokens)
-    parts, found = Chunks(generator, params), []
+    chunks, found = Chunks(generator, params), []
     for some in lengths:
-        found += list(parts.add([[1] * length for length in some]))
-    found += list(parts.rest())
-    questions = [[1] * length for some in lengths for length in some]
-    assert [question for part in found for question in part.queries] == questions
-    places = [list(range(part.first, part.first + len(part.queries))) for part in found]
-    assert places == generator._places(questions, params, {})
-    for part in found:
-        assert len(part.queries) == 1 or len(part.queries) * 2 * (4 + max(map(len, part.queries))) <= tokens
-    assert not list(parts.rest())
+        found += list(chunks.add([[1] * length for length in some]))
+    found += list(chunks.rest())
+    queries = [[1] * length for some in lengths for length in some]
+    assert [query for chunk in found for query in chunk.queries] == queries
+    places = [list(range(chunk.first, chunk.first + len(chunk.queries))) for chunk in found]
+    assert places == generator._places(queries, params, {})
+    for chunk in found:
+        assert len(chunk.queries) == 1 or len(chunk.queries) * 2 * (4 + max(map(len, chunk.queries))) <= tokens
+    assert not list(chunks.rest())
 
 
-def test_a_server_is_asked_in_parts_of_equal_number() -> None:
-    parts = Chunks(Lost(), SamplingParams(4, n=40))
-    found = [*parts.add([[1]] * 5), *parts.rest()]
-    assert [len(part.queries) for part in found] == [2, 2, 1]
+def test_chunks_for_a_server_have_equal_sizes() -> None:
+    chunks = Chunks(Lost(), SamplingParams(4, n=40))
+    found = [*chunks.add([[1]] * 5), *chunks.rest()]
+    assert [len(chunk.queries) for chunk in found] == [2, 2, 1]
 
 
 def meanwhile(generator: Any, params: SamplingParams = PARAMS) -> AbstractContextManager[Queries]:
@@ -78,28 +78,28 @@ def after(generator: Any) -> AbstractContextManager[Queries]:
 
 
 @pytest.mark.parametrize("way", [after, meanwhile])
-def test_answers_in_parts_are_those_of_one_call_to_the_last_bit(
+def test_answers_in_chunks_are_those_of_one_call_to_the_last_bit(
     generator: TransformersGenerator, way: Callable[[Any], AbstractContextManager[Queries]]
 ) -> None:
-    expected = generator.generate(QUESTIONS, PARAMS)
+    expected = generator.generate(QUERIES, PARAMS)
     assert len({tuple(c.token_ids or ()) for samples in expected for c in samples}) > 10, "places name the chance"
-    with way(generator) as asking:
+    with way(generator) as pending:
         for first, last in ((0, 3), (3, 3), (3, 14), (14, 23)):
-            asking.add(QUESTIONS[first:last])
-        assert asking.answers() == list(zip(QUESTIONS, expected, strict=True))
+            pending.add(QUERIES[first:last])
+        assert pending.answers() == list(zip(QUERIES, expected, strict=True))
 
 
 @pytest.mark.parametrize("way", [after, meanwhile])
-def test_nobody_is_asked_nothing(way: Callable[[Any], AbstractContextManager[Queries]]) -> None:
-    with way(None) as asking:
-        asking.add([])
-        assert asking.answers() == []
+def test_no_queries_make_no_call(way: Callable[[Any], AbstractContextManager[Queries]]) -> None:
+    with way(None) as pending:
+        pending.add([])
+        assert pending.answers() == []
 
 
 def test_seeds_of_their_own_know_no_places(generator: TransformersGenerator) -> None:
     own = SamplingParams(4, n=2, seeds=tuple(range(6)), first=5)
-    assert generator.generate(QUESTIONS[:6], own) == generator.generate(
-        QUESTIONS[:6], SamplingParams(4, n=2, seeds=tuple(range(6)))
+    assert generator.generate(QUERIES[:6], own) == generator.generate(
+        QUERIES[:6], SamplingParams(4, n=2, seeds=tuple(range(6)))
     )
     with pytest.raises(ValueError, match="first"):
         SamplingParams(4, first=-1)
@@ -124,15 +124,15 @@ class Lost:
     def close(self) -> None: ...
 
 
-def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_question_or_in_the_end() -> None:
+def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_query_or_in_the_end() -> None:
     source = Lost()
-    with meanwhile(source, MANY) as asking:
-        asking.add(QUESTIONS[:4])
+    with meanwhile(source, MANY) as pending:
+        pending.add(QUERIES[:4])
         with pytest.raises(ServiceLost, match="gone"):
-            asking.answers()
+            pending.answers()
     with OverlappedQueries.open(source, MANY) as early:
-        early.add(QUESTIONS[:20])
+        early.add(QUERIES[:20])
         early._answers[1].exception()  # it is known now
         with pytest.raises(ServiceLost, match="gone"):
-            early.add(QUESTIONS[20:])
+            early.add(QUERIES[20:])
     assert source.asked[:2] == [0, 2]

@@ -1,4 +1,4 @@
-"""Workers on a local Ray: the same episodes and the same votes as in one process, whoever is killed."""
+"""Workers on a local Ray: the same episodes and votes as in one process, whichever worker is killed."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def workers(config: RunConfig, learners: Learners, cluster: None) -> Iterator[Ra
 
 
 def engine_of(learners: Learners) -> Any:
-    """What samples for the reward model."""
+    """Generator of the reward model."""
     return learners.judge_model.generator.generator  # type: ignore[attr-defined]
 
 
@@ -147,7 +147,7 @@ def test_what_a_killed_worker_played_is_played_again_and_counted_once(
 
 @pytest.fixture
 def game(config: RunConfig, learners: Learners, tmp_path: Path) -> Iterator[Callable[..., list[Any]]]:
-    """Plays and judges the groups of an iteration, in parts that are much smaller than the whole."""
+    """Plays and judges the groups of an iteration, in shards and chunks that are much smaller than the whole."""
     pool = TaskPool.create(tmp_path / "pool.sqlite", tasks(config.curriculum.pool_size))
     tokens, engine_of(learners).tokens = engine_of(learners).tokens, 2400
 
@@ -216,7 +216,7 @@ def test_a_reward_model_that_writes_unit_tests_does_so_on_workers(cluster: None,
         assert np.array_equal(one.passes, other.passes, equal_nan=True)
 
 
-def test_a_question_that_cannot_be_asked_ends_it_and_leaves_no_work_behind(
+def test_an_invalid_query_ends_it_and_leaves_no_work_behind(
     config: RunConfig, learners: Learners, workers: RayWorkers
 ) -> None:
     params = reviewer_of(config, learners).judge.params(votes=2, seed=0)

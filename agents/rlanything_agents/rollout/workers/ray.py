@@ -184,7 +184,7 @@ class RayWorkers:
         """
         if "judge" not in self._published:
             self._publish("judge")
-        what = f"questions {chunk.first} to {chunk.first + len(chunk.queries) - 1}"
+        what = f"queries {chunk.first} to {chunk.first + len(chunk.queries) - 1}"
         self._waiting.append(
             _Job(what, "judge", lambda worker, *weights: worker.answer.remote(*weights, chunk, params), end)
         )
