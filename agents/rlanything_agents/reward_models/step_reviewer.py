@@ -139,7 +139,7 @@ class StepReviewer:
     def _labels(self, task: Task, trajectory: Trajectory) -> list[int]:
         labels = self.true_labels(task.payload, trajectory)
         if labels is None:
-            raise ValueError(f"judge.source oracle: nobody knows the true labels of {task.domain}; choose generative")
+            raise ValueError(f"judge.source oracle: {task.domain} has no true labels; choose generative")
         return labels
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:

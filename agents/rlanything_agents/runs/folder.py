@@ -152,7 +152,7 @@ class RunFolder:
         if result is None:
             raise RunFolderError(f"{source.path} has no finished stage {name!r} to take over: let that run come to it")
         if what := source.stage_damage(name):
-            raise RunFolderError(f"{source.path}, {what}; start that run again: it does the stage {name!r} anew")
+            raise RunFolderError(f"{source.path}, {what}; start that run again: it does the stage {name!r} again")
         files, scratch = source._stages / name, self._stages / f"{name}.adopted"
         if files.is_dir():
             with storing(scratch):

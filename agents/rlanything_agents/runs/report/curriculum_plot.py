@@ -58,10 +58,10 @@ def plot_curriculum(rows: Sequence[CurriculumRow], path: Path, *, drift_limit: f
     reasons = {**rows[-1].rejected, **{f"{name} (never tried)": n for name, n in rows[-1].discarded.items()}}
     lines(
         grid[0, 1],
-        "Turned down, by reason (cumulative)",
+        "Rejected, by reason (cumulative)",
         *(
             # Reasons come from domains and models: no mathematical text.
-            (name.replace("$", r"\$"), [_turned_down(row, name) for row in rows], "")
+            (name.replace("$", r"\$"), [_rejected(row, name) for row in rows], "")
             for name in sorted(reasons, key=lambda name: -reasons[name])[:REASONS]
         ),
     )
@@ -108,6 +108,6 @@ def plot_curriculum(rows: Sequence[CurriculumRow], path: Path, *, drift_limit: f
     figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
 
-def _turned_down(row: CurriculumRow, name: str) -> int:
+def _rejected(row: CurriculumRow, name: str) -> int:
     tried = name.removesuffix(" (never tried)")
     return row.rejected.get(name, 0) if tried == name else row.discarded.get(tried, 0)

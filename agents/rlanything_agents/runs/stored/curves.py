@@ -22,7 +22,7 @@ CHARTS: tuple[Chart, ...] = (
         (
             ("success.active", "active tasks", "blue"),
             ("success.candidate", "candidates on trial", "amber"),
-            ("success.root", "roots beside them", "grey"),
+            ("success.root", "their roots", "grey"),
         ),
     ),
     (

@@ -93,14 +93,14 @@ def conformance(
     """Check whether a running guest speaks OSWorld's protocol, one line a request."""
     from rlanything_envs.osworld.desktop.conformance import check_guest
 
-    failed = asked = 0
+    failed = requests = 0
     with plain_errors():
         for check in check_guest(url, token):
-            asked += 1
+            requests += 1
             mark = "ok" if check.passed else "optional" if check.optional else "FAILED"
             failed += not (check.passed or check.optional)
             typer.echo(f"{mark:9} {check.name}" + ("" if check.passed else f": {printable(str(check.problem), 300)}"))
-    typer.echo(f"{asked - failed} of {asked} as expected")
+    typer.echo(f"{requests - failed} of {requests} as expected")
     raise typer.Exit(1 if failed else 0)
 
 

@@ -27,9 +27,9 @@ def doctor(
     desktop: Annotated[bool, typer.Option(help="Start a desktop for a moment.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Say what works on this machine, or what of a run folder is whole; a remedy beside what is not.
+    """Check this machine, or the files of a run folder, and name a remedy for everything that is broken.
 
-    A warning is about something that nobody asked for. Exits with 1 where something is broken.
+    A warning is about an optional part. Exits with 1 where something is broken.
     """
     with plain_errors():
         from rlanything_agents.tools.doctor import examine_environments, examine_machine, examine_run

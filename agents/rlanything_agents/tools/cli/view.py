@@ -29,8 +29,8 @@ def view(
 ) -> None:
     """Look at a run in a browser: curves, tasks and their lineage, every episode turn by turn.
 
-    The run may still be going on; nothing in its folder is changed. The address that is printed has a token in it:
-    whoever knows it, on this machine, may look. Ctrl-C ends the viewer.
+    The run may still be going on; nothing in its folder is changed. The printed address has a token that gives
+    access from this machine. Ctrl-C ends the viewer.
     """
     from rlanything_agents.tools.view import Site, serve
 

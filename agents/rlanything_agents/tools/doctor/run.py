@@ -83,7 +83,7 @@ def _config(config: dict[str, Any] | str, path: Path) -> Iterator[Finding]:
     from rlanything_agents.config import RunConfig
 
     if isinstance(config, str):
-        yield Finding("config.json", False, config, "restore it from a copy, or begin anew with --restart")
+        yield Finding("config.json", False, config, "restore it from a copy, or begin again with --restart")
         return
     try:
         settings = RunConfig.model_validate(config)
@@ -101,7 +101,7 @@ def _versions(path: Path) -> Iterator[Finding]:
 
     stored = _object(path / "versions.json")
     if isinstance(stored, str):
-        yield Finding("versions.json", None, stored, "it is written anew when the run goes on")
+        yield Finding("versions.json", None, stored, "it is written again when the run goes on")
         return
     now = installed_versions()
     different = [f"{name} {was} (here {here})" for name, here in now.items() if (was := stored.get(name, here)) != here]
@@ -186,7 +186,7 @@ def _prompts(path: Path) -> Iterator[Finding]:
     try:
         records = [record.finish_reason for record in read_log(path)]
     except (LogFormatError, OSError) as error:
-        yield Finding(path.name, False, str(error), "cut the file before that line: what is missing is asked again")
+        yield Finding(path.name, False, str(error), "cut the file before that line: missing requests are sent again")
         return
     yield Finding(path.name, True, f"{len(records)} answers, {records.count('error')} of them failures")
 
@@ -296,9 +296,7 @@ def _continuing(
     topic = "resume"
     stored = folder.checkpoints.stored()
     if isinstance(config, str):
-        return Finding(
-            topic, False, "it cannot be told without config.json", "restore it, or begin anew with --restart"
-        )
+        return Finding(topic, False, "it is unknown without config.json", "restore it, or begin again with --restart")
     if folder.summary.exists() and not isinstance(_object(folder.summary), str):
         return Finding(topic, True, f"the run has ended after {len(rows)} iterations")
     if not stored:
@@ -315,11 +313,11 @@ def _continuing(
         if older:
             remedy = f"delete {path}: the run goes on after iteration {int(older[-1].name)}"
             return Finding(topic, False, f"checkpoint {path.name} is broken, {older[-1].name} is whole", remedy)
-        remedy = f"delete {folder.checkpoints.path}: the loop begins anew"
+        remedy = f"delete {folder.checkpoints.path}: the loop begins again"
         return Finding(topic, False, "no checkpoint is whole", remedy)
     if len(rows) < done and not (path / folder.metrics.name).is_file():
         message = f"checkpoint {path.name} is whole, but metrics.jsonl has {len(rows)} iterations"
-        return Finding(topic, False, message, "restore metrics.jsonl from a copy, or begin anew with --restart")
+        return Finding(topic, False, message, "restore metrics.jsonl from a copy, or begin again with --restart")
     passed = [other.name for number, other in stored if number > done]
     lost = max(len(rows), stored[0][0]) - done
     message = f"after iteration {done}" + (f"; {lost} later one(s) are played again" if lost > 0 else "")

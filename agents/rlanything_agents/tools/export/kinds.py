@@ -146,7 +146,7 @@ _TASK = {
     "slot": ("int32", "slot of the task pool"),
     "role": ("string", "why the task was played: active, candidate or root"),
     "task_id": ("string", "hash of the task's content"),
-    "goal": ("string", "what was asked, in words"),
+    "goal": ("string", "the goal of the task, in words"),
 }
 _HEAD = {
     **_TASK,

@@ -104,7 +104,7 @@ class DryRun:
                 except (ValueError, LookupError, TypeError) as error:
                     yield Finding(key, False, f"{split}: {error}")
         if made:
-            yield Finding("tasks", True, f"{domain.name} made one of each of {made} kinds that are asked for")
+            yield Finding("tasks", True, f"{domain.name} made one of each of {made} kinds of the configuration")
         if config.curriculum.operators is not None:
             names = domain.with_operators(config.curriculum.operators).operators
             yield Finding("operators", True, ", ".join(names))
@@ -140,8 +140,8 @@ class DryRun:
             return
         check_rewriter(config)
         llm = config.llm
-        said = f"{llm.model} at {llm.base_url} (not asked)" if config.rewriter == "llm" and llm else config.rewriter
-        yield Finding("rewriter", True, said)
+        message = f"{llm.model} at {llm.base_url} (not asked)" if config.rewriter == "llm" and llm else config.rewriter
+        yield Finding("rewriter", True, message)
 
     def _keys(self) -> Iterator[Finding]:
         """Whether the keys of the models' servers are set."""
@@ -160,8 +160,10 @@ class DryRun:
         size = engine.tensor_parallel_size
         for key, cards in (("policy_parallel", cluster.policy_parallel), ("judge_parallel", cluster.judge_parallel)):
             if cards != size:
-                said = f"cluster.{key} is {cards}, and an engine of this run has {size} (engine.tensor_parallel_size)"
-                yield Finding("engines", None, said, "the forecast is of other machines than those of the run")
+                message = (
+                    f"cluster.{key} is {cards}, and an engine of this run has {size} (engine.tensor_parallel_size)"
+                )
+                yield Finding("engines", None, message, "the forecast is of other machines than those of the run")
 
     def _processes(self) -> Iterator[Finding]:
         """Whether the launched training processes match the configuration, and can train these models."""
@@ -171,9 +173,9 @@ class DryRun:
             trainers["judge_trainer"] = self.config.judge_trainer
         for key, trainer in trainers.items():
             if trainer.world_size not in (1, launch.size):
-                said = f"{key}.world_size is {trainer.world_size}, here is {launch.size} training process"
+                message = f"{key}.world_size is {trainer.world_size}, here is {launch.size} training process"
                 remedy = f"torchrun --nproc_per_node, or --set {key}.world_size={launch.size}"
-                yield Finding("processes", None, said, remedy)
+                yield Finding("processes", None, message, remedy)
         for obstacle in obstacles(self.config, launch):
             yield Finding("processes", False, obstacle)
         if launch.size > 1:
@@ -204,8 +206,8 @@ class DryRun:
         where = "a card" if self.config.cluster else "this machine"
         for model in plan.models:
             if model.size.vision:
-                said = f"{model.size.name} reads pictures; the loop trains models that read text"
-                yield Finding(model.role, False, said, "use a model of text")
+                message = f"{model.size.name} reads pictures; the loop trains models that read text"
+                yield Finding(model.role, False, message, "use a model of text")
         for row in plan.memory:
             limit = "" if row.limit is None else f" of {human(row.limit)} of {where}"
             remedy = "" if row.fits else "more cards, a shorter context, `checkpointing: true`, or a smaller model"
@@ -244,8 +246,8 @@ class DryRun:
         episodes = config.iterations * config.rollout.tasks * config.rollout.rollouts
         need = self.plan.checkpoint * (Checkpoints.KEPT + 1) + episodes * EPISODES_DISK
         free = shutil.disk_usage(parent).free
-        said = f"{human(need)} for checkpoints and records, {human(free)} free in {parent}"
-        yield Finding("disk", free >= need, said, "" if free >= need else "make room, or another --runs")
+        message = f"{human(need)} for checkpoints and records, {human(free)} free in {parent}"
+        yield Finding("disk", free >= need, message, "" if free >= need else "make room, or another --runs")
 
 
 def _checkpoint_folder(key: str, folder: Path, model: CheckpointConfig, domain: str) -> Iterator[Finding]:

@@ -134,8 +134,8 @@ def activation_bytes(size: ModelSize, tokens: int, width: int = 2) -> float:
     (before and after their norm where they have one, and after the rotary embedding), values, its result and float32
     statistics; the feed-forward layers keep both inner vectors, the activated one, and their product.
     """
-    turned = 3 if size.qk_norm else 2
-    attention = turned * (size.queries + size.keys) + size.keys + size.queries
+    stored = 3 if size.qk_norm else 2
+    attention = stored * (size.queries + size.keys) + size.keys + size.queries
     inner = 4 * size.intermediate
     norms = 2 * (2 * size.hidden + size.hidden)  # float32 input counts double
     statistics = 4 * size.heads

@@ -152,7 +152,7 @@ class Game:
             "error": self._error or ("" if turn.done else "the game was left"),
             "score": turn.reward,
             "opening": self._opening,
-            "steps": [{"thought": "", "action": action, "observation": told} for action, told in self._steps],
+            "steps": [{"thought": "", "action": action, "observation": message} for action, message in self._steps],
         }
 
 
