@@ -25,7 +25,7 @@ _PAIRS = {
 def parse(tables: Tables, command: str) -> Op | None:
     """Read a command; None if it is not one that any state of the game could admit.
 
-    Well-formed commands are memoised. Nothing else is, so what agents babble cannot fill the memory.
+    Only well-formed commands are cached, so that arbitrary texts of an agent cannot fill the memory.
     """
     command = command.strip()
     op = tables.command_ops.get(command)

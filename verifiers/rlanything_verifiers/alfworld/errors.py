@@ -1,4 +1,4 @@
-"""What may be wrong with a game that comes from outside."""
+"""Exceptions for malformed games."""
 
 
 class GameFormatError(ValueError):

@@ -36,7 +36,7 @@ class Game:
 
     Attributes:
         scene: The world at the start.
-        goal: What must hold in the end.
+        goal: The condition on the final state.
         sentence: The task text without ``"Your task is to: "``. Left empty at construction it becomes the
             goal's first wording.
         walkthrough: A winning command list that came with the game, unchecked, or None.

@@ -90,7 +90,7 @@ def dump_game(game: Game) -> dict[str, Any]:
         plan = prove(game)
         walkthrough = None if plan is None else tuple(plan)
     grammar = _resource("grammar.twl2").replace("TASK SENTENCE", game.sentence)
-    if game.scene.holding is not None:  # official games begin with empty hands, and their intro says nothing of them
+    if game.scene.holding is not None:  # official games begin with empty hands, which their intro does not mention
         grammar = grammar.replace("#look.feedback#\\n\\n#task#", "#look.feedback#\\n\\n#carried#\\n\\n#task#", 1)
     return {
         "pddl_domain": _resource("domain.pddl"),

@@ -1,4 +1,4 @@
-"""The six goals of ALFWorld: what must hold in the end, and how the task is worded."""
+"""The six kinds of goals of ALFWorld: the condition on the final state, and the wording of the task."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def check_type_name(name: object, place: str) -> str:
     """Return ``name`` if it is a plain type name such as ``"Apple"``.
 
     Raises:
-        GameFormatError: it is not; ``place`` says where it was met.
+        GameFormatError: it is not; ``place`` names its position.
     """
     if not isinstance(name, str) or not _TYPE_NAME.match(name):
         raise GameFormatError(f"{place}: {name!r:.80} is no type name; use letters and digits only, like 'Apple'")

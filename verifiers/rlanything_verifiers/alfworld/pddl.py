@@ -45,14 +45,14 @@ _ARGUMENTS = {
 def parse_problem(text: str) -> tuple[Scene, Goal]:
     """Read the scene and the goal of an ALFWorld problem.
 
-    What official games have and the original plays is no error: facts said twice, things in several receptacles or
-    things or in themselves, and things without an ``objectType``.
+    Peculiarities of official games that the original accepts are accepted: repeated facts, things in several
+    receptacles or things or in themselves, and things without an ``objectType``.
 
     Args:
         text: The ``pddl_problem`` of a game file.
 
     Raises:
-        GameFormatError: The text is no such problem; the message says where.
+        GameFormatError: The text is not such a problem; the message has the place.
         UnsupportedGoal: The goal is none of the six ALFWorld shapes.
     """
     if len(text) > MAX_PROBLEM:

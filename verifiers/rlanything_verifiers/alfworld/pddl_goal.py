@@ -39,7 +39,7 @@ def parse_goal(text: str) -> Goal:
     names of variables, nesting and order do not matter.
 
     Args:
-        text: What stands between ``(:goal`` and the end of the problem.
+        text: The text between ``(:goal`` and the end of the problem.
 
     Raises:
         GameFormatError: The brackets do not match.

@@ -20,7 +20,7 @@ def plan(world: World) -> list[str] | None:
         world: Any state, before or after any moves.
 
     Returns:
-        Commands that win when carried out in order; ``[]`` if the game is won already; None if it cannot be.
+        Commands that solve the game in order; ``[]`` if it is solved already; None if it is unsolvable.
     """
     if world.won:
         return []
@@ -32,7 +32,7 @@ def prove(game: Game) -> list[str] | None:
     """Prove a game solvable by winning it.
 
     Returns:
-        A plan from the start, replayed in a fresh world and found to win (``[]``: the game begins won);
+        A plan from the start, verified in a fresh world (``[]``: the game is solved at the start);
         None if there is none.
     """
     world = World(game)
@@ -161,7 +161,7 @@ class _Planner:
 
         Args:
             wanted: The things.
-            path: What has been done so far.
+            path: The commands so far.
             held: The thing in hand after that, or -1.
             useful: Sets of receptacles (masks) that may be needed open later: another thing in hand is put down
                 in one of these where that is no detour. Each set is tried.
@@ -194,7 +194,7 @@ class _Planner:
         return list(chosen.values())
 
     def _drop(self, path: _Path, held: int, towards: int, useful: tuple[int, ...]) -> list[_Path]:
-        """Put down what is in hand where it costs least on the way to a receptacle; empty if it fits nowhere."""
+        """Cheapest ways to put down the thing in hand on the way to a receptacle; empty if there is none."""
         tables = self.tables
         target = tables.location_of[towards]
         costs = []

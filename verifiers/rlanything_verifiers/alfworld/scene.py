@@ -1,4 +1,4 @@
-"""The world before anyone moves: receptacles, things, and what fits where."""
+"""The initial state of a world: receptacles, things, and the types that fit in each receptacle."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -125,7 +125,7 @@ class Scene:
         start: Location of the agent at the start.
         receptacles: All receptacles.
         things: All things.
-        can_contain: Pairs (receptacle type, object type): what may be put where.
+        can_contain: Pairs (receptacle type, object type) of allowed placements.
         holding: Id of the thing in the agent's hand at the start, which then is nowhere else, or None. In
             official games the hand is empty.
 
@@ -326,7 +326,7 @@ def _thing(row: object) -> Thing:
 
 
 def inside_data(inside: tuple[str, ...]) -> str | list[str] | None:
-    """What a thing lies in as JSON data: null, an id, or a list of several."""
+    """The receptacles of a thing as JSON data: null, an id, or a list of several."""
     return list(inside) if len(inside) > 1 else inside[0] if inside else None
 
 

@@ -1,4 +1,4 @@
-"""What never changes in a game, precomputed once and shared by all its worlds.
+"""The constant part of a game, precomputed once and shared by all its worlds.
 
 Receptacles, things and locations become small integers in the order of their ids, which is the order in which
 the game lists them, and every set of things becomes a bit mask.

@@ -1,4 +1,4 @@
-"""What the game says, word for word."""
+"""Messages of the game, word for word."""
 
 NOTHING_HAPPENS = "Nothing happens."
 
@@ -30,18 +30,18 @@ def listing(names: list[str]) -> str:
 
 
 def facing(names: list[str], beside: str) -> str:
-    """The look at a place with receptacles; ``beside`` is the listing of what lies next to them."""
+    """The message of ``look`` at a place with receptacles; ``beside`` lists the things next to them."""
     head = names[0] if len(names) == 1 else ", ".join(names[:-1]) + f", and {names[-1]}"
     return f"You are facing the {head}. Next to it, you see {beside}."
 
 
 def middle_of_room(around: str) -> str:
-    """The look where no receptacle is; ``around`` is the listing of what can be seen."""
+    """The message of ``look`` away from receptacles; ``around`` lists the visible things."""
     return f"You are in the middle of a room. Looking quickly around you, you see {around}."
 
 
 def carrying(name: str | None) -> str:
-    """What the inventory says; the intro says it too where the game begins with a thing in hand."""
+    """The message of ``inventory``; part of the intro where the game begins with a thing in hand."""
     return "You are not carrying anything." if name is None else f"You are carrying: a {name}."
 
 

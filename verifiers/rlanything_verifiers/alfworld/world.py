@@ -11,7 +11,7 @@ Behaviour that looks odd is that of the original and kept on purpose:
 - what lies in a thing is listed when that is examined, wherever it has been carried since, in each of several
   things that it lies in, and never in itself;
 - a thing without a type has a name and a number and can be taken, but fits nowhere and is wanted by no goal;
-- the game goes on after it is won.
+- the game goes on after it is solved.
 """
 
 from . import commands
@@ -56,7 +56,7 @@ class World:
         """Put everything back to the start.
 
         Returns:
-            The intro: what is around, and the task.
+            The intro: the room and the task.
         """
         tables = self._tables
         self._at = tables.agent_start
@@ -131,7 +131,7 @@ class World:
             command: As in :attr:`admissible_commands`; blanks around it are ignored, nothing else is.
 
         Returns:
-            What the game says; ``"Nothing happens."`` for anything that is not admissible.
+            The game's message; ``"Nothing happens."`` for any command that is not admissible.
         """
         op = self._tables.command_ops.get(command)
         if op is None:
@@ -303,7 +303,7 @@ class World:
     # Goal
 
     def _prepared(self) -> int:
-        """The things in the state the goal asks for."""
+        """The things in the state that the goal requires."""
         kind = self._tables.goal_kind
         if kind == "clean":
             return self._clean

@@ -1,4 +1,4 @@
-"""OSWorld: what an agent left on a desktop, scored by the evaluators of OSWorld's tasks.
+"""OSWorld: scores of the final state of a desktop, by the evaluators of OSWorld's tasks.
 
 ```python
 from rlanything_verifiers.osworld import check_evaluator, evaluate

@@ -54,7 +54,7 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
-    """What to print."""
+    """The output to print."""
     try:
         found = functions()
         if question["call"] == "names":

@@ -1,4 +1,4 @@
-"""Slide shows as plain data: what python-pptx finds in a file, read once and safe to compare."""
+"""Slide shows as plain data, read from a file by python-pptx once and safe to compare."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DeckRun:
 
     Attributes:
         size: in hundredths of a point.
-        color: red, green, blue; ``"theme"`` where the theme decides, None where nothing is said.
+        color: red, green, blue; ``"theme"`` where the theme decides, None where the file does not set it.
         underline: the kind of line, ``"none"`` without.
     """
 
@@ -42,7 +42,7 @@ class DeckRun:
 
 @dataclass(frozen=True)
 class DeckParagraph:
-    """A paragraph; where nothing is said, it is aligned to the left.
+    """A paragraph; aligned to the left where the file does not set it.
 
     Attributes:
         level: how far it is indented, from 0.
@@ -78,7 +78,7 @@ class Shape:
 
     @property
     def text(self) -> str | None:
-        """What is written on it."""
+        """The text on it."""
         return None if self.paragraphs is None else "\n".join(part.text for part in self.paragraphs)
 
     def with_text(self) -> Iterator[Shape]:

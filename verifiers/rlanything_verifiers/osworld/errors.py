@@ -1,4 +1,4 @@
-"""What may go wrong with an evaluator, as opposed to what an agent left on the desktop."""
+"""Exceptions of evaluators, as opposed to faults of the state that an agent left."""
 
 from collections.abc import Collection
 
@@ -41,7 +41,7 @@ class UnknownGetter(_Unknown):
 
 
 class VerifierError(RuntimeError):
-    """The machinery of the verifier failed: there is no score, and it says nothing about the agent."""
+    """The verifier itself failed: there is no score, and the failure is no evidence about the agent."""
 
 
 class MissingLibrary(VerifierError):

@@ -1,4 +1,4 @@
-"""Evaluators: a piece of JSON that says what to look at on the desktop, what to compare it with, and how."""
+"""Evaluators: JSON that names a state of the desktop, its expected value, and the metric that compares them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Check:
     options: Mapping[str, Any]
 
     def score(self, context: Context) -> float:
-        """In [0, 1]; 0 where what the agent left behind is missing or cannot be read."""
+        """Score in [0, 1]; 0 where the agent's result is missing or cannot be read."""
         values = []
         try:
             for number, source in enumerate(self.sources):
@@ -75,7 +75,7 @@ class _Check:
             return float(self.metric(*values, **self.options))
         except (Unreadable, EvaluatorError, VerifierError):
             raise
-        except Exception as error:  # a mistake of ours that what an agent left behind has found: no score, no crash
+        except Exception as error:  # a bug of the metric on the agent's result: no score, no crash
             said = f"{type(error).__name__}: {error}"[:200]
             raise VerifierError(f"{self.metric.name} failed on what it was given: {said}") from error
 
@@ -100,7 +100,7 @@ def evaluate(
         evaluator: the JSON object, in OSWorld's form.
         guest: the desktop.
         last_action: the last thing the agent did; ``"FAIL"`` means that it calls the task infeasible.
-        files: what the evaluator's URLs stand for.
+        files: source of the evaluator's URLs.
         foreign: where to look for functions that are not built in.
 
     Returns:
@@ -127,7 +127,7 @@ def evaluate(
 
 
 def check_evaluator(evaluator: Mapping[str, Any], *, foreign: Foreign | None = None) -> None:
-    """Say what is wrong with an evaluator before anybody plays its task.
+    """Validate an evaluator before its task is played.
 
     Raises:
         UnknownFunction, UnknownGetter: a name that is not there; the message lists those that are.

@@ -27,7 +27,7 @@ class File:
         name: its suffix tells the format.
         data: the bytes.
         reference: whether the task brought it along; otherwise it comes from the desktop.
-        beside: the files that were fetched with it, by name.
+        beside: other fetched files of the evaluator, by name.
     """
 
     name: str
@@ -49,7 +49,7 @@ class File:
         return PurePosixPath(self.name).stem
 
     def refuse(self, why: str) -> Unreadable | BadReference:
-        """The exception that says that this file cannot be read: the agent's fault, or that of the task."""
+        """The exception for this unreadable file: a fault of the agent, or of the task."""
         kind = BadReference if self.reference else Unreadable
         return kind(f"{self.name}: {why}")
 

@@ -1,4 +1,4 @@
-"""What the verifiers need from outside: a running desktop to look at, and the files that a task brings along."""
+"""Interfaces that verifiers use: a running desktop, and the files of a task."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["Files", "Guest", "Printed"]
 
 
 class Printed(Protocol):
-    """What a program in the guest printed, and its exit status."""
+    """Output and exit status of a program in the guest."""
 
     @property
     def output(self) -> str:
-        """What it wrote to its standard output."""
+        """Its standard output."""
 
     @property
     def error(self) -> str:
-        """What it wrote to its standard error."""
+        """Its standard error."""
 
     @property
     def returncode(self) -> int:

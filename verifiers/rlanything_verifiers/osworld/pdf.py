@@ -1,4 +1,4 @@
-"""What is in a PDF file, found out by a process of its own with limits on its time and memory."""
+"""Contents of a PDF file, read by a separate process with limits on its time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of its own that reads a PDF file from its input and prints what is in it as JSON.
+"""A separate program that reads a PDF file from its input and prints its contents as JSON.
 
 It knows nothing but pypdf, so that a PDF file made to hurt ends this process and no other. Its one argument says what
 to look for: ``pages``, ``text`` or ``images``.
@@ -29,7 +29,7 @@ def limit() -> None:
 
 
 def look(data: bytes, what: str) -> object:
-    """What is in the file: the number of its pages, its text, or its pictures in base 64."""
+    """Contents of the file: the number of its pages, its text, or its images in base 64."""
     import pypdf
 
     reader = pypdf.PdfReader(io.BytesIO(data))

@@ -1,4 +1,4 @@
-"""Pictures: how alike they are, and what can be measured of one."""
+"""Images: similarity of two, and measurements of one."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def brightness(picture: Image) -> float:
 
 
 def content_size(picture: Image) -> tuple[int, int]:
-    """Width and height of what is not transparent."""
+    """Width and height of the opaque part."""
     box = content_box(picture)
     return (0, 0) if box is None else (box[2] - box[0], box[3] - box[1])
 
 
 def content_box(picture: Image) -> tuple[int, int, int, int] | None:
-    """Left, top, right, bottom of what is not transparent; None where nothing is to be seen."""
+    """Left, top, right, bottom of the opaque part; None where all is transparent."""
     return picture.convert("RGBA").getchannel("A").getbbox()
 
 

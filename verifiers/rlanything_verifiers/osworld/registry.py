@@ -26,7 +26,7 @@ __all__ = ["GETTERS", "METRICS", "Context", "Getter", "Metric", "Slot", "getter"
 
 @dataclass(frozen=True)
 class Slot:
-    """One parameter of a metric or getter: what may be put there.
+    """One parameter of a metric or getter, with the values that it accepts.
 
     Attributes:
         name: of the parameter.
@@ -79,7 +79,7 @@ class Slot:
 
 @lru_cache(maxsize=1024)
 def _adapter(annotation: Any) -> Any:
-    """What reads values of a type; dear to make."""
+    """Validator of a type, cached since it is costly to make."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(annotation)
@@ -87,12 +87,12 @@ def _adapter(annotation: Any) -> Any:
 
 @dataclass(frozen=True)
 class Metric:
-    """A function that scores what is on the desktop, in [0, 1]."""
+    """A function that scores a state of the desktop, in [0, 1]."""
 
     name: str
     function: Callable[..., float]
     free: bool = False
-    """Whether nothing is known of what it takes: it is not built in."""
+    """Whether its parameters are unknown, since it is not built in."""
 
     def __call__(self, *arguments: Any, **options: Any) -> float:
         """Score values that fit the slots."""
@@ -100,14 +100,14 @@ class Metric:
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
-        """What stands in order: the result and, where there is one, what was expected."""
+        """Positional parameters: the result and, where there is one, the expected value."""
         if self.free:
             return Slot("result", Any, False), Slot("expected", Any, False)
         return tuple(_slots(self.function)[0])
 
     @cached_property
     def options(self) -> Mapping[str, Slot]:
-        """What stands by keyword."""
+        """Keyword parameters."""
         return {} if self.free else {slot.name: slot for slot in _slots(self.function)[1]}
 
 
@@ -128,17 +128,17 @@ class Getter:
     function: Callable[[Context, Any], Any]
 
     def __call__(self, context: Context, config: Any) -> Any:
-        """Find out what the settings ask for."""
+        """Get the value that the settings describe."""
         return self.function(context, config)
 
     @cached_property
     def config(self) -> Slot:
-        """What its part of an evaluator looks like."""
+        """JSON form of its part of an evaluator."""
         return _slots(self.function)[0][1]
 
     @cached_property
     def gives(self) -> frozenset[Any]:
-        """The types of what it returns, None apart."""
+        """Types of its results, except None."""
         return frozenset(_parts(typing.get_type_hints(self.function)["return"]) - {type(None)})
 
 

@@ -1,4 +1,4 @@
-"""What an MP3 file says about itself."""
+"""Metadata of MP3 files."""
 
 from __future__ import annotations
 

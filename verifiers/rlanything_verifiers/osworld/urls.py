@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 __all__ = ["same_url", "without_query"]
 
 _SECOND_LEVEL = frozenset({"ac", "co", "com", "edu", "gov", "net", "org"})
-"""What comes before the name of a country in addresses such as ``airbnb.com.sg``."""
+"""Second-level domains before a country's in addresses such as ``airbnb.com.sg``."""
 
 
 def same_url(one: str, other: str) -> bool:
@@ -20,7 +20,7 @@ def same_url(one: str, other: str) -> bool:
 
 
 def without_query(url: str) -> str:
-    """The address without what follows the question mark."""
+    """The address without its query."""
     try:
         return urlunsplit(urlsplit(url)._replace(query=""))
     except ValueError:

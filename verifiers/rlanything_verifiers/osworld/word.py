@@ -1,4 +1,4 @@
-"""Text documents as plain data: what python-docx finds in a file, read once and safe to compare."""
+"""Text documents as plain data, read from a file by python-docx once and safe to compare."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _run(run: Any) -> Run:
 
 
 def _cell_text(cell: Any) -> str:
-    """What is written in a cell. python-docx's own way makes a copy of it for each column it spans."""
+    """The text of a cell. python-docx's own property repeats it for each column that it spans."""
     return "\n".join("".join(part.text or "" for part in line.iter(f"{_W}t")) for line in cell.iter(f"{_W}p")).strip()
 
 

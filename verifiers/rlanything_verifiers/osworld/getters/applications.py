@@ -30,7 +30,7 @@ _STATUS = (
     "r.add_header('Authorization', 'Basic ' + base64.b64encode(b':password').decode())\n"
     "print(u.urlopen(r, timeout=10).read().decode())\n"
 )
-"""Asks VLC from within the guest what it plays; the password is the one of OSWorld's tasks."""
+"""Command that queries VLC's state in the guest; the password is that of OSWorld's tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def vlc_config(context: Context, config: Destination) -> File | None:
 
 @getter
 def vlc_playing_info(context: Context, config: Destination) -> File | None:
-    """What VLC says that it plays, as XML; it has to run with its web interface."""
+    """VLC's playback state as XML; VLC must run with its web interface."""
     printed = context.guest.execute(["python3", "-c", _STATUS])
     if printed.returncode != 0 or not printed.output.strip():
         return None
@@ -161,7 +161,7 @@ def audio_in_slide(context: Context, config: SlidePart) -> File | None:
 
 
 def _related(context: Context, file: File, config: SlidePart, kind: str, link: str | None) -> File | None:
-    """A file that belongs to a slide: in the slide show, or beside it on the desktop."""
+    """A file of a slide, in the slide show or next to it on the desktop."""
     show = package(file)
     name = f"ppt/slides/_rels/slide{config.slide_index + 1}.xml.rels"
     for relation in show.xml(name).iter(_RELATIONS) if name in show else ():

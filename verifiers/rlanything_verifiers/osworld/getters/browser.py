@@ -1,4 +1,4 @@
-"""Chrome and Chromium: what is in their profile and in their window."""
+"""Getters of Chrome and Chromium: their profile and their window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TABS = (
     "    try: print(u.urlopen(f'http://127.0.0.1:{port}/json/list', timeout=10).read().decode()); break\n"
     "    except OSError: pass\n"
 )
-"""Asks for the open tabs from within the guest, at the ports where OSWorld's tasks have Chrome listen."""
+"""Command that lists the open tabs in the guest, at the debugging ports of OSWorld's tasks."""
 
 
 def _read(context: Context, name: str, *keys: str) -> Any:
@@ -88,7 +88,7 @@ def enabled_experiments(context: Context, config: Nothing) -> list[Any]:
 
 @getter
 def enable_do_not_track(context: Context, config: Nothing) -> str:
-    """Whether sites are asked not to track: ``true`` or ``false``."""
+    """The setting "Do Not Track": ``true`` or ``false``."""
     return _flag(_preference(context, "enable_do_not_track"))
 
 
@@ -130,7 +130,7 @@ def find_unpacked_extension_path(context: Context, config: Nothing) -> list[Any]
 
 @getter
 def find_installed_extension_name(context: Context, config: Nothing) -> list[Any]:
-    """What the extensions are called."""
+    """Names of the extensions."""
     manifests = [extension.get("manifest") for extension in _extensions(context)]
     return [str(each["name"]) for each in manifests if isinstance(each, dict) and "name" in each]
 
@@ -151,7 +151,7 @@ def cookie_data(context: Context, config: Destination) -> list[Any] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Prefix:
-    """What stands before the address that the address bar shows."""
+    """Prefix of the address that the address bar shows."""
 
     goto_prefix: str = "https://"
 

@@ -1,4 +1,4 @@
-"""What the desktop shows, and what a program in it prints."""
+"""Getters of the desktop: its screen, and the output of a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlanything_verifiers.osworld.registry import Context, getter
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What was expected, written into the evaluator itself."""
+    """The expected value, written in the evaluator."""
 
     rules: Any
 
@@ -52,19 +52,19 @@ class WindowClass:
 
 @getter
 def rule(context: Context, config: Rule) -> Any:
-    """What was expected, as written."""
+    """The expected value as written."""
     return config.rules
 
 
 @getter
 def vm_command_line(context: Context, config: Command) -> str:
-    """What a command prints."""
+    """Standard output of a command."""
     return context.guest.execute(config.command, shell=config.shell).output
 
 
 @getter
 def vm_command_error(context: Context, config: Command) -> str:
-    """What a command prints to its standard error."""
+    """Standard error of a command."""
     return context.guest.execute(config.command, shell=config.shell).error
 
 

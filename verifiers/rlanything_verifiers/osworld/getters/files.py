@@ -21,7 +21,7 @@ class Fetched:
         path: where they are: paths in the guest, or URLs.
         dest: the names they go by.
         multi: whether `path` and `dest` are lists.
-        gives: the places in the list of those that go to the metric; the others are fetched to lie beside them.
+        gives: the places in the list of those that go to the metric; the others are only fetched, next to them.
     """
 
     path: str | list[str]

@@ -65,7 +65,7 @@ def compare_epub(result: File, expected: File) -> float:
 
 
 def _book(file: File) -> dict[str, list[str]]:
-    """The pages of a book line by line; what differs with every export is left out."""
+    """The pages of a book line by line, without the parts that differ with every export."""
     passed_over = {"toc.ncx": "navPoint", "content.opf": "dc:identifier"}
     found: dict[str, list[str]] = {}
     for name, member in members(file).items():

@@ -55,7 +55,7 @@ class UrlPattern:
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """What the address of a search looks like."""
+    """Pattern of the address of a search."""
 
     expect: UrlPattern
 
@@ -115,7 +115,7 @@ class FontSize:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """What a starter on the desktop is called or runs."""
+    """Name or command of a desktop entry."""
 
     type: Literal["name", "exec"]
     name: str | None = None
@@ -181,7 +181,7 @@ def is_expected_installed_extensions(result: list[str], rules: ExpectedList) -> 
 
 @metric
 def is_expected_bookmarks(result: dict[str, Any], rules: Bookmarks) -> float:
-    """The bookmarks bar holds what it has to, and nothing else of the kind."""
+    """The bookmarks bar holds the expected entries, and no others of the kind."""
     bar = _children(result.get("bookmark_bar"))
     if rules.type == "bookmark_bar_folders_names":
         return float({item.get("name") for item in bar if item.get("type") == "folder"} == set(rules.names or ()))

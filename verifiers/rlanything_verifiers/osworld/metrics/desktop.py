@@ -48,7 +48,7 @@ class ElementRule:
     Attributes:
         xpath: finds it; goes before `selectors`.
         selectors: find it in the language of style sheets; one of them is enough.
-        text: what it says; None where that does not matter.
+        text: its text; None where that does not matter.
         exact: whether it has to say exactly that; otherwise the score is how like it is.
     """
 
@@ -108,7 +108,7 @@ def check_moved_jpgs(result: dict[str, Any], rules: ExpectedList) -> float:
 
 @metric
 def is_in_vm_clickboard(result: Pieces, expected: str) -> float:
-    """What a command prints, such as the content of the clipboard, contains the texts."""
+    """The output of a command, such as the content of the clipboard, contains the texts."""
     pieces = result.expected if isinstance(result.expected, list) else [result.expected]
     return float(all(piece in expected for piece in pieces))
 

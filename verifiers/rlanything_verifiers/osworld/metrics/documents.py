@@ -180,7 +180,7 @@ def compare_references(
     reference_base_result: float = 0.5,
     content_only: bool = False,
 ) -> float:
-    """How like the lists of references are, beyond what an untouched document has in common with the expected one."""
+    """Similarity of the lists of references, beyond that of an untouched document with the expected one."""
 
     def read(file: File) -> list[str] | None:
         texts = paragraph_texts(file)

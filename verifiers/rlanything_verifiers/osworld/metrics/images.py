@@ -95,7 +95,7 @@ def check_file_exists_and_structure_sim(result: File, expected: File) -> float:
 
 @metric
 def check_structure_sim_resized(result: File, expected: File) -> float:
-    """What is not transparent has the structure of the expected picture, once it has its size."""
+    """The opaque part, scaled to the size of the expected image, has its structure."""
     one, other = image(result), image(expected)
     if transparent(one):
         box = content_box(one)
@@ -198,7 +198,7 @@ def check_textbox_on_leftside(result: File) -> float:
 
 @metric
 def check_triangle_position(result: File) -> float:
-    """What has the second most frequent colour has its centre within 5 % of the middle."""
+    """The pixels of the second most frequent colour have their centre within 5 % of the middle."""
     found = pixels(image(result), "RGB").astype(np.uint32)
     code = found[..., 0] << 16 | found[..., 1] << 8 | found[..., 2]
     colors, counts = np.unique(code, return_counts=True)
@@ -215,7 +215,7 @@ def _centroid(mask: NDArray[np.bool_], axis: int) -> float:
 
 @metric
 def check_image_size(result: File, rules: ImageSize) -> float:
-    """The picture, or what is not transparent of it, has the expected size."""
+    """The image, or its opaque part, has the expected size."""
     found = image(result)
     width, height = content_size(found) if rules.ignore_transparent and transparent(found) else found.size
     return float(rules.height in (None, height) and rules.width in (None, width))

@@ -92,7 +92,7 @@ class KeyValue:
 
 @metric
 def check_config_status(result: File, rules: KeyValue) -> float:
-    """A line says what is expected."""
+    """A line has the expected setting."""
     keys = rules.key if isinstance(rules.key, list) else [rules.key]
 
     def says(line: str) -> bool:
@@ -299,7 +299,7 @@ def _filters(file: File) -> Iterator[dict[str, Any]]:
 
 @metric
 def check_thunderbird_filter(result: File, rules: Filters) -> float:
-    """Filters of messages; what a description leaves out may be anything."""
+    """Filters of messages; fields that a description leaves out may have any value."""
     filters = list(_filters(result))
 
     def there(wanted: dict[str, Any]) -> bool:

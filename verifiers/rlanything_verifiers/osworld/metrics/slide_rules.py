@@ -26,7 +26,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class Fill:
-    """Red, green, blue: what the background has to be, and what it was."""
+    """Red, green, blue of the expected and of the original background."""
 
     rgb: tuple[int, int, int]
     original_rgb: tuple[int, int, int] | None = None

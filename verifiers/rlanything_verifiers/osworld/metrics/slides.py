@@ -18,7 +18,7 @@ _MOVED_TITLE, _MOVED_BOX = "Product Comparison", "Elaborate on what you want to 
 
 @dataclass(frozen=True, kw_only=True)
 class Exam:
-    """What two slide shows have to have in common.
+    """Options of the comparison of two slide shows.
 
     Those that begin with ``examine_`` and are False by default are each made for one of OSWorld's tasks: a shape has to
     be in another place than in the expected show, and everything else in the same.
@@ -138,7 +138,7 @@ class Exam:
         )
 
     def slides(self, one: Slide, other: Slide, number: int) -> bool:
-        """Whether two slides have in common what they have to."""
+        """Whether two slides agree in the compared properties."""
         if self.examine_background_color and one.background != other.background:
             return False
         if self.examine_note and one.notes != other.notes:
@@ -207,5 +207,5 @@ def _above(place: int | None, old: int | None, limit: int) -> bool:
 
 
 def _same_color(one: DeckRun, other: DeckRun) -> bool:
-    """Whether two colours are the same, as far as one can know: what the theme decides is not looked up."""
+    """Whether two colours are the same; colours of the theme are not resolved."""
     return THEME in (one.color, other.color) or one.color == other.color

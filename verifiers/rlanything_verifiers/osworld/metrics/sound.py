@@ -10,6 +10,6 @@ from rlanything_verifiers.osworld.sound import read_tags
 
 @metric
 def check_mp3_meta(result: File, rules: dict[str, ValueRule]) -> float:
-    """What the file says about itself fulfils the rules."""
+    """The file's metadata fulfils the rules."""
     tags = read_tags(result)
     return float(all(rule.holds(tags.get(name, "")) for name, rule in rules.items()))

@@ -105,7 +105,7 @@ class _Pair:
         return one is not None and other is not None and self.facts(one) == self.facts(other)
 
     def facts(self, sheet: Sheet) -> Any:
-        """What the two sheets have to have in common."""
+        """The compared property of two sheets."""
         raise NotImplementedError
 
 

@@ -15,7 +15,7 @@ from rlanything_verifiers.osworld.sheets import Book
 
 @dataclass(frozen=True)
 class TableRules:
-    """What has to hold of a spreadsheet, rule by rule."""
+    """Rules on a spreadsheet."""
 
     rules: tuple[TableRule, ...]
 
@@ -47,7 +47,7 @@ def compare_table(result: File, expected: File | None = None, *, rules: TableRul
 
 @dataclass(frozen=True)
 class Cities:
-    """For each row what the cell has to contain: one text, or any of several."""
+    """For each row the expected text of the cell: one text, or any of several."""
 
     expected: list[str | list[str]]
 

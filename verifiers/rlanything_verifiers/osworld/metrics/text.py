@@ -209,7 +209,7 @@ def compare_result_files(result: File, expected: File) -> float:
 
 @metric
 def is_included_all_json_objects(result: File, expected: File) -> float:
-    """All that the first file says, the second says too."""
+    """All statements of the first file are in the second one."""
     one, other = read_json(result), read_json(expected)
     if not isinstance(one, dict) or not isinstance(other, dict):
         return 0.0
@@ -218,5 +218,5 @@ def is_included_all_json_objects(result: File, expected: File) -> float:
 
 @metric
 def compare_terminal_and_txt(result: File, expected: str) -> float:
-    """The file holds what the terminal shows."""
+    """The file holds the text of the terminal."""
     return float(result.text() == expected)

@@ -1,4 +1,4 @@
-"""Values against values: what a command printed, what a setting is, what an object contains."""
+"""Metrics on values: output of a command, a setting, the contents of an object."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ExpectedObject:
     """An object.
 
     Attributes:
-        expected: what the keys have to be.
+        expected: expected values of the keys.
         expect_in_result: whether a text only has to occur, and one of a list is enough.
         ignore_list_order: whether lists may come in any order.
     """
@@ -110,7 +110,7 @@ def literal_match(
 
 @metric
 def check_direct_json_object(result: Any, rules: ExpectedObject) -> float:
-    """The keys of an object, or of a text of JSON, are what was expected; further keys do not matter."""
+    """The keys of an object, or of a JSON text, have the expected values; further keys do not matter."""
     if isinstance(result, str):
         try:
             result = json.loads(result.strip().replace("'", '"'))

@@ -1,4 +1,4 @@
-"""Spreadsheets as plain data: what openpyxl finds in a file, read once and safe to compare."""
+"""Spreadsheets as plain data, read from a file by openpyxl once and safe to compare."""
 
 from rlanything_verifiers.osworld.sheets.book import Book, Sheet
 from rlanything_verifiers.osworld.sheets.styles import STYLES

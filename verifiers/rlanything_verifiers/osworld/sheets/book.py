@@ -111,7 +111,7 @@ class Sheet:
 
     @_guarded
     def validations(self, names: Iterable[str]) -> list[dict[str, Any]]:
-        """What may be entered into cells: some properties of each rule."""
+        """Data validation of cells: some properties of each rule."""
         return [{name: getattr(rule, name) for name in names} for rule in self._sheet.data_validations.dataValidation]
 
     @_guarded
@@ -145,7 +145,7 @@ class Sheet:
 
     @_guarded
     def filters(self) -> dict[str, Any]:
-        """What is filtered and sorted."""
+        """Filter and sorting."""
         return pivots.filters(self._sheet)
 
     def _cells(self) -> Mapping[tuple[int, int], Cell]:

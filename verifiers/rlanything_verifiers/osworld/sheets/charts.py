@@ -37,7 +37,7 @@ CHART_PROPERTIES: Mapping[str, Callable[[Any], Any]] = {
     "ytitle": _axis("y_axis"),
     "ztitle": _axis("z_axis"),
 }
-"""What can be asked of a chart."""
+"""Properties of a chart that can be compared."""
 
 
 def read(sheet: Any, names: set[str]) -> list[Any]:

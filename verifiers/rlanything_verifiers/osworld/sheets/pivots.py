@@ -23,7 +23,8 @@ PIVOT_PROPERTIES = frozenset(
         "data_fields_name",
     }
 )
-"""What can be asked of a pivot table; ``ordered`` and ``data_fields_name`` add to ``selection`` and ``data_fields``."""
+"""Properties of a pivot table that can be compared; ``ordered`` and ``data_fields_name`` add to ``selection`` and
+``data_fields``."""
 
 _PLAIN = {
     "name": "name",
@@ -75,7 +76,7 @@ def _shrunk(ref: str, left: int, right: int) -> tuple[int, int, int, int]:
 
 
 def filters(sheet: Any) -> dict[str, Any]:
-    """The filter of a sheet: its range, what each column lets through, and how it sorts."""
+    """The filter of a sheet: its range, the accepted values of each column, and the sorting."""
     found = sheet.auto_filter
     columns = {}
     for column in found.filterColumn:
