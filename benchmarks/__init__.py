@@ -1,1 +1,1 @@
-"""Measurements of what the documentation promises; run each with `python -m benchmarks.NAME`."""
+"""Benchmarks behind the numbers of the documentation; run each with `python -m benchmarks.NAME`."""

@@ -30,7 +30,7 @@ from rlanything_verifiers.alfworld import (
     write_game,
 )
 
-#: Targets of the engine, printed beside what was measured.
+#: Targets of the engine, printed next to the measurements.
 TARGETS = {
     "native steps/s": (100_000, "at least"),
     "native reset [us]": (20, "at most"),

@@ -1,4 +1,4 @@
-"""Speed of the judge, next to what it replaces, in the same run.
+"""Speed of the judge and of its baselines, in the same run.
 
 ``python -m benchmarks.coding`` prints a table. Every round measures every judge on the same programs, in an
 order that changes from round to round, so all of them meet the same machine; figures are medians over the
@@ -183,7 +183,7 @@ if __name__ == "__main__":
 _PARTS = 18  # classes of a large program, of three kinds
 LARGE = _IMPORTS + "".join(_CLASSES[i % 3].replace("N_", str(i)) for i in range(_PARTS)) + _MAIN + "# {}\n"
 
-#: Ratios of tests a second, printed beside what was measured: first name over second name.
+#: Ratios of tests a second, printed next to the measurements: first name over second name.
 TARGETS = (
     ("judge, 1 worker", "forked exec, 1 at a time", 3.0),
     ("judge, 2 workers", "forked exec, 2 at a time", 3.0),

@@ -48,7 +48,7 @@ def tasks(seeds: int, known: Container[tuple[str, int]]) -> Iterator[tuple[str, 
 
 
 def programs(task: Task) -> dict[str, Any]:
-    """What the brute force and the wrong programs of a task get on its hidden tests."""
+    """Scores of the brute force and of the wrong programs of a task on its hidden tests."""
     payload = read_payload(task.payload)
     hidden = payload.judge_tests()[len(payload.public) :]
     problem = problem_of(task)
@@ -87,7 +87,7 @@ def answers(folder: str, gguf: str | None, prompts: Sequence[str], tokens: int) 
 
 
 def played(batch: Sequence[Task], folder: str, gguf: str | None, tokens: int) -> list[dict[str, Any]]:
-    """What a model gets for its only turn on each task."""
+    """Scores of a model with one turn on each task."""
     envs = [gym.make("RLAnything/Coding-v0", tasks=[task], max_turns=1, reward="fraction") for task in batch]
     prompts = [str(env.reset(seed=0)[0]) for env in envs]
     results = []

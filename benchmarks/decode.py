@@ -1,4 +1,4 @@
-"""How fast the transformers engine samples, and what its parts are worth.
+"""Sampling speed of the transformers engine, and the effect of its parts.
 
 ``python -m benchmarks.decode`` plays AlfWorld in the short view with a small model from random weights, and then has
 the same turns of the same episodes sampled in two ways that alternate, so that both meet the same machine: with what is
@@ -36,7 +36,7 @@ JUDGED = {"judge: beginnings shared": 32, "judge: each prompt read": 2**30}
 
 @dataclass(frozen=True)
 class Turn:
-    """What is asked at once: prompts, the form of each answer, the episode of each."""
+    """One batch of queries: prompts, and the form and the episode of each."""
 
     prompts: list[list[int]]
     choices: tuple[Form, ...]

@@ -83,7 +83,7 @@ class Clock:
 
 
 class TimedDecoder:
-    """A decoder whose forward passes are timed."""
+    """A decoder with timed forward passes."""
 
     def __init__(self, decoder: RaggedDecoder, clock: Clock, name: str) -> None:
         self._decoder = decoder
@@ -97,7 +97,7 @@ class TimedDecoder:
 
 
 class TimedEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """An environment whose calls are timed."""
+    """An environment with timed calls."""
 
     def __init__(self, env: gym.Env[Any, Any], clock: Clock) -> None:
         super().__init__(env)

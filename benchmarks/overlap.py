@@ -54,7 +54,7 @@ SHARDS = 4
 
 
 class Waiting(gym.Wrapper[Any, Any, Any, Any]):
-    """Every step takes a while, in which nobody computes."""
+    """An environment whose steps wait without computing."""
 
     def __init__(self, env: gym.Env[Any, Any], seconds: float) -> None:
         super().__init__(env)

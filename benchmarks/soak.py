@@ -38,7 +38,7 @@ MEMORY = 16.0
 
 @dataclass(frozen=True)
 class Look:
-    """What there is at one moment, this process and its descendants together.
+    """Resources of this process and its descendants at one moment.
 
     Attributes:
         done: Units of work done so far.

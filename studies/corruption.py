@@ -1,4 +1,4 @@
-"""Trajectories with a known fault: what a judge should notice. Pure functions.
+"""Corrupted trajectories, whose known fault a judge should detect. Pure functions.
 
 Only steps that the planner calls right are made wrong: a judge should call the others wrong with or without the
 fault. Each corrupted step is known by its place, and by where the same step stands uncorrupted, so that a judge's
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Corruption = Literal["again", "swapped", "inserted", "observation", "outcome"]
-"""``again``: nothing is changed, the control: what a judge's own chance does. ``swapped``: two right steps of
+"""``again``: nothing is changed, the control for a judge's own randomness. ``swapped``: two right steps of
 different kinds (first words) change places, so that, say, a thing is taken before the way to it is gone.
 ``inserted``: steps that were right in another task stand among the steps. ``observation``: the answer to a step is
 that to another step, of another task. ``outcome``: the episode is said to have ended the other way round; no step
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class CorruptionError(ValueError):
-    """A corruption that cannot be made; the message says what was asked for."""
+    """A corruption cannot be made; the message names it."""
 
 
 class Place(NamedTuple):
@@ -87,8 +87,8 @@ def insert_steps(
     """The steps with others among them.
 
     Args:
-        steps: What was played.
-        new: What is put in.
+        steps: The steps of the trajectory.
+        new: The inserted step.
         before: For each of ``new``, ascending, the step it comes before; the number of steps for the end.
 
     Returns:
@@ -142,7 +142,7 @@ def corrupt(
     *,
     steps: int = 2,
 ) -> list[Corrupted]:
-    """Corrupt what can be corrupted of some trajectories.
+    """Corrupt those of some trajectories that allow it.
 
     Args:
         kind: How.
@@ -153,8 +153,8 @@ def corrupt(
 
     Returns:
         At most one for each trajectory, in order; a trajectory without enough right steps, or without another
-        task to take from, is left out. Outcomes are flipped of equal numbers of won and lost trajectories, so that
-        a judge that always says the same is at chance.
+        task to take from, is left out. Outcomes are flipped for equal numbers of solved and failed trajectories, so
+        that a constant judge is at chance.
 
     Raises:
         CorruptionError: There is no corruption of this name.
@@ -236,7 +236,7 @@ def _right_elsewhere(t: int, trajectories: Sequence[Trajectory], right: Sequence
 
 
 def _balanced(trajectories: Sequence[Trajectory], rng: np.random.Generator) -> list[int]:
-    """Numbers of as many won as lost trajectories."""
+    """Indices of equally many solved and failed trajectories."""
     sides: Mapping[int, list[int]] = {
         outcome: [t for t, trajectory in enumerate(trajectories) if trajectory.outcome == outcome]
         for outcome in (1, -1)

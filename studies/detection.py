@@ -110,7 +110,7 @@ def _summary(values: Sequence[float], draws: Sequence[Floats], places: pd.DataFr
 
 
 def _of_seed(seed: int, rows: pd.DataFrame, figure: Figure) -> tuple[float, Floats]:
-    """The figure of one judge, and what it is in resamples of the trajectories."""
+    """The score of one judge, and its values in resamples of the trajectories."""
     clusters, which = np.unique(rows.trajectory.to_numpy(), return_inverse=True)
     rng = np.random.default_rng((SEED, seed))
     count = len(clusters)

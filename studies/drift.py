@@ -167,7 +167,7 @@ def read_drift(folder: Path) -> pd.DataFrame:
 
 
 def write_drift(folder: Path) -> Path:
-    """Write results.parquet, drift.md, drift.tex and the figure from what there is; return the Markdown."""
+    """Write results.parquet, drift.md, drift.tex and the figure from the results so far; return the Markdown."""
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     settings.pop("policy")
     file = DriftFile.model_validate(settings)

@@ -1,4 +1,4 @@
-"""What a study of drift shows: where the tasks are, how they play, and curves over the cycles."""
+"""Report of the drift study: positions of the tasks, success rates, and curves over the cycles."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def end_table(results: pd.DataFrame, arms: Sequence[str], name: str, remark: str
 
 
 def success_table(results: pd.DataFrame, arms: Sequence[str]) -> Table:
-    """Success of players that do not learn, on roots and on what became of them."""
+    """Success of fixed policies on root and active tasks."""
     last, players = int(results.cycle.max()), ["", *(["policy_"] if "policy_success" in set(results.metric) else [])]
     rows = []
     for arm in arms:
@@ -101,7 +101,7 @@ def success_table(results: pd.DataFrame, arms: Sequence[str]) -> Table:
 
 
 def _percent(values: dict[int, float]) -> str:
-    """A share; its interval does not go beyond what a share can be."""
+    """A share, with its interval clipped to [0, 1]."""
     if not values:
         return "–"
     found = estimate(list(values.values()))

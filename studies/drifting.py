@@ -150,7 +150,7 @@ def proved_share(proposed: int, discarded: Mapping[str, int]) -> float | None:
 
 
 def measure_tasks(domain: Domain, active: Sequence[Task], roots: Sequence[Task]) -> dict[str, float | None]:
-    """What can be said of tasks without playing them.
+    """Measurements of tasks without playing them.
 
     Returns:
         ``valid``, the share of active tasks whose proof wins when it is replayed in a fresh world; ``plan`` and
@@ -167,7 +167,7 @@ def measure_tasks(domain: Domain, active: Sequence[Task], roots: Sequence[Task])
 
 
 class _Player:
-    """The expert, and perhaps a trained policy beside it in measurements."""
+    """The expert, and optionally a trained policy in measurements."""
 
     def __init__(
         self, domain: Domain, supervision: StepSupervision, settings: Following, seed: int, policy: str | None
@@ -233,7 +233,7 @@ class _Policy:
         self.parts.learners.load(weights_of(folder))
 
     def success(self, tasks: Sequence[Task], settings: Following, seed: int) -> float:
-        """Share of episodes won, each task played as often as by the expert."""
+        """Share of solved episodes, with as many episodes of each task as for the expert."""
         from rlanything_agents.rollout.rollout import rollout
 
         with self.parts.learners.averaged():

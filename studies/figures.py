@@ -16,7 +16,7 @@ from studies.statistics import Difference, band
 __all__ = ["common_curve", "draw_curves", "draw_forest", "new_figure", "save_figure"]
 
 COLOURS = ("#8c959f", "#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", "#d55e00", "#000000", "#b8a000", "#7a4fbf")
-"""The palette of Okabe and Ito (told apart without red and green), and two more."""
+"""The palette of Okabe and Ito (distinguishable without red and green), and two more."""
 GRID = 40
 """Most points of a mean curve."""
 NEARLY = 0.9
@@ -144,7 +144,7 @@ def draw_forest(groups: Sequence[tuple[str, Sequence[Difference]]]) -> Any | Non
 
 
 def save_figure(figure: Any, path: Path) -> str:
-    """Write PNG and SVG beside each other (``path`` has no suffix); return the SVG element for a page."""
+    """Write a PNG and an SVG file (``path`` has no suffix); return the SVG element for a page."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path.with_suffix(".png"), dpi=130)
     buffer = io.StringIO()

@@ -1,4 +1,4 @@
-"""The jobs of a study: where each one's files are, what it waits for, and how far it is."""
+"""The jobs of a study: their files, dependencies and progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: a share of the whole, and what a table shows of it."""
+    """Progress of a run: a share of the whole, and its text for a table."""
 
     share: float
     note: str

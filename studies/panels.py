@@ -32,9 +32,9 @@ class Panel(BaseModel):
     seed: Annotated[int, Field(ge=0)]
     """First generator seed; of no effect on official games but for the sampling."""
     title: str = ""
-    """What the panel is called beside its split, where it has knobs of its own."""
+    """Name of the panel, in addition to its split, where it has knobs of its own."""
     knobs: Mixture | None = None
-    """What generated games are made of; as in the run's evaluation if None."""
+    """Knobs of generated games; as in the run's evaluation if None."""
 
     @property
     def official(self) -> bool:

@@ -51,7 +51,7 @@ class Regime(_Part):
 
 
 class Quick(_Part):
-    """What ``--quick`` changes."""
+    """Settings of ``--quick``."""
 
     seeds: Annotated[int, Field(gt=0)]
     arms: tuple[Name, ...]
@@ -65,7 +65,7 @@ class StudyFile(_Part):
     meaning: str
     seeds: Annotated[int, Field(gt=0)]
     arms: tuple[Name, ...]
-    """What runs unless the command line names others, in the order of the table."""
+    """Arms that run unless the command line names others, in the order of the table."""
     ladder: tuple[Name, ...]
     """Arms that each add one thing to the one before; the steps between them are reported."""
     baselines: tuple[Name, ...]
@@ -119,7 +119,7 @@ def load_file(path: Path, content: type[File]) -> File:
 
 
 class Plan(_Part):
-    """What is to be run: the chosen part of a study file with every run's configuration resolved."""
+    """The chosen part of a study file, with the resolved configuration of every run."""
 
     study: StudyFile
     regimes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a study shows: results.parquet, curves.parquet, table.md, table.tex, figures and index.html."""
+"""Report of a study: results.parquet, curves.parquet, table.md, table.tex, figures and index.html."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of a study as two tables, read from its run folders: what each run came to, and its curves."""
+"""The numbers of a study as two tables, read from its run folders: the results of each run, and its curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``study robustness``: what judges notice of corrupted trajectories, and what corrupted feedback costs a learner."""
+"""``study robustness``: detection of corrupted trajectories by judges, and the cost of corrupted feedback."""
 
 from __future__ import annotations
 
@@ -156,7 +156,8 @@ def _note(job: Job) -> str:
 
 
 def write_robustness(folder: Path) -> Path:
-    """Write detection.parquet, robustness.md, robustness.tex and the figure from what there is; return the Markdown.
+    """Write detection.parquet, robustness.md, robustness.tex and the figure from the results so far; return the
+    Markdown.
 
     Raises:
         StudyError: It is not the folder of a study.

@@ -1,4 +1,4 @@
-"""What a study of robustness shows: tables of what judges notice and of what lies cost, and a figure of both."""
+"""Report of the robustness study: tables of detection and of the cost of corrupted feedback, and a figure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEANS = "Means over seeds, on the same seeds and games"
 
 
 def arm_name(learner: str, what: str, share: float) -> str:
-    """The arm of a learner that is told a share of something wrong; the learner itself for none."""
+    """The arm of a learner with a corrupted share of one kind of feedback; the learner itself for share 0."""
     return learner if share == 0 else f"{learner}-{what}-{100 * share:g}".replace(".", "_")
 
 
@@ -123,7 +123,7 @@ def _change(name: str, values: dict[int, float], clean: dict[int, float]) -> str
 def draw_robustness(
     places: pd.DataFrame | None, results: pd.DataFrame, regime: str, panel: str, shares: Sequence[float]
 ) -> Any:
-    """AUC of every judge on every corruption, and success by what is flipped."""
+    """AUC of every judge on every corruption, and success by kind of flipped feedback."""
     figure, (left, right) = new_figure(2, 2)
     if places is not None:
         kinds, judges = list(dict.fromkeys(places.corruption)), list(dict.fromkeys(places.judge))

@@ -25,7 +25,7 @@ POLL = 0.2
 
 
 class State(StrEnum):
-    """What has become of a job."""
+    """State of a job."""
 
     waiting = "waiting"
     running = "running"
@@ -146,5 +146,5 @@ def _launch(job: Job) -> subprocess.Popen[bytes]:
             process.stdin.write(json.dumps(job.work).encode() + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it ended at once; its log says why
+            pass  # it ended at once; its log has the reason
     return process

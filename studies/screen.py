@@ -1,4 +1,4 @@
-"""What a study shows while it runs: a live table on a terminal, a line for each event elsewhere."""
+"""Progress display of a study: a live table on a terminal, a line for each event elsewhere."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Screen:
     Args:
         title: Of the table.
         progress: How far a running job is.
-        outcome: What a finished job came to, in a few characters.
+        outcome: Result of a finished job, in a few characters.
         console: Where to.
     """
 

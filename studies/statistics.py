@@ -1,4 +1,4 @@
-"""What a few seeds can say: means, paired differences, and intervals over seeds. Pure functions.
+"""Statistics over few seeds: means, paired differences, and intervals. Pure functions.
 
 The seed is the unit: a run's thousand episodes tell how good that one policy is, not how good the method is. So
 every interval is over seeds: a studentised bootstrap (bootstrap-t), 95 %. With few seeds the simpler bootstraps are
@@ -39,7 +39,7 @@ ENOUGH = 8
 and it is 1.2 to 8 times as long as Student's (4 to 6 seeds)."""
 RESAMPLES = 9999
 SEED = 20_260_202
-"""Of the resampling, so that a report written twice says the same."""
+"""Seed of the resampling, so that reports repeat."""
 EXACT = 16
 """Up to so many seeds all sign flips are counted; above, a sample of them."""
 

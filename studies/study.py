@@ -41,7 +41,7 @@ def run_study(plan: Plan, folder: Path, *, workers: int, command: str) -> int:
 
     Raises:
         StudyError: The folder holds runs of the same name with other settings.
-        KeyboardInterrupt: The report of what there is has been written.
+        KeyboardInterrupt: The report of the results so far has been written.
     """
     console = Console(highlight=False, markup=False)
     _prepare(plan, folder, command, console)
@@ -82,7 +82,7 @@ def evaluate_study(
 
     Raises:
         StudyError: Not a study, no such panel or arm, or no run has ended.
-        KeyboardInterrupt: The table of what there is has been written.
+        KeyboardInterrupt: The table of the results so far has been written.
     """
     read_study(folder)
     jobs = evaluation_jobs(folder, panels, arms, seeds, episodes, max_steps, panel_seed)
@@ -109,7 +109,7 @@ def run_board(
         title: Of the table.
         jobs: In the order of their importance.
         progress: How far a running job is.
-        outcome: What a finished job came to, in a few characters.
+        outcome: Result of a finished job, in a few characters.
         workers: Processes side by side.
         console: Where to show them.
 

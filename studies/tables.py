@@ -1,4 +1,4 @@
-"""The tables of a study: arms by what was measured, and differences between arms; as Markdown and LaTeX."""
+"""The tables of a study: arms by measurement, and differences between arms; as Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _entry(values: Mapping[int, float], measure: Measure) -> str:
 
 
 def interval_note(what: str, seeds: Sequence[int]) -> str:
-    """What the brackets are, as far as these numbers of seeds give any."""
+    """Note on the intervals in brackets, as far as these numbers of seeds give any."""
     text = f"{what}."
     if any(count >= ENOUGH for count in seeds):
         text += " Brackets: 95 % studentised bootstrap intervals over seeds."

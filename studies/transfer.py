@@ -46,7 +46,7 @@ class TransferFile(BaseModel):
     study: StudyFile
     """Its variants say what is trained on; they share the warm start of a seed. It has one regime."""
     panels: Annotated[dict[Name, Mixture], Field(min_length=1)]
-    """What is played, by name: knobs of the domain's generator."""
+    """Panels by name: knobs of the domain's generator."""
     split: str = "valid_seen"
     episodes: Annotated[int, Field(gt=0)] = 128
     """On each panel, each on a game of its own."""
@@ -136,7 +136,7 @@ def read_transfer(file: TransferFile, study: Path) -> pd.DataFrame:
 
 
 def write_transfer(folder: Path) -> Path:
-    """Write transfer.parquet, transfer.md, transfer.tex and the figure from what there is; return the Markdown."""
+    """Write transfer.parquet, transfer.md, transfer.tex and the figure from the results so far; return the Markdown."""
     file = TransferFile.model_validate_json((folder / SETTINGS).read_text(encoding="utf-8"))
     results = read_transfer(file, folder)
     write_frame(results, folder / "transfer.parquet")

@@ -1,4 +1,4 @@
-"""A desktop that somebody else started: attach to whatever speaks the guest protocol at an address."""
+"""A desktop that another program started: any server of the guest protocol at an address."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A desktop in namespaces of its own, made by bubblewrap: no image, no daemon, nothing that outlives it.
 
-The desktop sees the programs of the host (``/usr``, and what of ``/etc`` they need) and nothing else of its files:
-home, ``/tmp`` and ``/run`` are in memory. It has its own process ids, so that ending its first process ends all, and,
-unless the network is asked for, its own loopback interface: ports and displays of parallel desktops do not meet,
+The desktop sees the programs of the host (``/usr``, and the parts of ``/etc`` that they need) and none of its other
+files: home, ``/tmp`` and ``/run`` are in memory. It has its own process ids, so that ending its first process ends all,
+and, unless the network is asked for, its own loopback interface: ports and displays of parallel desktops do not meet,
 and what an agent runs reaches nothing outside.
 """
 
@@ -74,7 +74,7 @@ _ETC = [
     "X11",
     "xdg",
 ]
-"""What the programs need of ``/etc``; no passwords, keys or settings of the host."""
+"""Files of ``/etc`` that the programs need; no passwords, keys or settings of the host."""
 
 _ETC_NETWORK = ("hosts", "nsswitch.conf", "resolv.conf")
 
@@ -84,7 +84,7 @@ _ETC_OWN = {
     "hostname": "desktop\n",
     "machine-id": "0123456789abcdef0123456789abcdef\n",
 }
-"""Files that would say something about the host, and what the desktop sees instead."""
+"""Files that would reveal the host, and their contents on the desktop."""
 
 
 class BwrapDesktop:
@@ -121,7 +121,7 @@ class BwrapDesktop:
 
         Raises:
             MissingPackages: something is not installed.
-            DesktopError: it does not start; the message has what it printed.
+            DesktopError: the desktop does not start; the message has its output.
         """
         if self._running is None:
             require()
@@ -131,7 +131,7 @@ class BwrapDesktop:
         """A new home and no application. A desktop that no longer answers is replaced.
 
         Raises:
-            DesktopError: it cannot be started anew.
+            DesktopError: it cannot be started again.
         """
         if self._running is None:
             self.start()
@@ -282,7 +282,7 @@ def _inherited() -> dict[str, str]:
 
 
 def _arguments(folder: Path, pixels: Path, screen: tuple[int, int], network: bool) -> list[str]:
-    """What bwrap is to do."""
+    """Arguments of bwrap."""
     words = ["--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
     words += ["--unshare-cgroup-try", *([] if network else ["--unshare-net"])]
     words += ["--uid", str(_USER), "--gid", str(_USER), "--hostname", "desktop"]

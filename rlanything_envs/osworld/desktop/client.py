@@ -1,4 +1,4 @@
-"""One client for OSWorld's guest protocol, whoever speaks it: our own guest, a virtual machine, a container."""
+"""Client of OSWorld's guest protocol, for any server: this package's guest, a virtual machine, a container."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WIDEST = 32_767
 _MOST_PIXELS = 40_000_000
 
 _PRELUDE = "import pyautogui\nimport time\npyautogui.FAILSAFE = False\n"
-"""What stands before the code of each action; the names are those that upstream's controller gives it."""
+"""Code before that of each action, with the names of OSWorld's controller."""
 
 _FOREIGN_PRELUDE = """\
 import pyautogui
@@ -303,7 +303,7 @@ class GuestClient:
 
     @contextmanager
     def _reading(self, path: str) -> Iterator[None]:
-        """What cannot be read of an answer says that the guest is out of order: an agent may have taken its place."""
+        """Treat an unreadable answer as a broken guest: an agent may have replaced it."""
         try:
             yield
         except DesktopError:

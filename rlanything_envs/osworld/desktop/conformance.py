@@ -28,10 +28,10 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One request and what was wrong with its answer.
+    """One request and the fault of its answer.
 
     Attributes:
-        name: what is checked.
+        name: the check.
         problem: None where the answer was right.
         optional: a server without it can still serve every published task.
     """
@@ -92,7 +92,7 @@ def _ask(transport: Transport, step: Mapping[str, Any]) -> Response:
 
 
 def _judge(step: Mapping[str, Any], answer: Response) -> str | None:
-    """What is wrong with an answer; None where nothing is."""
+    """The fault of an answer; None where there is none."""
     allowed = step["status"] if isinstance(step["status"], list) else [step["status"]]
     if answer.status not in allowed:
         return f"HTTP status {answer.status}, expected {' or '.join(map(str, allowed))}: {answer.reason[:200]}"
@@ -110,7 +110,7 @@ def _judge(step: Mapping[str, Any], answer: Response) -> str | None:
 
 
 def differences(expected: Any, value: Any, *, types: bool = False, where: str = "the answer") -> Iterator[str]:
-    """Where a value differs from what is expected of it.
+    """The place where a value differs from its expected form.
 
     Args:
         expected: JSON; a dictionary speaks only of the keys it has, None of nothing. With ``types``, the name of a

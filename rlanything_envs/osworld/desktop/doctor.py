@@ -1,4 +1,4 @@
-"""What a machine lacks for a desktop, and the one command that changes it."""
+"""Check of a machine's requirements for a desktop, with the command that installs missing ones."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Finding:
     """One thing that was looked at.
 
     Attributes:
-        topic: what it is about.
+        topic: the requirement.
         good: whether it is as it should be; None where it only matters to some backends.
-        said: what was found.
+        said: the finding.
         remedy: a command or a piece of advice; empty where nothing is to be done.
     """
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a desktop. None of it says anything about the agent."""
+"""Exceptions of desktops. None of them is evidence about the agent."""
 
 from rlanything_envs.errors import InfrastructureError
 
@@ -10,7 +10,7 @@ class DesktopError(InfrastructureError):
 
 
 class DesktopSettingError(ValueError):
-    """A desktop was asked for with settings it cannot have."""
+    """A setting of a desktop is unknown or out of range."""
 
 
 class MissingPackages(DesktopError):
@@ -25,4 +25,4 @@ class MissingPackages(DesktopError):
 
 
 class GuestRefusal(DesktopError):
-    """The guest is well, but did not do what a set-up step asked for: no such file, no such program, no window."""
+    """A working guest refused a set-up step: no such file, no such program, no window."""

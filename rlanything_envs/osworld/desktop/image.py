@@ -43,7 +43,7 @@ ENTRYPOINT ["/usr/bin/python3", "-B", "-m", "guest", "--sole-tenant", "--host", 
 
 
 def context(base: str) -> bytes:
-    """What the engine builds from, as a tar archive: the Dockerfile and the guest program."""
+    """Build context of the image as a tar archive: the Dockerfile and the guest program."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         text = dockerfile(base).encode()
@@ -55,7 +55,7 @@ def context(base: str) -> bytes:
 
 
 def build_image(image: str = DEFAULT_IMAGE, base: str = "debian:bookworm-slim") -> Iterator[str]:
-    """Build the image; yields what the engine says, line by line.
+    """Build the image; yields the engine's output line by line.
 
     Args:
         image: its name.

@@ -48,7 +48,7 @@ BACKENDS: Mapping[str, Callable[..., Desktop]] = {
     "http": _http,
     "simulator": _simulator,
 }
-"""Each backend under its name. None of them ever stands in for another."""
+"""Backends by name. A missing backend is never replaced by another."""
 
 
 def make_desktop(backend: str, **settings: Any) -> Desktop:

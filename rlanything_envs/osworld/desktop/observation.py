@@ -1,4 +1,4 @@
-"""What comes back from a desktop."""
+"""Observations and outputs of a desktop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pixels = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class GuestOutput:
-    """What a program printed, and its exit status."""
+    """Output and exit status of a program."""
 
     output: str
     error: str
@@ -43,7 +43,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at the desktop; what was not asked for is None.
+    """One observation of the desktop; parts that were not requested are None.
 
     Attributes:
         screenshot: uint8, shape (height, width, 3), red, green, blue.

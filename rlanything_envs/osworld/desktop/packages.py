@@ -57,7 +57,7 @@ def install_command(names: tuple[str, ...]) -> str:
 
 
 def require() -> None:
-    """Check that what every desktop needs is installed.
+    """Check that the packages that every desktop needs are installed.
 
     Raises:
         MissingPackages: something is not; the message has the command that installs it.

@@ -11,7 +11,7 @@ __all__ = ["Client", "Desktop"]
 
 
 class Client(Protocol):
-    """What can be asked of a running desktop; `GuestClient` describes each method.
+    """Operations on a running desktop; `GuestClient` describes each method.
 
     `DesktopError` means that the desktop is out of order. What an agent or a task did wrong is in what is returned.
     """

@@ -32,7 +32,7 @@ class Scratch:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def remove(self) -> None:
-        """Delete it with what is in it; may be called twice."""
+        """Delete the directory with its contents; may be called twice."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
@@ -40,9 +40,9 @@ class Scratch:
 
 
 def _sweep(place: Path) -> None:
-    """Delete directories that nobody has locked."""
+    """Delete directories that no process has locked."""
     for folder in place.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # somebody else's, locked, or just gone
+        with contextlib.suppress(OSError):  # another user's, locked, or deleted in between
             if time.time() - folder.stat().st_mtime < _YOUNG_SECONDS:
                 continue
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -32,7 +32,7 @@ _ARRIVAL = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a guest answered."""
+    """Answer of a guest."""
 
     status: int
     body: bytes
@@ -49,7 +49,7 @@ class Response:
 
     @property
     def reason(self) -> str:
-        """What the guest gave as the reason of a failure."""
+        """The guest's reason of a failure."""
         value = self.json()
         said = (value.get("message") or value.get("error")) if isinstance(value, dict) else None
         return said[:2000] if isinstance(said, str) else self.body[:200].decode(errors="replace")
@@ -101,7 +101,7 @@ class _Connection(http.client.HTTPConnection):
         self._path, self._patience = path, timeout
 
     def connect(self) -> None:
-        """Connect, with bounds on what comes back."""
+        """Connect, with bounds on the answer."""
         if self._path is None:
             made = socket.create_connection((self.host, self.port), self._patience)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

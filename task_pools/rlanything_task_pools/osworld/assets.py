@@ -1,4 +1,4 @@
-"""Remote files of tasks: a cache directory, filled by ``rlanything desktop fetch-assets`` and read offline later."""
+"""Cache directory of remote files of tasks, filled by ``rlanything desktop fetch-assets`` and read offline later."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ BLOCK = 1 << 18
 """Bytes read at once."""
 TRIES = 4
 PATIENCE = 60.0
-"""Seconds that a server may be silent."""
+"""Timeout of a server in seconds."""
 REMOTE = ("http", "https")
 LARGEST = 4 << 30
 """Bytes of a file that is downloaded; the largest of a published task has some 100 million."""
@@ -38,7 +38,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class AssetError(RuntimeError):
-    """A file of a task cannot be had, which says nothing about an agent."""
+    """A file of a task is not available, which is no evidence about the agent."""
 
 
 class AssetMissing(AssetError):

@@ -1,4 +1,4 @@
-"""A desktop task in words, for whoever rewrites it."""
+"""Description of a desktop task for the prompt of a rewriter."""
 
 from rlanything_task_pools.osworld.difficulty import steps_of
 from rlanything_task_pools.osworld.payload import Payload, file_of, read_payload
@@ -11,7 +11,7 @@ MAX_FILES = 12
 
 
 def describe(task: Task) -> str:
-    """What the agent is told, what is on the desktop, and every evaluator with its plain instruction and hints.
+    """The agent's instruction, the state of the desktop, and every evaluator with its plain instruction and hints.
 
     Raises:
         OSWorldTaskError: The task is not a desktop task.

@@ -1,4 +1,4 @@
-"""How hard a desktop task is, as one number made of facts.
+"""Difficulty score of a desktop task.
 
 ``difficulty = steps * 0.9 ** (extra / 10)``, where *steps* is how many things a person does for the evaluator (choose a
 file, type a text, save) and *extra* is by how many words the instruction is longer than the plain one: hints. At ten

@@ -1,4 +1,4 @@
-"""The desktop domain object: what `rlanything_task_pools.get_domain` gives for ``osworld``."""
+"""The desktop domain object, the result of ``rlanything_task_pools.get_domain("osworld")``."""
 
 import os
 from collections.abc import Iterable, Mapping

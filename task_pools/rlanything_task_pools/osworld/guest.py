@@ -1,4 +1,4 @@
-"""A desktop that is nothing but files: what the gate scores evaluators on, in memory and in microseconds."""
+"""A desktop of files alone, on which the gate scores evaluators, in memory and in microseconds."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ HOME = "/home/user"
 
 
 class NotFiles(RuntimeError):
-    """Something was asked that files alone do not tell."""
+    """An operation needs more than files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a program printed."""
+    """Output of a program."""
 
     output: str
     error: str = ""

@@ -1,4 +1,4 @@
-"""Whether an instruction in other words still asks the same: what it names must be named, most words must be there."""
+"""Whether a reworded instruction keeps its meaning: all exact names and most words must remain."""
 
 import re
 
@@ -14,14 +14,14 @@ _EXACT = re.compile(r"#?[A-Za-z0-9_%~$/-]*[0-9./_#%~$][A-Za-z0-9./_%~$-]*")
 
 
 def names_in(instruction: str) -> list[str]:
-    """What an instruction names exactly: quoted texts, numbers, cells, paths, colours; each once."""
+    """Exact names in an instruction: quoted texts, numbers, cells, paths, colours; each once."""
     quoted = [(one or two).strip() for one, two in _QUOTED.findall(instruction)]
     exact = [found.rstrip(".,-/") for found in _EXACT.findall(_QUOTED.sub(" ", instruction))]
     return [name for name in dict.fromkeys([*quoted, *exact]) if re.search(r"[A-Za-z0-9]", name)]
 
 
 def lost(plain: str, words: str) -> str:
-    """What of a plain instruction another wording leaves out, in words; empty if nothing."""
+    """The parts of a plain instruction that another wording leaves out, in words; empty if there are none."""
     for name in names_in(plain):
         if not re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", words):
             return f"{name!r:.120} is not named"
@@ -33,7 +33,7 @@ def lost(plain: str, words: str) -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """How many of the words of two texts they share, from 0 to 1."""
+    """Share of common words of two texts, from 0 to 1."""
     first, second = (set(re.findall(r"\w+", text.lower())) for text in (one, other))
     return len(first & second) / max(1, len(first | second))
 

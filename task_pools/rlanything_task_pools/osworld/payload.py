@@ -1,4 +1,4 @@
-"""What a desktop task carries: one state, several evaluators, an instruction for each; read from untrusted data."""
+"""Payload of a desktop task: one state, several evaluators, an instruction for each; parsed from untrusted data."""
 
 import base64
 import binascii
@@ -90,9 +90,9 @@ class Payload(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     instruction: Text
-    """What the agent is told: the instruction of the current evaluator, perhaps in other words, perhaps with hints."""
+    """The agent's instruction: that of the current evaluator, possibly reworded or with hints."""
     config: tuple[Step, ...] = Field(default=(), max_length=MAX_STEPS)
-    """How the state is set up, the same for all evaluators."""
+    """Set-up steps of the state, the same for all evaluators."""
     evaluators: dict[Name, JsonObject] = Field(min_length=1, max_length=MAX_EVALUATORS)
     """OSWorld's evaluators by name, from easy to hard in a generated task."""
     instructions: dict[Name, Text]
@@ -100,12 +100,12 @@ class Payload(BaseModel):
     hints: dict[Name, Annotated[tuple[Hint, ...], Field(max_length=MAX_HINTS)]] = {}
     """Sentences that tell how to do it, of which an instruction may give some."""
     steps: dict[Name, Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]] = {}
-    """How many things a person does for each evaluator, where that is known."""
+    """Number of a person's steps for each evaluator, where known."""
     current: Name
     """The evaluator that decides."""
     related_apps: tuple[Annotated[str, Field(max_length=80)], ...] = Field(default=(), max_length=32)
     source: JsonObject = Field(default={}, validate_default=True)
-    """Where the task is from: ``kind``, ``seed``, ``split`` and ``draw`` of a generated one."""
+    """Origin of the task: ``kind``, ``seed``, ``split`` and ``draw`` of a generated one."""
 
     @model_validator(mode="after")
     def _sound(self) -> Self:

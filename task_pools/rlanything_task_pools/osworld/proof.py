@@ -1,4 +1,4 @@
-"""Whether a desktop task is what it says: a generated one is made again, oracles and all, and compared."""
+"""Verification of desktop tasks: a generated one is made again with its oracles and compared."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["flaw", "keys"]
 
 
 def flaw(task: Task) -> str | None:
-    """What is wrong with a task of unknown origin, in a sentence.
+    """The fault of a task of unknown origin, in a sentence; else None.
 
     A generated task is drawn again from its seed, its oracles pass the gate, and state and evaluators must be the same.
     Of any other task only the form can be checked: there is no oracle.

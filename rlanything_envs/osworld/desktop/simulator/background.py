@@ -1,4 +1,4 @@
-"""What is behind the windows: icons of programs and of the files on the desktop, and a menu of programs."""
+"""The background of the desktop: icons of programs and of files, and a menu of programs."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class SimulatorClient:
             self._screen.raise_window(window)
 
     def close_window(self, name: str, strict: bool = False, by_class: bool = False) -> None:
-        """Ask a window to close, if there is one of this name; one with unsaved changes asks back."""
+        """Close a window, if there is one of this name; one with unsaved changes opens a dialog."""
         window = self._screen.find(name, strict, by_class)
         if window is not None:
             window.ask_close()

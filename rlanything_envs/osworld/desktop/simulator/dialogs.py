@@ -19,7 +19,7 @@ _WIDTH, _ROW, _TITLE, _GAP = 460, 34, 17, 8
 _BUTTON = 110
 
 Answer = Callable[[], str | None]
-"""What a button does. A text is what was wrong: the dialog stays and shows it."""
+"""Action of a button. A returned text is an error, which the dialog stays open to show."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Dialog:
     Args:
         title: in its title bar.
         rows: its content from the top: a text, an entry with its caption, or a box to tick.
-        buttons: names and what they do; the last is the one that Enter stands for, the first what Escape does.
+        buttons: names and actions; Enter presses the last one, Escape the first.
         role: ``dialog`` or ``alert``.
         focus_default: start with the keyboard on the last button instead of the first row.
     """
@@ -79,7 +79,7 @@ class Dialog:
         self.closed = not self.problem
 
     def cancel(self) -> None:
-        """What Escape and closing the dialog do."""
+        """Action of Escape and of closing the dialog."""
         self.answer(0)
 
     def key(self, key: Key, clipboard: Clipboard) -> None:
@@ -176,7 +176,7 @@ class FileDialog(Dialog):
         title: in its title bar.
         disk: the files.
         folder: where it starts.
-        name: what is in the entry at first.
+        name: initial text of the entry.
         accept: takes the absolute path that was chosen.
         button_name: of the button that accepts.
     """

@@ -77,7 +77,7 @@ class Canvas:
         self._draw.line((x, y, other_x, other_y), color)
 
     def text(self, box: Box, text: str, color: Color = BLACK, align: str = "left") -> None:
-        """One line of text in the middle of a box's height; what does not fit is cut off."""
+        """Draw one line of text in the middle of a box's height, cut to its width."""
         room = box.width - 2 * _PADDING
         if not text or room <= 0 or box.height <= 0:
             return
@@ -101,7 +101,7 @@ class Canvas:
 
 
 def draw(node: Node, canvas: Canvas) -> None:
-    """Draw a node and what is in it."""
+    """Draw a node and its children."""
     if node.paint is not None:
         node.paint(canvas, node)
     for child in node.children:

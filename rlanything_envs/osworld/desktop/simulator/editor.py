@@ -30,10 +30,10 @@ class Editor(Window):
 
     Args:
         screen: where it is.
-        path: an absolute path; what is not there yet comes into being when it is saved.
+        path: an absolute path; a new file is made when it is saved.
 
     Attributes:
-        path: the file's absolute path; None for what was never stored.
+        path: the file's absolute path; None for a text that was never saved.
     """
 
     application = "mousepad"
@@ -59,7 +59,7 @@ class Editor(Window):
 
     @property
     def changed(self) -> bool:
-        """Whether the text differs from what was read or stored."""
+        """Whether the text differs from the file."""
         return self._buffer.text != self._saved
 
     def menus(self) -> Mapping[str, Sequence[MenuItem]]:
@@ -168,7 +168,7 @@ class Editor(Window):
         return self._store(path)
 
     def _store(self, path: str) -> str | None:
-        """Write the text as UTF-8; what went wrong, or None."""
+        """Write the text as UTF-8; returns an error message, or None."""
         try:
             self.screen.disk.write(path, self._buffer.text.encode(errors="replace"))
         except DiskError as error:

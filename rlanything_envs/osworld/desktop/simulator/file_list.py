@@ -50,7 +50,7 @@ class FileList:
         self._rows = 1
 
     def names(self) -> list[str]:
-        """What is shown."""
+        """The visible rows."""
         if not self._disk.is_folder(self.path):
             return []
         names = [name for name in self._disk.names(self.path) if self.hidden or not name.startswith(".")]
@@ -91,18 +91,18 @@ class FileList:
             self.select(names[to])
 
     def seek(self, letter: str) -> None:
-        """Select the first name that starts with what is typed."""
+        """Select the first name that starts with the typed text."""
         self._sought += letter.lower()
         found = [name for name in self.names() if name.lower().startswith(self._sought)]
         if found:
             self.select(found[0])
 
     def forget(self) -> None:
-        """What is typed next starts anew."""
+        """Reset the typed text."""
         self._sought = ""
 
     def press(self, name: str, event: Press) -> None:
-        """What a mouse button does to the selection."""
+        """Change the selection by a mouse button."""
         names = self.names()
         if event.button == 3:
             if name not in self.selected:
@@ -142,8 +142,8 @@ class FileList:
         Args:
             box: its place.
             focused: whether it has the keyboard.
-            press: what a mouse button does on a name.
-            elsewhere: what it does beside the names.
+            press: action of a mouse button on a name.
+            elsewhere: its action outside of the names.
         """
         names = self.names()
         self.selected &= set(names)

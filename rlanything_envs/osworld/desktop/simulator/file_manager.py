@@ -211,7 +211,7 @@ class FileManager(Window):
         self._list.selected = pasted or self._list.selected
 
     def _free_name(self, name: str) -> str:
-        """A path for a copy beside a file of the same name."""
+        """A free path for a copy in the folder of a file of the same name."""
         stem, suffix = posixpath.splitext(name)
         number = 1
         while self.screen.disk.find(path := self._list.full(f"{stem} (copy {number}){suffix}")) is not None:

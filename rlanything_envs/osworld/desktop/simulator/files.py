@@ -16,11 +16,11 @@ _MOST_BYTES = 64 << 20
 _MOST_ENTRIES = 5000
 _LONGEST_NAME = 255
 _DEEPEST = 40
-"""Room on the disk: what an agent writes must never fill the memory of the machine that trains it."""
+"""Size of the disk, a bound on an agent's files, since they are in the memory of the training machine."""
 
 
 class DiskError(OSError):
-    """What cannot be done with a file; the message is worded as the C library does it.
+    """A failed file operation; the message has the wording of the C library.
 
     Attributes:
         reason: ``"No such file or directory"`` and the like, without the path.
@@ -68,7 +68,7 @@ class Disk:
         return "/" + posixpath.normpath(posixpath.join(base, path)).lstrip("/")
 
     def find(self, path: str) -> File | Folder | None:
-        """What is at a path; None where there is nothing."""
+        """The file or folder at a path; None where there is none."""
         node: File | Folder | None = self._root
         for name in _parts(path):
             if not isinstance(node, Folder):
@@ -85,7 +85,7 @@ class Disk:
         return isinstance(self.find(path), File)
 
     def names(self, path: str) -> list[str]:
-        """What is in a folder, sorted by code point."""
+        """Names in a folder, sorted by code point."""
         return sorted(self._folder(path).entries)
 
     def read(self, path: str) -> bytes:
@@ -98,7 +98,7 @@ class Disk:
         return node.data
 
     def write(self, path: str, data: bytes, parents: bool = False) -> None:
-        """Store a file; what was in it is gone, its permission bits stay."""
+        """Write a file, replacing its content; its permission bits are kept."""
         if parents and posixpath.dirname(path) != "/":
             self.make_folder(posixpath.dirname(path), parents=True)
         folder, name = self._place(path)
@@ -165,7 +165,7 @@ class Disk:
         return _tree(path.rpartition("/")[2], self._folder(path))
 
     def walk(self, path: str) -> Iterator[str]:
-        """A path and all paths below it, folders before what is in them."""
+        """A path and all paths below it, folders before their contents."""
         node = self._need(path)
         yield path
         if isinstance(node, Folder):

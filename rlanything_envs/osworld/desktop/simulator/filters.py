@@ -1,4 +1,4 @@
-"""The shell's commands for text: they read files or what comes through a pipe."""
+"""The shell's text filters, which read files or a pipe."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Runs PyAutoGUI code without running Python: its syntax tree is walked, and only what is known here is done.
+"""Interpreter of PyAutoGUI code that does not run Python: it walks the syntax tree and executes a known subset.
 
 There are calls of `Robot`'s functions, ``time.sleep`` and ``print``, assignments, arithmetic on numbers, texts and
 lists, ``with pyautogui.hold(...)``. There are no loops, conditions or functions, so that code ends after as many steps
-as it is long. Everything else is an error in the result, and so is what goes wrong.
+as it is long. Everything else is an error in the result, as are failures.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 class _Failure(Exception):
-    """What stops the code: the kind of Python's exception, and what it says."""
+    """The exception that stops the code: its Python class and its message."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")

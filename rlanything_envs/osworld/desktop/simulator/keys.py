@@ -19,7 +19,7 @@ _SHIFTED = dict(zip("`1234567890-=[]\\;',./", '~!@#$%^&*()_+{}|:"<>?', strict=Tr
 
 MODIFIERS = {"Shift_L": "shift", "Shift_R": "shift", "Control_L": "ctrl", "Control_R": "ctrl"}
 MODIFIERS |= {"Alt_L": "alt", "Alt_R": "alt", "Super_L": "super", "Super_R": "super"}
-"""Keys that change what others do."""
+"""Modifier keys."""
 
 
 @lru_cache(maxsize=1)
@@ -76,7 +76,7 @@ class Key:
 
     @property
     def plain(self) -> str:
-        """The combination without shift: what the key does where shift only extends a selection."""
+        """The combination without shift, for keys where shift only extends a selection."""
         return self.combo.replace("shift+", "")
 
 

@@ -24,8 +24,8 @@ class MenuItem:
     """One entry of a menu.
 
     Attributes:
-        name: what it says.
-        action: what it does.
+        name: its label.
+        action: its action.
         keys: the keys that do the same, as text.
         enabled: whether it can be chosen.
     """
@@ -66,7 +66,7 @@ class MenuBar:
         self._open, self._popup, self._chosen = None, (items, x, y), -1
 
     def key(self, key: Key) -> bool:
-        """Do what a key does; whether it has to do with menus."""
+        """Handle a key; returns whether it belongs to a menu."""
         names = list(self._menus())
         if not self.is_open:
             if key.combo == "F10" and names:
@@ -101,7 +101,7 @@ class MenuBar:
         return Node("menu-bar", "", box, children=children, paint=partial(_paint_bar))
 
     def overlay(self, screen: Box) -> list[Node]:
-        """What is in front of everything else: the open menu's entries, and what closes it when clicked."""
+        """The frontmost nodes: the open menu's entries, and the area that closes it when clicked."""
         if not self.is_open:
             return []
         shield = Node("", box=screen, press=lambda _: self.close())

@@ -1,4 +1,4 @@
-"""What is on the screen: one tree of nodes that is read out, drawn and clicked."""
+"""Nodes of the screen: one tree for accessibility, drawing and clicks."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class Node:
     """One thing on the screen.
 
     Attributes:
-        role: its element in the accessibility tree; empty for what is drawn and clicked, but not read out.
+        role: its element in the accessibility tree; empty for a node that is only drawn and clicked.
         name: its name.
         box: its place; None for what has none.
         text: its content.
         states: names of its states.
-        actions: names of what it can do.
-        children: what is in it; later ones are in front.
+        actions: names of its accessible actions.
+        children: nodes inside it; later ones are in front.
         paint: draws it, before its children.
-        press: what a mouse button does here.
-        wheel: what the wheel does here: rows to scroll, positive for down.
+        press: action of a mouse button.
+        wheel: action of the wheel, with the rows to scroll, positive for down.
     """
 
     role: str
@@ -86,7 +86,7 @@ def hit(node: Node, x: int, y: int) -> Node | None:
 
 
 def wheel_at(node: Node, x: int, y: int) -> Callable[[int], None] | None:
-    """What the wheel does at a place."""
+    """The wheel action at a place."""
     for found in _at(node, x, y):
         if found.wheel is not None:
             return found.wheel
@@ -94,7 +94,7 @@ def wheel_at(node: Node, x: int, y: int) -> Callable[[int], None] | None:
 
 
 def _at(node: Node, x: int, y: int) -> Iterator[Node]:
-    """Nodes at a place, the frontmost first. A node without a place is as large as what is in it."""
+    """Nodes at a place, the frontmost first. A node without a place covers its children."""
     if node.box is not None and not node.box.holds(x, y):
         return
     for child in reversed(node.children):

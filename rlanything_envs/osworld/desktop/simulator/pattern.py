@@ -12,7 +12,7 @@ _CLASSES |= {"upper": str.isupper, "lower": str.islower}
 
 
 class PatternError(ValueError):
-    """A pattern that is wrong, or uses what is not here: groups, counts and back references."""
+    """A malformed pattern, or one with an unsupported feature: groups, counts and back references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _branches(text: str, extended: bool) -> list[_Branch]:
 
 
 def _bracket(text: str, i: int) -> tuple[_Atom, int]:
-    """Read what is between brackets; the index is behind the opening one."""
+    """Parse the text between brackets; the index is behind the opening one."""
     ranges: list[tuple[str, str]] = []
     classes: list[str] = []
     negated = text.startswith("^", i)

@@ -1,4 +1,4 @@
-"""One run of a program: what it gets and what it leaves."""
+"""One run of a program: its input and its results."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Process:
     Attributes:
         disk: the files.
         folder: the working directory.
-        words: what stands behind its name.
-        stdin: what it can read; bytes that are no UTF-8 are surrogates.
-        out, err, status: what it leaves.
+        words: its arguments.
+        stdin: its standard input; bytes that are not UTF-8 are surrogates.
+        out, err, status: its outputs and its exit status.
         columns: how wide the terminal is that shows its output; 0 where none does.
     """
 

@@ -18,7 +18,7 @@ _TEXT |= {".xml", ".yaml", ".yml"}
 _OFFICE = dict.fromkeys((".csv", ".ods", ".xlsx"), "LibreOffice Calc")
 _OFFICE |= dict.fromkeys((".docx", ".odt"), "LibreOffice Writer")
 _OFFICE |= dict.fromkeys((".odp", ".pptx"), "LibreOffice Impress")
-"""What opens these files on a real desktop (``guest/home/.config/mimeapps.list``)."""
+"""Programs that open these files on a real desktop (``guest/home/.config/mimeapps.list``)."""
 
 
 def start(screen: Screen, words: list[str], folder: str) -> None:
@@ -26,12 +26,12 @@ def start(screen: Screen, words: list[str], folder: str) -> None:
 
     Args:
         screen: where its window appears.
-        words: its name and what is behind it.
+        words: its name and its arguments.
         folder: the working directory.
 
     Raises:
         NotSimulated: only a real desktop may have such a program.
-        ProgramError: the program cannot open what it was given.
+        ProgramError: the program cannot open its argument.
     """
     name = posixpath.basename(words[0]) if words else ""
     program = _PROGRAMS.get(name)

@@ -49,7 +49,7 @@ class Size(NamedTuple):
 
 
 class Robot:
-    """What one action does to the screen.
+    """Input of one action to the screen.
 
     Args:
         screen: the screen.
@@ -57,7 +57,7 @@ class Robot:
     Attributes:
         PAUSE: seconds after each call.
         FAILSAFE: has no effect here: the pointer in a corner stops nothing.
-        complaints: what it would print on the standard error.
+        complaints: lines for the standard error.
     """
 
     def __init__(self, screen: Screen) -> None:
@@ -80,7 +80,7 @@ class Robot:
             raise TookTooLong
 
     def pause(self) -> None:
-        """What follows each call."""
+        """Steps after each call."""
         self.sleep(self.PAUSE)
 
     def _count(self, events: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""The screen with its windows, its pointer and its keyboard: where input arrives and what can be seen."""
+"""The screen with its windows, its pointer and its keyboard: it receives input and gives observations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Screen:
 
     Attributes:
         disk: its files.
-        clipboard: what was copied.
+        clipboard: the copied text.
         pointer: where the mouse pointer is.
         time: seconds that have passed on the simulated clock.
         windows: the open ones in the order in which they were opened.
@@ -159,7 +159,7 @@ class Screen:
         self.changed()
 
     def _try(self, act: Callable[[], object]) -> None:
-        """Do what may start a program; one that cannot be started is told to the user."""
+        """Run an action that may start a program; a failure is shown to the user."""
         try:
             act()
         except ProgramError as error:
@@ -214,13 +214,13 @@ class Screen:
     # --- output ---
 
     def changed(self) -> None:
-        """Forget what was on the screen: something has happened."""
+        """Invalidate the cached tree after a change."""
         self._scene = None
         for window in self.windows:
             window.settle()
 
     def scene(self) -> Node:
-        """What is on the screen now."""
+        """The current tree of the screen."""
         if self._scene is None:
             top = self.active
             applications: dict[str, Node] = {}

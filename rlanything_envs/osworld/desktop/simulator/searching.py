@@ -14,7 +14,7 @@ _CLOSE: tuple[str, Answer] = ("Close", lambda: None)
 
 
 class Search:
-    """What is looked for in a text, and what replaces it. Upper and lower case are the same.
+    """Search and replacement texts. Case is ignored.
 
     Args:
         text: the text, as it is now.

@@ -1,4 +1,4 @@
-"""A small shell over the virtual files: what a task's set-up, an agent in a terminal and a getter need of bash."""
+"""A small shell over the virtual files, with the subset of bash that set-ups, agents and getters need."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Shell:
 
         Args:
             line: the text.
-            merge: whether what goes wrong is printed among the output.
+            merge: whether error messages are part of the output.
 
         Returns:
             What was printed. What goes wrong is worded as bash words it; the status is 127 for what this shell has not.

@@ -20,7 +20,7 @@ _NOT_HERE = {"for", "while", "until", "if", "case", "select", "function", "{", "
 
 
 class ShellSyntaxError(ValueError):
-    """A line that bash would not read either, or that needs what this shell has not; ``status`` is its exit status."""
+    """A line that bash would refuse too, or that needs an unsupported feature; ``status`` is its exit status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class Command:
 
 @dataclass(slots=True)
 class Pipeline:
-    """Commands whose output goes into the next, and what decides whether it runs: ``";"``, ``"&&"`` or ``"||"``."""
+    """A pipeline, and the operator that decides whether it runs: ``";"``, ``"&&"`` or ``"||"``."""
 
     connector: str
     commands: list[Command]
@@ -210,7 +210,7 @@ def _filled(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _matches(parts: Sequence[tuple[str, str]], disk: Disk, folder: str) -> list[str]:
-    """Paths that a word with wildcards stands for."""
+    """Paths that match a word with wildcards."""
     pattern = "".join(part if not quote else _literal(part) for part, quote in parts)
     names = pattern.split("/")
     found = [("/" if pattern.startswith("/") else "")]

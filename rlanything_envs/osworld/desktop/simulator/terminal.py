@@ -30,7 +30,7 @@ _REPEATED = {"BackSpace", "Delete", "Left", "Right", "Up", "Down"}
 
 
 class Terminal(Window):
-    """A shell and what it has printed.
+    """A shell and its output.
 
     As in bash, Escape is the Meta key of the key after it: that key is a command and is not typed. The commands for
     words, numbers and lines of the history are here. Another one changes nothing, though in bash a few do something:
@@ -84,11 +84,11 @@ class Terminal(Window):
         }
 
     def terminal_text(self) -> str:
-        """What is on the screen."""
+        """The visible lines."""
         return "\n".join(self._visible())
 
     def handle(self, key: Key) -> None:
-        """Edit the line, run it, or do what bash's keys do."""
+        """Handle a key as bash does: edit the line or run it."""
         self._back = 0
         if key.combo in ("ctrl+shift+v", "shift+Insert", "ctrl+shift+n", "ctrl+shift+q", "ctrl+shift+w"):
             self._key(key)  # the terminal's own, which bash does not get
@@ -110,7 +110,7 @@ class Terminal(Window):
                 act(key)
 
     def _meta_key(self, key: Key) -> None:
-        """Do what a key does after Escape."""
+        """Handle a key after Escape."""
         line, clipboard = self._line, self.screen.clipboard
         first = line.cursor
         combo = key.combo.removeprefix("alt+")
@@ -146,7 +146,7 @@ class Terminal(Window):
                 line.insert(_SEQUENCES[combo])
 
     def _key(self, key: Key) -> None:
-        """Do what a key does without Escape before it."""
+        """Handle a key without Escape before it."""
         line = self._line
         match key.combo:
             case "Return" | "KP_Enter" | "ctrl+j" | "ctrl+m":
@@ -191,7 +191,7 @@ class Terminal(Window):
                 line.key(key, self.screen.clipboard)
 
     def _paste(self) -> None:
-        """Type what is in the clipboard; a line that ends runs."""
+        """Type the clipboard; each complete line runs."""
         *lines, last = self.screen.clipboard.text[:20_000].split("\n")[:200]
         for text in lines:
             self._line.insert(text)

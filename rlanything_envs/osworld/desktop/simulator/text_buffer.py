@@ -9,7 +9,7 @@ from rlanything_envs.osworld.desktop.simulator.keys import Key
 __all__ = ["Clipboard", "TextBuffer"]
 
 _LONGEST = 200_000
-"""Characters of a text; what would make it longer is not typed."""
+"""Most characters of a text; further input is ignored."""
 _UNDO_STEPS = 100
 _PAGE = 30
 """Lines that PageUp and PageDown move."""
@@ -17,7 +17,7 @@ _PAGE = 30
 
 @dataclass(slots=True)
 class Clipboard:
-    """What was cut or copied last.
+    """The text that was cut or copied last.
 
     Attributes:
         text: as text.
@@ -38,7 +38,7 @@ class TextBuffer:
     """A text that keys change.
 
     Args:
-        text: what it starts with.
+        text: the initial text.
         lines: whether it may have several lines; an entry leaves Enter and Tab to its dialog.
 
     Attributes:
@@ -58,7 +58,7 @@ class TextBuffer:
 
     @property
     def selection(self) -> tuple[int, int]:
-        """First and last index of what is selected; equal where nothing is."""
+        """Start and end index of the selection; equal where it is empty."""
         return min(self.cursor, self.anchor), max(self.cursor, self.anchor)
 
     @property
@@ -109,7 +109,7 @@ class TextBuffer:
             self._restore(self._future.pop())
 
     def key(self, key: Key, clipboard: Clipboard) -> bool:
-        """Do what a key does; whether it does anything here."""
+        """Handle a key; returns whether it has an effect here."""
         if key.char:
             self.insert(key.char, typed=True)
             return True
@@ -152,12 +152,12 @@ class TextBuffer:
         return True
 
     def copy(self, clipboard: Clipboard) -> None:
-        """Copy what is selected, if anything is."""
+        """Copy the selection, if any."""
         if self.selected:
             clipboard.put_text(self.selected)
 
     def cut(self, clipboard: Clipboard) -> None:
-        """Copy what is selected and delete it."""
+        """Copy the selection and delete it."""
         if self.selected:
             clipboard.put_text(self.selected)
             self.insert("")
@@ -227,7 +227,7 @@ class TextBuffer:
         return place
 
     def _delete(self, place: int) -> None:
-        """Delete the selection, or what is between the cursor and a place."""
+        """Delete the selection, or the text between the cursor and a place."""
         if self.anchor == self.cursor:
             self.anchor = max(0, min(place, len(self.text)))
         if self.anchor != self.cursor:

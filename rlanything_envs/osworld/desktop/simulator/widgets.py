@@ -36,7 +36,7 @@ def panel(role: str, box: Box, children: list[Node], fill: Color = LIGHT) -> Nod
 
 
 def on_press(action: Callable[[], object]) -> Callable[[Press], None]:
-    """An action for the left button, as what a node does with a press."""
+    """A press handler that calls an action for the left button."""
 
     def press(event: Press) -> None:
         if event.button == 1 and not event.drag:
@@ -51,7 +51,7 @@ def _paint_label(canvas: Canvas, node: Node) -> None:
 
 
 def label(text: str, box: Box) -> Node:
-    """A text that only says something."""
+    """A static text."""
     return Node("label", text, box, text, paint=_paint_label)
 
 
@@ -79,9 +79,9 @@ def button(
         name: its name.
         box: its place.
         action: what it does.
-        shown: what is written on it, where that is not the name.
+        shown: its label, where that is not the name.
         focused: whether it has the keyboard.
-        default: whether Enter stands for it.
+        default: whether Enter presses it.
         enabled: whether it can be clicked.
     """
     states: tuple[str, ...] = ("showing", "visible")
@@ -131,7 +131,7 @@ def _paint_entry(canvas: Canvas, node: Node, buffer: TextBuffer, focused: bool) 
 
 
 def point_buffer(buffer: TextBuffer, event: Press, place: int) -> None:
-    """What a press on a text does to its cursor: one click sets it, two select a word, three a line."""
+    """Handle a press on a text: one click sets the cursor, two select a word, three a line."""
     if event.button != 1:
         return
     if event.clicks == 2:

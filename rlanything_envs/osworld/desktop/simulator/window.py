@@ -1,4 +1,4 @@
-"""What all windows have: a title bar, menus, dialogs in front, and a place for the application."""
+"""Base class of windows: a title bar, menus, dialogs in front, and a place for the application."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Window(ABC):
     Attributes:
         application: its application's name in the tree.
         window_class: its class, as window managers list it.
-        dialogs: what is in front of it; only the last one can be used.
+        dialogs: dialogs in front of it; only the last one accepts input.
         area: the place below the menus.
     """
 
@@ -50,7 +50,7 @@ class Window(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What its title bar says."""
+        """Text of the title bar."""
 
     @abstractmethod
     def menus(self) -> Mapping[str, Sequence[MenuItem]]:
@@ -58,7 +58,7 @@ class Window(ABC):
 
     @abstractmethod
     def content(self, active: bool) -> list[Node]:
-        """What is below the menus.
+        """Nodes below the menus.
 
         Args:
             active: whether the window has the keyboard.
@@ -66,7 +66,7 @@ class Window(ABC):
 
     @abstractmethod
     def handle(self, key: Key) -> None:
-        """Do what a key does; menus and dialogs have had their turn."""
+        """Handle a key that menus and dialogs did not take."""
 
     def terminal_text(self) -> str | None:
         """The text of its terminal; None where it has none."""
@@ -81,7 +81,7 @@ class Window(ABC):
         self.dialogs.append(dialog)
 
     def tell(self, message: str) -> None:
-        """Say what went wrong."""
+        """Show an error message."""
         self.ask(Dialog("Error", [message], [("OK", lambda: None)], "alert"))
 
     def key(self, key: Key) -> None:
@@ -105,7 +105,7 @@ class Window(ABC):
         states = ("active",) * active + ("enabled", "resizable", "sensitive", "showing", "visible")
         found = [Node("frame", self.title, box, states=states, children=children, paint=_paint_frame)]
         for i, dialog in enumerate(self.dialogs):
-            found.append(Node("", box=box, press=lambda _: None))  # what is behind a dialog cannot be used
+            found.append(Node("", box=box, press=lambda _: None))  # a window behind a dialog accepts no input
             found.append(dialog.node(box, active=i == len(self.dialogs) - 1))
         return found
 

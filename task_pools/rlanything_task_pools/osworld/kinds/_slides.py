@@ -1,4 +1,4 @@
-"""What the kinds about slides share."""
+"""Functions shared by the kinds about slides."""
 
 from rlanything_task_pools.osworld.kinds.base import pressed
 

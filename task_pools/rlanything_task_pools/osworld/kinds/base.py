@@ -27,7 +27,7 @@ DESKTOP = "/home/user/Desktop"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One thing that can be asked on a state."""
+    """One goal on a state."""
 
     goal: str
     """The instruction."""
@@ -106,7 +106,7 @@ def pressed(*keys: str) -> str:
 
 
 def named(name: str) -> str:
-    """The PyAutoGUI line that answers a dialog that asks for a name."""
+    """The PyAutoGUI line that answers a dialog with an entry for a name."""
     return f"{pressed('ctrl+a')}; {typed(name)}; {agreed()}"
 
 
