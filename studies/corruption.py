@@ -88,7 +88,7 @@ def insert_steps(
 
     Args:
         steps: The steps of the trajectory.
-        new: The inserted step.
+        new: The inserted steps.
         before: For each of ``new``, ascending, the step it comes before; the number of steps for the end.
 
     Returns:

@@ -23,7 +23,7 @@ def describe(task: Task) -> str:
         f"Instruction (evaluator {payload.current}):\n{payload.instruction.strip()}",
         f"Programs: {', '.join(payload.related_apps) or 'unknown'}",
         "The desktop at the start:\n" + "\n".join(_state(payload)),
-        "Evaluators of this state, each with its plain instruction:\n" + "\n".join(_ladder(payload)),
+        "Evaluators of this state, each with its plain instruction:\n" + "\n".join(_evaluators(payload)),
     ]
     if known:
         parts.append("Hints known for the current evaluator:\n" + "\n".join(f"- {hint}" for hint in known))
@@ -35,7 +35,7 @@ def describe(task: Task) -> str:
     return "\n\n".join(parts)
 
 
-def _ladder(payload: Payload) -> list[str]:
+def _evaluators(payload: Payload) -> list[str]:
     known = bool(payload.steps)
     return [
         f"- {name}{f' (about {steps_of(payload, name):g} steps)' if known else ''}: {payload.instructions[name]}"

@@ -1,4 +1,4 @@
-"""What a kind of generated task is: a state of the desktop, and a levels of things that can be asked on it."""
+"""The base of the kinds of generated tasks: a state of the desktop with evaluator levels, one goal each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
