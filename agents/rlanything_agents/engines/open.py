@@ -12,7 +12,7 @@ from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_envs.llm.generator import TextGenerator
 
 if TYPE_CHECKING:
-    from rlanything_agents.engines.vllm_client import Served, ServedGenerator
+    from rlanything_agents.engines.vllm_client import ServedGenerator, ServedWeights
 
 __all__ = ["Serving", "open_engine", "open_served"]
 
@@ -21,7 +21,7 @@ __all__ = ["Serving", "open_engine", "open_served"]
 class Serving(Protocol):
     """Engine that is a program of its own, so that other processes can generate with it too."""
 
-    def serve(self) -> Served:
+    def serve(self) -> ServedWeights:
         """Load the newest weights into the engine, and return their name."""
         ...
 

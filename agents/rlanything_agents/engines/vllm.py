@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.engines.sampled import Sampled, token_prompts
+from rlanything_agents.engines.completions import CompletionReader, token_prompts
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.llm.choices import pattern
@@ -85,7 +85,7 @@ class VLLMGenerator:
             )
         self.config = config
         self._weights = Weights(folder, model, tokenizer)
-        self._sampled = Sampled(tokenizer, self._weights.vocabulary)
+        self._reader = CompletionReader(tokenizer, self._weights.vocabulary)
         if self._weights.adapters and self._weights.rank > LORA_RANKS[-1]:
             raise ValueError(f"lora.rank {self._weights.rank}: vLLM takes {LORA_RANKS[-1]} at most")
         self._engine: Any = None
@@ -114,7 +114,7 @@ class VLLMGenerator:
             EngineFailed: The engine died; the next call starts another.
         """
         check_temperature(params)
-        ids, own = token_prompts(prompts, self._sampled.vocabulary), seeded(params, len(prompts))
+        ids, own = token_prompts(prompts, self._reader.vocabulary), seeded(params, len(prompts))
         self.wake()
         limit = int(self._engine.model_config.max_model_len)
         fitting = [at for at, prompt in enumerate(ids) if len(prompt) < limit]
@@ -133,7 +133,7 @@ class VLLMGenerator:
         return [
             self._completions(prompt, answers.get(at), own[at])
             if len(prompt) < limit
-            else [self._sampled.error(prompt, full.format(len(prompt)), self.version)] * params.n
+            else [self._reader.error(prompt, full.format(len(prompt)), self.version)] * params.n
             for at, prompt in enumerate(ids)
         ]
 
@@ -242,7 +242,7 @@ class VLLMGenerator:
             "top_k": params.top_k,
             "seed": params.seed,
             "stop": list(params.stop) or None,
-            "stop_token_ids": [self._sampled.end],
+            "stop_token_ids": [self._reader.end],
             "ignore_eos": True,
             "logprobs": 0,
             "detokenize": bool(params.stop),
@@ -259,14 +259,14 @@ class VLLMGenerator:
         outputs: list[Any] = [] if answer is None else sorted(answer.outputs, key=lambda output: output.index)
         version = self.version
         if answer is not None and list(answer.prompt_token_ids or ()) != prompt:
-            return [self._sampled.error(prompt, "MalformedAnswer: the engine read another prompt", version)] * params.n
+            return [self._reader.error(prompt, "MalformedAnswer: the engine read another prompt", version)] * params.n
         completions = []
         for output in outputs[: params.n]:
             ids = [int(token) for token in output.token_ids]
             completions.append(
-                self._sampled.completion(prompt, ids, _logprobs(output, ids), output.finish_reason, params, version)
+                self._reader.read(prompt, ids, _logprobs(output, ids), output.finish_reason, params, version)
             )
-        missing = self._sampled.error(prompt, f"MalformedAnswer: {len(outputs)} of {params.n} completions", version)
+        missing = self._reader.error(prompt, f"MalformedAnswer: {len(outputs)} of {params.n} completions", version)
         return completions + [missing] * (params.n - len(completions))
 
     @contextmanager

@@ -16,8 +16,8 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import ServerConfig
+from rlanything_agents.engines.completions import CompletionReader, token_prompts
 from rlanything_agents.engines.controls import Controls, read_object
-from rlanything_agents.engines.sampled import Sampled, token_prompts
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature, seeded
 from rlanything_envs.llm import wire
 from rlanything_envs.llm.choices import pattern
@@ -26,7 +26,7 @@ from rlanything_envs.llm.errors import EndpointRefused, NotTrainable, RequestFai
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.llm.openai import OpenAIGenerator
 
-__all__ = ["Served", "ServedGenerator", "UnfitServer", "VLLMClient", "WeightsLost"]
+__all__ = ["ServedGenerator", "ServedWeights", "UnfitServer", "VLLMClient", "WeightsLost"]
 
 _NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Neutral parameters of each request; the server's defaults come from the checkpoint's ``generation_config.json``."""
@@ -47,7 +47,7 @@ class WeightsLost(EngineFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedWeights:
     """Name of the weights that a server should have.
 
     Attributes:
@@ -75,7 +75,7 @@ class VLLMClient(OpenAIGenerator):
     """
 
     trainable = True
-    _sampled: Sampled
+    _reader: CompletionReader
 
     def __init__(self, server: ServerConfig) -> None:
         endpoint = Endpoint(
@@ -96,7 +96,7 @@ class VLLMClient(OpenAIGenerator):
 
     @property
     @abstractmethod
-    def served(self) -> Served:
+    def served(self) -> ServedWeights:
         """Weights that the server should have."""
 
     @property
@@ -118,7 +118,7 @@ class VLLMClient(OpenAIGenerator):
 
         Seeds depend on the place of a prompt, as with an engine in this process.
         """
-        ids = token_prompts(prompts, self._sampled.vocabulary)
+        ids = token_prompts(prompts, self._reader.vocabulary)
         if params.seed is not None and not params.seeds:
             seeds = tuple(own.seed or 0 for own in seeded(params, len(ids)))
             params = replace(params, seed=None, seeds=seeds)
@@ -146,7 +146,7 @@ class VLLMClient(OpenAIGenerator):
             "top_k": params.top_k,
             "logprobs": 0,
             "return_token_ids": True,
-            "stop_token_ids": [self._sampled.end],
+            "stop_token_ids": [self._reader.end],
             "ignore_eos": True,
             "skip_special_tokens": False,
         }
@@ -158,13 +158,13 @@ class VLLMClient(OpenAIGenerator):
         ids: Any = prompt
         fields, version = choice.fields, self.version
         if choice.error is not None:
-            return self._sampled.error(ids, choice.error, version)
+            return self._reader.error(ids, choice.error, version)
         if fields.get("prompt_token_ids") != ids:
-            return self._sampled.error(ids, "MalformedAnswer: the server read another prompt", version)
+            return self._reader.error(ids, "MalformedAnswer: the server read another prompt", version)
         logprobs = fields.get("logprobs")
         values = logprobs.get("token_logprobs") if isinstance(logprobs, dict) else None
         reason = fields.get("finish_reason")
-        return self._sampled.completion(ids, fields.get("token_ids"), values, reason, params, version)
+        return self._reader.read(ids, fields.get("token_ids"), values, reason, params, version)
 
     def _read(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a control request, and return the JSON object of the answer."""
@@ -206,10 +206,10 @@ class ServedGenerator(VLLMClient):
     def __init__(self, server: ServerConfig, tokenizer: PreTrainedTokenizerBase) -> None:
         super().__init__(server)
         self._tokenizer = tokenizer
-        self._served: Served | None = None
+        self._served: ServedWeights | None = None
 
     @property
-    def served(self) -> Served:
+    def served(self) -> ServedWeights:
         """Weights that the server should have.
 
         Raises:
@@ -219,13 +219,13 @@ class ServedGenerator(VLLMClient):
             raise WeightsLost(f"{self!r}: nobody has said which weights it is to have")
         return self._served
 
-    def take(self, served: Served) -> None:
+    def take(self, served: ServedWeights) -> None:
         """Accept only completions of these weights from now on.
 
         Raises:
             ValueError: The tokenizer has no end of sequence.
         """
-        self._served, self._sampled = served, Sampled(self._tokenizer, served.vocabulary)
+        self._served, self._reader = served, CompletionReader(self._tokenizer, served.vocabulary)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts.

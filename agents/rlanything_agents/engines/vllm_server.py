@@ -17,9 +17,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import ServerConfig
-from rlanything_agents.engines.sampled import Sampled
+from rlanything_agents.engines.completions import CompletionReader
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature
-from rlanything_agents.engines.vllm_client import Served, UnfitServer, VLLMClient
+from rlanything_agents.engines.vllm_client import ServedWeights, UnfitServer, VLLMClient
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -65,17 +65,17 @@ class VLLMServerGenerator(VLLMClient):
         super().__init__(server)
         self.sleeps = sleeps
         self._weights = Weights(folder, model, tokenizer)
-        self._sampled = Sampled(tokenizer, self._weights.vocabulary)
+        self._reader = CompletionReader(tokenizer, self._weights.vocabulary)
         self._run_id = secrets.token_hex(4)
         self._sent = 0
         self._adapter = ""
         self._asleep = self._probed = False
 
     @property
-    def served(self) -> Served:
+    def served(self) -> ServedWeights:
         """Weights that the server should have; `wake` loads them into it."""
         mark = f"rlanything-{self._run_id}-{self._weights.path().name}-{self._sent}"
-        return Served(mark, self._weights.adapters, self._weights.version, self._weights.vocabulary)
+        return ServedWeights(mark, self._weights.adapters, self._weights.version, self._weights.vocabulary)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts.
@@ -135,7 +135,7 @@ class VLLMServerGenerator(VLLMClient):
         if not self._probed:
             self._probe()
 
-    def serve(self) -> Served:
+    def serve(self) -> ServedWeights:
         """Load the newest weights into the server for other processes, and return their name.
 
         Raises:
@@ -180,7 +180,7 @@ class VLLMServerGenerator(VLLMClient):
         seen = []
         for temperature in (1.0, 2.0):
             params = SamplingParams(1, temperature=temperature, seed=0)
-            path, body = self._request([self._sampled.end], params, 1, 0)
+            path, body = self._request([self._reader.end], params, 1, 0)
             choices = self._read("/v1" + path, body | {"logprobs": 5}).get("choices")
             choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
             logprobs = choice.get("logprobs")

@@ -22,12 +22,12 @@ from rlanything_agents.rollout.rollout import Policy
 from rlanything_envs.llm.generator import TextGenerator
 
 if TYPE_CHECKING:
-    from rlanything_agents.engines.vllm_client import Served
+    from rlanything_agents.engines.vllm_client import ServedWeights
 
 __all__ = ["CopyWeights", "ModelCopy", "Role", "checkpoint_of"]
 
 Role: TypeAlias = Literal["policy", "judge"]
-CopyWeights: TypeAlias = "Mapping[str, torch.Tensor] | Served"
+CopyWeights: TypeAlias = "Mapping[str, torch.Tensor] | ServedWeights"
 """Weights of a copy of a model: tensors by name, or the name of those on a server."""
 
 

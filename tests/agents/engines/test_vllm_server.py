@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from small_models import WORDS, adapted, make_small, scored, shake
 
 from rlanything_agents.config.engine import ServerConfig
+from rlanything_agents.engines.completions import CompletionReader
 from rlanything_agents.engines.controls import read_object
-from rlanything_agents.engines.sampled import Sampled
 from rlanything_agents.engines.vllm import EngineFailed
 from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
 from rlanything_agents.engines.vllm_server import UnfitServer, VLLMServerGenerator
@@ -308,7 +308,7 @@ JSON = st.recursive(
        reason=JSON | st.sampled_from(["stop", "length"]))  # fmt: skip
 def test_nothing_untrue_becomes_a_sample(ids: Any, logprobs: Any, reason: Any) -> None:
     params = SamplingParams(6)
-    sample = Sampled(WORDS, 16).completion([1], ids, logprobs, reason, params, 3)
+    sample = CompletionReader(WORDS, 16).read([1], ids, logprobs, reason, params, 3)
     if sample.finish_reason == "error":
         assert sample.error
         assert sample.token_ids is None
@@ -391,6 +391,6 @@ def test_forms_go_to_the_server_as_structured_outputs(serve: Serve, tmp_path: Pa
 def test_what_was_sampled_of_a_form_is_followed() -> None:
     ids = [WORDS.convert_tokens_to_ids(word) for word in ("w1", "w3", "<end>")]
     params = SamplingParams(5, choices=(OneOf(("w1 w2", "w1 w3")),))
-    answer = Sampled(WORDS, len(WORDS)).completion([4], ids, [-0.1, -0.5, 0.0], "stop", params, 1)
+    answer = CompletionReader(WORDS, len(WORDS)).read([4], ids, [-0.1, -0.5, 0.0], "stop", params, 1)
     second = tuple(sorted(WORDS.convert_tokens_to_ids(word) for word in ("w2", "w3")))
     assert (answer.allowed, answer.logprobs) == ([(ids[0],), second, (ids[2],)], [0.0, -0.5, 0.0])

@@ -15,7 +15,7 @@ from rlanything_agents.engines.choices import FormTokens
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
-__all__ = ["Sampled", "token_prompts"]
+__all__ = ["CompletionReader", "token_prompts"]
 
 _LEAST, _MOST = -9000.0, 1e-3
 """Range of a log-probability: vLLM's server writes -9999 for minus infinity, which is never sampled, and rounding may
@@ -39,8 +39,8 @@ def token_prompts(prompts: Sequence[Prompt], vocabulary: int) -> list[list[int]]
     return checked
 
 
-class Sampled:
-    """Makes completions of the ids that an engine returns.
+class CompletionReader:
+    """Reader of the ids and log-probabilities that an engine returns, as completions.
 
     Args:
         tokenizer: Tokenizer of the model; it decodes the text, and the engine's own text is ignored.
@@ -57,10 +57,10 @@ class Sampled:
         self.end = int(tokenizer.eos_token_id)
         self._forms = FormTokens(tokenizer)
 
-    def completion(
+    def read(
         self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
     ) -> Completion:
-        """Make a completion of sampled ids, or an error completion that names the fault.
+        """Check sampled ids and make a completion of them, or an error completion that names the fault.
 
         Args:
             prompt: Ids of the prompt.
