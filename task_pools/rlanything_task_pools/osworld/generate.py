@@ -90,7 +90,8 @@ def generate(seed: int, split: str = "train", **knobs: Any) -> Task:
     seed = check_seed(seed)
     name = RngStream("osworld kind", split, seed).pick(_pool(split, wanted))
     state, draw = draw_state(name, split, seed)
-    share = RngStream("osworld level", name, split, seed).uniform()
+    # The name of a stream decides what it draws: this one stays as the pinned panels have it.
+    share = RngStream("osworld rung", name, split, seed).uniform()
     top = len(state.levels) - 1
     place = int(share * (top + 1)) if wanted.difficulty is None else round(wanted.difficulty * top)
     return _task(name, state, place, wanted.hints, {"seed": seed, "split": split, "draw": draw})

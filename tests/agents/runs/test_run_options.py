@@ -169,13 +169,13 @@ def test_a_judge_that_does_not_learn_is_measured_once(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    questions = StepJudge.questions
+    queries = StepJudge.queries
 
     def count(self: StepJudge, trajectory: Any) -> Any:
         asked.append(trajectory)
-        return questions(self, trajectory)
+        return queries(self, trajectory)
 
-    monkeypatch.setattr(StepJudge, "questions", count)
+    monkeypatch.setattr(StepJudge, "queries", count)
     summary, _ = run(warm, tmp_path / "arm", judge={"train": False})
     assert len(asked) == 2 * 6, "each episode once; the panel's measurement was taken over"
     assert summary["after"]["judge"] == summary["before"]["judge"] != {}

@@ -23,7 +23,7 @@ def plot_curriculum(rows: Sequence[CurriculumRow], path: Path, *, drift_limit: f
     """Draw accepted and rejected tasks, band occupancy, success, drift and diversity over groups of episodes.
 
     Args:
-        rows: As `curriculum_metrics` gives them.
+        rows: Rows of `curriculum_metrics`.
         path: The file to write; its suffix names the format.
         drift_limit: Drawn as a line where given.
 

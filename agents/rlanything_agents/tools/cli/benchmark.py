@@ -76,9 +76,9 @@ def benchmark(
     restart: Annotated[bool, typer.Option(help="Delete the results in the folder and begin again.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
+    """Run an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
 
-    The same command goes on where it was interrupted, and plays again what the infrastructure broke.
+    The same command continues after an interruption, and repeats episodes with an infrastructure failure.
     """
     with plain_errors():
         from rlanything_agents.runs.progress import Reporter

@@ -22,7 +22,7 @@ def compare(
     markdown: Annotated[Path | None, typer.Option(help="Write the comparison to this Markdown file too.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the second agent does better or worse than the first, paired by task.
+    """Compare two agents on the same panel: the second one minus the first, paired by task.
 
     Differences have 95 % bootstrap intervals over tasks; p is that of McNemar's exact test.
     """

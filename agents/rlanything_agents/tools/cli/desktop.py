@@ -33,7 +33,7 @@ def doctor(
     start: Annotated[bool, typer.Option(help="Start a desktop for a moment to see that it works.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is missing for a desktop, and the one command that installs it."""
+    """Check the requirements of a desktop, and name the one command that installs what is missing."""
     from rlanything_agents.tools.cli.doctor import show_findings
     from rlanything_envs.osworld.desktop import doctor as practice
 
@@ -114,7 +114,7 @@ def fetch_assets(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is missing and download nothing.")] = False,
 ) -> None:
-    """Download the remote files of tasks; a download that was cut off goes on where it was."""
+    """Download the remote files of tasks; an interrupted download continues where it stopped."""
     from rlanything_task_pools.osworld import AssetError, Assets, asset_urls, import_folder, load, read_payload
 
     with plain_errors():

@@ -50,7 +50,7 @@ def export(
     split_by: Annotated[SplitBy, typer.Option(help="What the splits are; all rows in one if none.")] = SplitBy.none,
     as_json: AsJson = False,
 ) -> None:
-    """Export what a run played as a data set with a card: episodes, turns, judgements, preferences, chats."""
+    """Export the episodes of a run as a data set with a card: episodes, turns, judgements, preferences, chats."""
     with plain_errors():
         from rlanything_agents.runs.folder import RunFolder
         from rlanything_agents.tools.export import export_run

@@ -58,7 +58,7 @@ class Words(StrEnum):
 
 @app.command()
 def show(path: PoolPath, as_json: AsLines = False) -> None:
-    """One line for each slot: what it trains on, how deep it is rewritten, how well it is solved."""
+    """List the slots: the task of each, its depth of rewriting, its success rate."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
 
@@ -77,7 +77,7 @@ def log(
     last: Annotated[int, typer.Option(min=1, help="So many of the latest.")] = 50,
     as_json: AsLines = False,
 ) -> None:
-    """What was proposed, accepted, rejected and discarded, with the reasons."""
+    """List the proposed, accepted, rejected and discarded tasks, with the reasons."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
 
@@ -97,7 +97,7 @@ def lineage(
     ] = None,
     as_json: AsLines = False,
 ) -> None:
-    """What became of each root: a tree with the text diff, the success rates and the critique behind each edge."""
+    """Show the lineage of each root: a tree with the text diff, the success rates and the critique of each edge."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
 
@@ -114,7 +114,7 @@ def diff(
     other: Annotated[str, typer.Argument(help="Id of the task to compare it with.")],
     as_json: AsJson = False,
 ) -> None:
-    """What differs between two tasks: goal, world, proof, traits."""
+    """Compare two tasks: goal, world, proof, traits."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli.task_diff import difference, print_difference
 

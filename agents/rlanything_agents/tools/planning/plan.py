@@ -159,7 +159,7 @@ def _places(config: RunConfig, models: list[PlannedModel]) -> Iterator[Place]:
 
 
 def _stored(model: PlannedModel) -> float:
-    """Bytes of a model in a checkpoint: weights or adapters, and the optimizer's state of what is trained."""
+    """Bytes of a model in a checkpoint: weights or adapters, and the optimizer's state of the trained parameters."""
     if model.role == "rewriter":
         return 0.0
     weights = model.trained if model.adapters else model.size.parameters

@@ -15,7 +15,7 @@ _BEGUN = re.compile(r"[A-Za-z_:][A-Za-z0-9_.]*\Z")
 
 
 def unfinished(text: str) -> bool:
-    """Whether an answer goes on in the next line: a fence is open, or the line outside of fences ends in a backslash.
+    """Whether an answer continues on the next line: a fence is open, or a line outside of fences ends in a backslash.
 
     ```python
     assert unfinished("SUBMIT ```python")

@@ -75,7 +75,7 @@ def serve(site: Site, port: int = 0, *, ready: Callable[[str], None] = print) ->
     """Serve a site until interrupted.
 
     Args:
-        site: What to show.
+        site: The site.
         port: Port to listen on; 0 for a free one.
         ready: Called with the address as soon as the server accepts connections.
 
