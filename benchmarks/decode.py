@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.decode`` plays AlfWorld in the short view with a small model from random weights, and then has
 the same turns of the same episodes sampled in two ways that alternate, so that both meet the same machine: with what is
-kept of conversations between turns and without. Then a judge is asked about each step, four times, with common
+kept of conversations between turns and without. Then a judge votes on each step, four times, with common
 beginnings of questions read once and not.
 """
 

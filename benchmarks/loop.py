@@ -10,7 +10,7 @@ forward, loss and backward passes of an update; all the rest, sampling and the f
 *Tokens a second.* Of the tokens that policy and reward model write, and of those that the updates learn from with their
 prompts, each over all the time of its part of the iteration.
 
-*Generation.* What policy and reward model are asked in play and in judging, answered in three ways that alternate
+*Generation.* Prompts of policy and reward model in rollouts and judging, answered in three ways that alternate
 within a round, so that all meet the same machine: the package's own; the same cache around the implementation of
 transformers; and, as one would write it first, ``generate`` once a turn with the whole transcript as its prompt,
 batched over the episodes, with its own cache inside a call and free of forms. Plain generation is timed on every few
@@ -107,7 +107,7 @@ class TimedEnv(gym.Wrapper[Any, Any, Any, Any]):
 
 @dataclass
 class Asked:
-    """What generators were asked while they were watched.
+    """Recorded calls of generators.
 
     Attributes:
         calls: Of each generator the prompts of each call with what was written to each.

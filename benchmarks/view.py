@@ -91,7 +91,7 @@ def large_run(source: Path, target: Path, megabytes: float) -> tuple[int, int]:
 
 
 def visit(chromium: Any, address: str, hash_: str, content: str, times: Times, name: str) -> None:
-    """Open a page anew, and note when something and when its content was there."""
+    """Load a page, and measure the times until first paint and until its content."""
     context = chromium.new_context(viewport={"width": 1360, "height": 860})
     page = context.new_page()
     context.add_cookies([cookie_of(address)])

@@ -32,7 +32,7 @@ Corruption = Literal["again", "swapped", "inserted", "observation", "outcome"]
 """``again``: nothing is changed, the control for a judge's own randomness. ``swapped``: two right steps of
 different kinds (first words) change places, so that, say, a thing is taken before the way to it is gone.
 ``inserted``: steps that were right in another task stand among the steps. ``observation``: the answer to a step is
-that to another step, of another task. ``outcome``: the episode is said to have ended the other way round; no step
+that to another step, of another task. ``outcome``: the reported outcome is flipped; no step
 changes, and the judge is not shown the outcome, so what can be noticed is that the votes contradict it."""
 
 CORRUPTIONS: tuple[Corruption, ...] = get_args(Corruption)
@@ -57,7 +57,7 @@ class Corrupted:
 
     Attributes:
         source: Number of the trajectory it was made of.
-        trajectory: What is judged; its tokens are left out, for nobody is to learn from it.
+        trajectory: The judged trajectory, without tokens, since no policy is trained on it.
         steps: Its corrupted steps.
         origins: Where each of them stands uncorrupted.
     """

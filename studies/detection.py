@@ -3,7 +3,7 @@
 The score of a place is a judge's mean vote on it. A judge notices a corruption when the corrupted steps score lower
 than the same steps in order; ``auc`` is the chance that a step in order scores higher than a corrupted one (a tie
 counts half), 0.5 where nothing is noticed. Where the outcome is corrupted, a place is a whole trajectory and its
-score is the outcome it is said to have times the mean vote on all of its steps.
+score is its reported outcome times the mean vote on all of its steps.
 
 Intervals are percentile bootstraps over trajectories within a judge; values of several seeds' judges are averaged.
 How much judges of further seeds would differ is not in them.

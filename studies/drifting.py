@@ -72,8 +72,8 @@ def follow(work: Mapping[str, Any], folder: Path) -> None:
     Args:
         work: ``following``, the fields of a `Following`; ``curriculum``, those of a `CurriculumConfig`; ``seed``; and
             ``policy``, the folder of a run whose policy plays the roots and the active tasks too, or None.
-        folder: Its pool and, where a language model rewrites, its prompts. An interrupted one is followed anew, by
-            the same course; what the model has answered is not asked again.
+        folder: Its pool and, where a language model rewrites, its prompts. An interrupted one is repeated from its
+            beginning, with the recorded answers of the model.
     """
     settings = Following.model_validate(work["following"])
     config, seed = CurriculumConfig.model_validate(work["curriculum"]), int(work["seed"])

@@ -68,7 +68,7 @@ class RobustnessFile(BaseModel):
         return self
 
     def expanded(self) -> StudyFile:
-        """The study with an arm for each learner and each share of what it is told wrong."""
+        """The study with an arm for each learner and each share of corrupted feedback."""
         variants, arms = dict(self.study.variants), [*self.study.arms]
         for learner in LEARNERS:
             for what in CorruptConfig.model_fields:

@@ -82,7 +82,7 @@ def _share(value: Noticed | None, *, signed: bool = False) -> str:
 
 
 def noise_table(results: pd.DataFrame, regime: str, panel: str, shares: Sequence[float]) -> Table:
-    """Success of both learners by what they are told wrong, and how that differs from the truth and each other."""
+    """Success of both learners by kind of corrupted feedback, and its differences from truth and between learners."""
     measure = Measure(panel, "success", "success")
     before = by_seed(results, regime, BEFORE, measure)
     rows: list[tuple[str, ...]] = []

@@ -151,7 +151,7 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def _keep(self, caption: str) -> None:
         if self.episode % self.every == 0:
             frame = self.env.render()
-            assert isinstance(frame, np.ndarray)  # nosec B101 # for the type checker; said by render_mode
+            assert isinstance(frame, np.ndarray)  # nosec B101 # for the type checker; render_mode ensures it
             self._frames.append(np.array(frame, np.uint8))
             self._captions.append(caption)
 

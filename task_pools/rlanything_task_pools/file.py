@@ -67,7 +67,7 @@ class PoolFile:
     # -- life ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Release the file; using the pool again connects anew."""
+        """Release the file; a later use of the pool connects again."""
         with self._lock:
             if self._connection is not None and self._pid == os.getpid():
                 self._connection.close()

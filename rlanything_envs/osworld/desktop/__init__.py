@@ -1,4 +1,7 @@
-"""Desktops for agents: real ones in a sandbox, a container or a virtual machine, and a simulated one."""
+"""Desktops for agents: real ones in a sandbox, a container or a virtual machine, and a simulated one.
+
+The environment, its actions and its observations are in `rlanything_envs.osworld`.
+"""
 
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError, GuestRefusal, MissingPackages

@@ -2,8 +2,8 @@
 
 The desktop sees the programs of the host (``/usr``, and the parts of ``/etc`` that they need) and none of its other
 files: home, ``/tmp`` and ``/run`` are in memory. It has its own process ids, so that ending its first process ends all,
-and, unless the network is asked for, its own loopback interface: ports and displays of parallel desktops do not meet,
-and what an agent runs reaches nothing outside.
+and, unless the network is enabled, its own loopback interface: ports and displays of parallel desktops do not collide,
+and an agent's programs reach nothing outside.
 """
 
 from __future__ import annotations

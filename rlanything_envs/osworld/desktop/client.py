@@ -24,7 +24,7 @@ __all__ = ["GuestClient"]
 _LOOK, _RUN, _PYTHON, _SCRIPT, _SETUP, _TREE, _SLACK = 30.0, 120.0, 30.0, 100.0, 120.0, 180.0, 10.0
 
 _REFUSALS = (400, 404, 413, 500)
-"""What a guest answers that is well but cannot do what it is asked for: no such file, or none that it may read."""
+"""Statuses with which a working guest refuses a request: no such file, or an unreadable one."""
 
 _ACTION_SECONDS = 90.0
 """Limit of one action, as upstream's controller has it."""

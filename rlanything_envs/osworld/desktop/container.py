@@ -57,7 +57,7 @@ class ContainerDesktop:
 
     Args:
         image: the image.
-        options: what the SDK's ``containers.run`` gets beside the image and the port.
+        options: further arguments of the SDK's ``containers.run``, besides image and port.
         token: the bearer token the guest wants; None where it wants none.
         patience: seconds until the guest must answer.
     """

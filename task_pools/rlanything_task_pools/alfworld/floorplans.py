@@ -33,7 +33,7 @@ _ADDED = 1
 
 
 class MissingExtra(ImportError):
-    """Something was asked for that an optional dependency brings."""
+    """An optional dependency is missing."""
 
 
 def layouts_folder() -> Path:

@@ -14,7 +14,7 @@ ROOM_BASE: Mapping[str, int] = MappingProxyType({"Kitchen": 0, "LivingRoom": 200
 """First scene number of each room less one, as AI2-THOR numbers its floor plans."""
 
 FLOOR = "floor"
-"""The place of things in no receptacle: seen by nobody, out of reach."""
+"""The place of things in no receptacle, which are invisible and out of reach."""
 
 HELD_OUT_SHARE = 0.15
 """Share of (object type, receptacle type) pairs that only valid_unseen tasks use."""

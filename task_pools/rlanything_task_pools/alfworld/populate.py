@@ -15,9 +15,9 @@ from rlanything_verifiers.alfworld.scene import Receptacle, Scene, Thing
 USUAL = 0.85
 """Share of things put where such things were seen in the official games; the rest go anywhere they fit."""
 NESTED = 0.035
-"""Chance that a thing lies in another one beside it, so that some 17 % of games have such a pair."""
+"""Probability that a thing lies in another one at the same place, so that some 17 % of games have such a pair."""
 NESTED_UNREACHABLE = 0.25
-"""Share of nested things that cannot be taken out (others are listed beside what holds them, as official)."""
+"""Share of nested things that cannot be taken out (others are listed next to their container, as in official games)."""
 EXTRA_COPIES = 3
 """Most copies beyond the first of a kind no goal asks for; the official games have 1 to 4 of each."""
 

@@ -116,7 +116,7 @@ class _Tests:
         self._room = MAX_TOTAL
 
     def public(self) -> list[Pair]:
-        """The samples: those with the data, and those beside the statement."""
+        """The samples: those in the data, and those next to the statement."""
         pairs = list(self._below("sample"))
         for place in _STATEMENTS:
             paths = sorted((self.folder / place).glob("*_sample_*_input.txt"))
@@ -170,7 +170,7 @@ def _programs(folder: Path, name: str) -> list[str]:
 
 
 def _time_file(folder: Path) -> float | None:
-    """The limit in ``.timelimit``, where contest systems keep it beside the legacy format."""
+    """The limit in ``.timelimit``, a file that contest systems add to the legacy format."""
     path = folder / ".timelimit"
     if not path.is_file():
         return None

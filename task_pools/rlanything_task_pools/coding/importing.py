@@ -1,4 +1,4 @@
-"""Problems of other formats as tasks: one file, many rows, or folders; nothing bad gets in, nothing is lost."""
+"""Import of problems in other formats (a file, rows, folders): each becomes a task or a reported error."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the problems of a file or folder."""
+    """Tasks and rejected problems of a file or folder."""
 
     tasks: tuple[Task, ...]
     rejected: tuple[Rejected, ...]

@@ -29,7 +29,7 @@ Reader = Callable[[str], Any]
 MAX_DIGITS = 40
 _INTEGER = re.compile(rf"0|-?[1-9][0-9]{{0,{MAX_DIGITS - 1}}}")
 _SHOWN = 40
-"""Most characters of a value that an error quotes."""
+"""Most characters of a value in an error message."""
 
 
 class InputError(ValueError):
@@ -83,7 +83,7 @@ class Limit:
     """A limit of the values of a record.
 
     Args:
-        text: What the statement says.
+        text: Its text in the statement.
         test: A function whose parameters are called like the values that it takes.
         chain: A chain of comparisons instead of a function.
     """
@@ -103,7 +103,7 @@ class Whole:
     """A limit of all values together.
 
     Args:
-        text: What the statement says.
+        text: Its text in the statement.
         test: A function of the values by name, those of several records as lists in their order.
     """
 
@@ -115,7 +115,7 @@ class Lines:
     """A line for each of a number of records.
 
     Args:
-        count: How many, an expression of names read before.
+        count: Their number, an expression of names read before.
         form: The names of the values of a line, with blanks between them; or commands, each with the names of its
             values: the line then begins with the command, which is the value ``op``. The value of a form of one name
             is the whole line.
@@ -159,8 +159,8 @@ class Row(Lines):
     """A line of integers with blanks between them, a record for each.
 
     Args:
-        name: What one of them is called, such as ``a_i``.
-        count: How many there are, an expression of names read before.
+        name: Name of one of them, such as ``a_i``.
+        count: Their number, an expression of names read before.
     """
 
     def __init__(self, name: str, count: str | int) -> None:
@@ -232,7 +232,7 @@ class Input:
         self.parts = [part for part in parts if isinstance(part, Lines)]
         limits = [part for part in parts if not isinstance(part, Lines)]
         self.limits = tuple(limit if isinstance(limit, str) else limit.text for limit in limits)
-        """What a statement says under constraints."""
+        """Lines of the section constraints in a statement."""
         self._whole = [limit for limit in limits if isinstance(limit, Whole)]
         self._checks: list[list[Limit]] = [[] for _ in self.parts]
         for limit in limits:

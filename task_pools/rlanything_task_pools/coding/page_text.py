@@ -17,7 +17,7 @@ _VOID = frozenset(
 )
 _MARKS = {"sup": "^", "sub": "_"}
 _DEEPEST = 4
-"""Scripts of scripts are told apart to this depth; what is deeper joins its surroundings."""
+"""Depth to which nested super- and subscripts are distinguished; deeper ones join their surroundings."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _STOP = re.compile(r"[>\"']")
@@ -30,10 +30,10 @@ _END = {name: re.compile(rf"</{name}", re.IGNORECASE) for name in _RAW}
 
 
 def page_text(page: str) -> str:
-    """What a reader sees of a page: paragraphs and preformatted text, ``^`` and ``_`` for raised and lowered text.
+    """The visible text of a page: paragraphs and preformatted text, ``^`` and ``_`` for super- and subscripts.
 
-    Scripts, styles and controls of the web page are left out; a picture becomes its alternative text. A page that is
-    broken off ends where it is broken off.
+    Scripts, styles and controls of the web page are left out; a picture becomes its alternative text. A truncated page
+    gives the text up to its end.
 
     >>> page_text("<p>1 &le; <b>A</b><sub>i</sub> &lt; 10<sup>x+1</sup></p><button>Copy</button><pre>a\\n b</pre>")
     '1 ≤ A_i < 10^{x+1}\\n\\na\\n b'

@@ -42,7 +42,7 @@ def either(choices: Sequence[object], word: str = "or") -> str:
 
 
 def power(n: int) -> str:
-    """A limit as statements write it: powers of ten from a million on as such."""
+    """A limit in the notation of statements: powers of ten from a million on as such."""
     return f"10^{len(str(n)) - 1}" if n >= 10**6 and str(n).strip("0") == "1" else str(n)
 
 
@@ -62,7 +62,7 @@ def integers(rng: RngStream, n: int, low: int, high: int) -> list[int]:
 
 
 def count(rng: RngStream, most: int, least: int = 1) -> int:
-    """How many there are of something: half of the time within a tenth of the most, else any number."""
+    """A random count: with probability 1/2 within a tenth of the most, else uniform."""
     return between(rng, max(least, most - most // 10) if rng.chance(0.5) else least, most)
 
 

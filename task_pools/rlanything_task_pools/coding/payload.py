@@ -1,4 +1,4 @@
-"""What a coding task carries: statement, tests, checker and limits, read from untrusted data and bounded in size."""
+"""Payload of a coding task: statement, tests, checker and limits, parsed from untrusted data and bounded in size."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,10 +46,10 @@ class _Record(BaseModel):
 
 
 class Example(_Record):
-    """One test: what a program reads and what it must write.
+    """One test: the input of a program and its expected output.
 
-    Of an interactive problem, what the interactor reads, and a conversation that it accepts (lines of the program begin
-    with ``> ``, those of the interactor with ``< ``).
+    For an interactive problem, the input of the interactor, and a conversation that it accepts (lines of the program
+    begin with ``> ``, those of the interactor with ``< ``).
     """
 
     stdin: str = Field(max_length=MAX_TEXT)
@@ -57,7 +57,7 @@ class Example(_Record):
 
 
 class TaskLimits(_Record):
-    """What one test may use."""
+    """Resource limits of one test."""
 
     cpu: float = Field(default=2.0, gt=0, le=60, allow_inf_nan=False)
     """Seconds of CPU time."""
@@ -113,7 +113,7 @@ class Payload(_Record):
 
     @property
     def interactive(self) -> bool:
-        """Whether a program talks with the judge; the ``stdin`` of a test is then what only the judge knows."""
+        """Whether the problem is interactive; the ``stdin`` of a test is then known to the judge alone."""
         return bool(self.checker["kind"] == "interactor")
 
     @property

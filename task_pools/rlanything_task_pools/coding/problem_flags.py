@@ -1,4 +1,4 @@
-"""How a problem's folder wants outputs to be compared: by the default validator with its flags, or by its own."""
+"""Checkers of problem folders: the default validator with its flags, or the folder's own."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

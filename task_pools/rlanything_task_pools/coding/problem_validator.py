@@ -55,7 +55,7 @@ def validator_of(folder: Path, place: str, flags: Sequence[str]) -> dict[str, An
 
 
 def _one_program(paths: Sequence[Path], root: Path) -> bool:
-    """Whether files are one program in C++: in a folder of their own, where each file beside it would be a program."""
+    """Whether files are one program in C++: they are in a folder of their own, next to single-file programs."""
     where = paths[0].parent
     beside = where == root and root.name == "output_validators"
     return not beside and all(path.suffix in _CPP and path.parent == where for path in paths)

@@ -1,7 +1,7 @@
 """Rewrites: a knob moved by a level, or a statement with tests and programs by a language model.
 
-Proposals are untrusted, whoever makes them. A knob is moved by drawing the problem again from the same seed; a new
-statement is taken at its word only as far as programs prove it.
+All proposals are untrusted. A knob is moved by drawing the problem again from the same seed; a new statement is
+accepted only as far as programs prove it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Statements of problems: a task told plainly or as a story, and the sections input, output and constraints."""
+"""Statements of problems: a task in plain style or as a story, and the sections input, output and constraints."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from rlanything_task_pools.rng_stream import RngStream
 __all__ = ["STYLES", "Setting", "Statement", "bullets", "tell"]
 
 STYLES = ("plain", "story")
-"""How a statement tells its task: precisely and in short, or in a small setting."""
+"""Styles of statements: precise and short, or in a small setting."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Statement:
     """The text of a problem: the task in each of the `STYLES`, and the sections that they share."""
 
     plain: str
-    """What is to be computed."""
+    """The task in plain style."""
     story: str
-    """The same in a setting."""
+    """The task in a setting."""
     reads: str
-    """What stands where in the input."""
+    """Description of the input."""
     prints: str
     """The format of the output."""
     input: Input
@@ -37,12 +37,12 @@ class Statement:
 
 @dataclass(frozen=True)
 class Setting:
-    """A small world in which a task is told."""
+    """The setting of a story."""
 
     opening: str
-    """What the reader finds there, in a few sentences."""
+    """Introduction of the setting, in a few sentences."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Nouns of the task, each with what it is called there; both make their plural with an s."""
+    """Nouns of the task, each with its name in the setting; both have a plural with s."""
 
 
 def tell(
@@ -53,8 +53,8 @@ def tell(
     Args:
         rng: Draws the setting.
         task: Paragraphs; empty ones are left out.
-        settings: Where the story may take place.
-        reads: What stands where in the input. It holds for all styles, so it speaks of names, not of settings.
+        settings: Settings to draw from.
+        reads: Description of the input, the same for all styles, so without words of a setting.
         prints: The format of the output, in the same way.
         input: The format and the limits.
     """

@@ -1,5 +1,7 @@
 """Desktop tasks: generated kinds with levels of evaluators, OSWorld's own task files, rewrites, and the asset cache.
 
+Evaluators are run by `rlanything_verifiers.osworld`; desktops and the environment are in `rlanything_envs.osworld`.
+
 ```python
 from rlanything_task_pools.osworld import DOMAIN, read_payload
 

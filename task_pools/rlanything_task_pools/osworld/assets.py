@@ -122,7 +122,7 @@ class Assets:
 
         Args:
             urls: Files to have; what is no remote file is passed over.
-            progress: Told about each block.
+            progress: Called for each block.
 
         Returns:
             The paths of the files that were downloaded.
@@ -208,7 +208,7 @@ def _download(url: str, path: Path, progress: Progress | None) -> None:
 
 
 def _attempt(url: str, path: Path, progress: Progress | None) -> None:
-    """One request for what is still missing of a file; its beginning and its version are kept beside it."""
+    """One request for the rest of a file; its beginning and its version are stored next to it."""
     part, mark = path.with_name(path.name + ".part"), path.with_name(path.name + ".version")
     version = mark.read_text() if mark.exists() else ""
     have = part.stat().st_size if part.exists() and version else 0

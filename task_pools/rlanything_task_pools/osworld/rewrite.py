@@ -160,7 +160,7 @@ def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> N
 
 def _check_direction(parent: Payload, payload: Payload, direction: Direction) -> None:
     if not parent.steps and parent.current != payload.current:
-        return  # nobody knows how the evaluators of an imported task compare; rollouts will tell
+        return  # the order of an imported task's evaluators is unknown; rollouts decide
     before, after = (float(difficulty(each)["difficulty"]) for each in (parent, payload))
     if before == after or (after > before) != (direction == "harder"):
         raise _Refused("wrong_direction", f"difficulty {before:g} -> {after:g} is not {direction}")

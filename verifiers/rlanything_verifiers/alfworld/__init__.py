@@ -1,4 +1,7 @@
-"""ALFWorld: text households. Game files, an exact and fast engine, and plans that prove a game solvable."""
+"""ALFWorld, text households: game files, an exact and fast engine, and plans that prove a game solvable.
+
+Tasks are generated in `rlanything_task_pools.alfworld`; the environment is in `rlanything_envs.alfworld`.
+"""
 
 from .errors import GameFormatError, UnsupportedGoal
 from .game import Game

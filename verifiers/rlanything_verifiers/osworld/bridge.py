@@ -31,7 +31,7 @@ class Bridge:
         timeout: seconds that one call may take; a file of an agent that takes longer scores 0.
 
     Raises:
-        BridgeError: (when it is asked for something) the interpreter is not there, or desktop-env is not in it.
+        BridgeError: (at the first call) the interpreter is missing, or desktop-env is not installed in it.
     """
 
     def __init__(self, python: str | Path, timeout: float = 300.0) -> None:

@@ -1,6 +1,6 @@
 """The accessibility tree and the terminal's text, each read by a process of its own.
 
-A fresh process asks each application anew, while one that stays would have to follow all their changes; it can be
+A new process queries each application again, while a permanent one would have to follow all their changes; it can be
 ended when an application hangs; and a crash of the accessibility library is not one of the server.
 """
 

@@ -76,7 +76,7 @@ class _Writer:
         self._shift = (0, 0)
 
     def node(self, node: Any, depth: int, above: Any = None) -> None:
-        """Write a node and what is below it; a node that vanishes meanwhile is left out.
+        """Write a node and its descendants; a node that vanishes in between is left out.
 
         Args:
             node: the node.

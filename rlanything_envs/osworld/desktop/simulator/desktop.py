@@ -30,7 +30,7 @@ class SimulatorDesktop:
 
     name = "simulator"
     synchronous = True
-    """Its screen changes only while something is asked of it: there is nothing to wait for."""
+    """The screen changes only during calls: there is nothing to wait for."""
 
     def __init__(self, screen: tuple[int, int] = (1280, 720)) -> None:
         width, height = screen

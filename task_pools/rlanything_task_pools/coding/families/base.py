@@ -1,4 +1,4 @@
-"""What a family of problems is: knobs, and a maker of a statement with programs that solve it or nearly do."""
+"""Base of the families of problems: knobs, and a maker of a statement with correct and nearly correct programs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem: what is asked, programs that answer it in two ways, and programs that nearly do.
+    """One problem: its statement, two correct programs, and nearly correct ones.
 
     All programs are Python sources that read stdin and write stdout.
     """
@@ -51,7 +51,7 @@ class Family:
 
     name: str
     summary: str
-    """What the problems ask, in a line."""
+    """The task of the problems, in a line."""
     knobs: tuple[Knob, ...]
     make: Callable[[RngStream, Mapping[str, Any]], Problem]
     """A problem from draws and a level for each knob: the same from the same draws, on every machine."""

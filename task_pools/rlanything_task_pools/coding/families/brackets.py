@@ -31,7 +31,7 @@ def scan(text):
             best = i
     return "GOOD" if len(stack) == 1 else "OPEN", best
 """
-# What is asked: text, the reference's and the brute force's way, and slips in the reference.
+# Question: text, the reference's and the brute force's way, and slips in the reference.
 QUESTIONS = {
     "check": (
         "For each given sequence print GOOD if it is good, or OPEN if it is not good but the beginning of a good "

@@ -51,7 +51,7 @@ def following(date):
         y, m, d = (y, m + 1, 1) if m < len(MONTHS) else (y + 1, 1, 1)
     return f"@shown@"
 """
-# What is asked: text, the reference's and the brute force's way.
+# Question: text, the reference's and the brute force's way.
 QUESTIONS = {
     "later": (
         "Given a date and a number k, print the date k days later.",

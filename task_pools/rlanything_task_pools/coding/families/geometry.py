@@ -41,7 +41,7 @@ def where(p):
 places = [where((x, y)) for x in range(-1, 10) for y in range(-1, 10)]
 inner = places.count("@in@")
 """
-# What is asked: text, format, the reference's and the brute force's way, and slips in the reference.
+# Question: text, format, the reference's and the brute force's way, and slips in the reference.
 QUESTIONS = {
     "area": (
         "Print twice the area of the polygon in square metres, which is an integer.",

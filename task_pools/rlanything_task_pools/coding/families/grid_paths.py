@@ -13,7 +13,7 @@ from rlanything_task_pools.rng_stream import RngStream
 JUMPS = ((0, 2), (1, 1), (1, 2), (2, 0), (2, 1))
 MODULUS = 1_000_000_007
 
-# What is asked: text, first value, value after a step, value of two ways, and the answer in both programs.
+# Question: text, first value, value after a step, value of two ways, and the answer in both programs.
 QUESTIONS = {
     "count": (
         "the number of walks whose digit sum is divisible by @divisor@, modulo 1000000007. Two walks are different if "

@@ -18,7 +18,7 @@ n = data[0]
 items = [(s, e + @rest@ + @closed@, v) for s, e, v in zip(data[1::3], data[2::3], data[3::3])]
 """
 
-# What is asked: text, the reference's way, the brute force's way, and a text of the reference with a wrong one for it.
+# Question: text, the reference's way, the brute force's way, and a text of the reference with a wrong one for it.
 QUESTIONS = {
     "overlap": (
         "the largest number of bookings that keep the hall busy in one hour, and the first hour in which so many do",

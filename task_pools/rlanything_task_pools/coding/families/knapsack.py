@@ -99,7 +99,7 @@ print(@answer@)
 
 
 def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
-    """What is asked, how many pieces there are of a kind, and whether their number is limited."""
+    """The question, the number of pieces of a kind, and whether it is limited."""
     bound, ask, supply = int(levels["target"]), str(levels["ask"]), str(levels["supply"])
     limited = bool(levels["limit"])
     title, opening, nouns = rng.pick(STORIES)

@@ -160,7 +160,7 @@ ASKS = {
 
 
 def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
-    """Some properties, and what is asked of the numbers that have them."""
+    """Some properties, and the question about the numbers that have them."""
     bound, queries, ask = int(levels["bound"]), int(levels["queries"]), str(levels["ask"])
     title, opening, good = rng.pick(STORIES)
     factorisation, others = _properties(rng)

@@ -60,7 +60,7 @@ travel([1], [])
 print(@answer@)
 """
 
-# What is asked: text, format of the answer, expression, and a wrong expression.
+# Question: text, format of the answer, expression, and a wrong expression.
 QUESTIONS = {
     "target": (
         "Print the cost of the cheapest trip from town 1 to town n, or -1 if there is none.",

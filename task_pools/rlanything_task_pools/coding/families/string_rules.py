@@ -194,7 +194,7 @@ ASKS = {
 
 
 def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
-    """Some rules in an order, the number of rounds, and what is asked of the result."""
+    """Some rules in an order, the number of rounds, and the question about the result."""
     size, rounds, count = int(levels["size"]), int(levels["rounds"]), int(levels["rules"])
     ask = str(levels["ask"])
     title, opening = rng.pick(STORIES)

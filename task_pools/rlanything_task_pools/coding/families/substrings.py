@@ -59,7 +59,7 @@ for i in range(n):
 words = sorted(word for word in found if found[word] >= K)
 @answer@
 """
-# What is asked: text, format of the answer, the reference's and the brute force's way.
+# Question: text, format of the answer, the reference's and the brute force's way.
 QUESTIONS = {
     "count": (
         "Find the number of frequent substrings.",

@@ -91,7 +91,7 @@ print(@shown@)
 
 
 def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
-    """A rule for the length, what is asked, and whether the line is a circle."""
+    """A rule for the length, the question, and whether the line is a circle."""
     size, rule, ask, circle = int(levels["size"]), str(levels["rule"]), str(levels["ask"]), bool(levels["circle"])
     title, opening = rng.pick(STORIES)
     sign = rng.pick((1, -1))

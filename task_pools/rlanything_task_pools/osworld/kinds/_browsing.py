@@ -16,7 +16,7 @@ def chosen(names: Iterable[str], folders: Iterable[str], name: str) -> str:
 
 
 def cut_into(names: Iterable[str], folders: Iterable[str], name: str, folder: str) -> list[str]:
-    """The lines that move a file into a folder beside it, and come back."""
+    """The lines that move a file into a folder next to it, and come back."""
     names, folders = list(names), list(folders)
     return [
         chosen(names, folders, name) + "; " + pressed("ctrl+x"),

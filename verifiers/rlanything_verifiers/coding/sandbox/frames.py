@@ -20,7 +20,7 @@ def unpack(read: Callable[[int], bytes]) -> tuple[dict[str, Any], bytes] | None:
     """The next message.
 
     Args:
-        read: Returns exactly the number of bytes it is asked for, fewer only at the end.
+        read: Returns exactly the requested number of bytes, fewer only at the end.
 
     Returns:
         Head and body, or ``None`` at the end.

@@ -42,7 +42,7 @@ def program(machine: Machine, more: Mapping[int, Decision] | None = None, *, own
     rules: dict[int, Decision] = {
         **dict.fromkeys((number[name] for name in ("chdir", "fchdir", "statfs")), "allow" if own_root else "refuse"),
         number["clone"]: [_argument(0), (_AND, 0, 0, _CLONE_NEW | thread), (_JEQ, "allow", "refuse", thread)],
-        # Its flags are behind a pointer; told that there is none, glibc takes clone.
+        # Its flags are behind a pointer; where the call is missing, glibc uses clone.
         number["clone3"]: "missing",
         number["ioctl"]: _one_of(1, _IOCTLS),
         number["fcntl"]: _one_of(1, _FCNTLS),
@@ -94,14 +94,14 @@ def new_threads(machine: Machine) -> bytes:
 class Started:
     """The filter of an executable: that of every program, its own start, and signals to itself (``abort`` is one).
 
-    The start has to be allowed after the filter is in force, and by nobody else than the server. The kernel reads a
+    The start must be allowed after the filter is in force, and to the server alone. The kernel reads a
     descriptor and flags as 32-bit numbers while the filter sees the registers whole: their upper halves hold a secret.
 
     Args:
         machine: Whose calls.
         image: Descriptor that is started.
         flags: Of ``execveat``.
-        secret: 64 bits that nobody can guess.
+        secret: 64 random bits.
     """
 
     _OWN = 0x7A5A5A5A  # stands for the process id in the template

@@ -100,7 +100,7 @@ def _warm(text: bytes) -> None:
 
 def bound(memory: int, output: int) -> None:
     """Set the limits that all tests of a submission share."""
-    # One byte more than the limit, so that a full file can be told from one cut off.
+    # One byte more than the limit, so that a full file differs from a truncated one.
     resource.setrlimit(resource.RLIMIT_FSIZE, (output + 1, output + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 

@@ -26,8 +26,8 @@ def listener() -> int | None:
     """Have the kernel ask from now on before each new thread of this process and its children. Needs no_new_privs.
 
     Returns:
-        Where it asks, for `answer`. ``None`` where it cannot: a container's manager may be the one who is asked, and
-        somebody without ``/proc`` cannot count.
+        The descriptor for `answer`. None where the kernel cannot ask: a container's manager may hold the listener, and
+        without ``/proc`` threads cannot be counted.
     """
     try:
         if os.stat("/proc/self/task").st_nlink != _LINKS + 1:
@@ -51,5 +51,5 @@ def answer(listener: int, process: int) -> None:
         more = os.stat(f"/proc/{process}/task").st_nlink - _LINKS < MOST
         reply = _ANSWER.pack(number, 0, *((0, _CONTINUE) if more else (-errno.EAGAIN, 0)))
         libc.call("ioctl", listener, ctypes.c_ulong(_SEND), reply)
-    except OSError:  # the one who asked has ended
+    except OSError:  # the process has ended
         return

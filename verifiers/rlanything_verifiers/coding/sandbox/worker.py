@@ -56,7 +56,7 @@ def main() -> None:
             namespaces.minimal_root([*library, *shared, *starts], links, hidden, scratch)
         facts, alone = _lock(tier, sys.path, [*members, *shared], starts, scratch)
         _import(modules)
-        if tier == "full":  # to be said last: a change of user makes the kernel forget it
+        if tier == "full":  # must be set last: a change of user resets it
             libc.call("prctl", libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     except OSError as error:
         messages.send(control, messages.FAILED, str(error.strerror or error).encode()[: messages.MAX_TEXT])
@@ -123,7 +123,7 @@ def _lock(
     alone = tier == "full"
     if tier != "none" and os.getuid() == 0 and (alone or _world_readable(library)):
         with suppress(OSError):
-            # Outside of namespaces a number nobody has, so that workers are strangers to each other and to the rest.
+            # Outside of namespaces an unused id, so that workers have no rights on each other and on other processes.
             user = namespaces.NOBODY if alone else _STRANGERS + int.from_bytes(os.urandom(3), "little")
             if scratch is not None and not alone:
                 os.chown(scratch, user, user)

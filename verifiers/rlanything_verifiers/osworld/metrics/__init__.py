@@ -1,4 +1,7 @@
-"""The functions that score, under OSWorld's names: each module adds its own to `METRICS`."""
+"""Metrics, which score values of a desktop in [0, 1], under OSWorld's names: each module adds its own to `METRICS`.
+
+The values are read by `rlanything_verifiers.osworld.getters`.
+"""
 
 from rlanything_verifiers.osworld.metrics import (
     archives,

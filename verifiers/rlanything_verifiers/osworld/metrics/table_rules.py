@@ -216,7 +216,7 @@ class ColProps(_Pair):
 
 @dataclass(frozen=True, kw_only=True)
 class SheetPrint(_Pair):
-    """The sheets as they were printed into CSV files, ``BOOK-SHEET.csv``, that were fetched beside the books."""
+    """The sheets as they were printed into CSV files, ``BOOK-SHEET.csv``, that were fetched with the books."""
 
     ignore_case: bool = False
 

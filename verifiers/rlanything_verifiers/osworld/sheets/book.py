@@ -121,7 +121,7 @@ class Sheet:
 
     @_guarded
     def columns(self, names: Iterable[str]) -> dict[Any, Any]:
-        """Properties of columns, by number, or by letter where the bounds of a group of columns are asked for."""
+        """Properties of columns, by number, or by letter for the bounds of a group of columns."""
         names = list(names)
         found = _dimensions(self._sheet.column_dimensions, names)
         if {"min", "max"} & set(names):

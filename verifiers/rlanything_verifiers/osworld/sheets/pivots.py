@@ -41,7 +41,7 @@ def read(sheet: Any, names: set[str]) -> list[Any]:
 
 
 def _pivot(pivot: Any, names: set[str]) -> tuple[Any, dict[str, Any]]:
-    """Fields are counted from the first one that has items, so that blank columns beside the data do not matter."""
+    """Fields are counted from the first one that has items, so that blank columns next to the data do not matter."""
     chosen = [[(item.h, item.x) for item in field.items if item.x is not None] for field in pivot.pivotFields]
     used = [number for number, items in enumerate(chosen) if items] or [0]
     first, last = used[0], used[-1]
