@@ -1,4 +1,4 @@
-"""Coding tasks: generated from families of problems, imported, rewritten harder or easier, and proved by running programs.
+"""Coding tasks: generated from families of problems, imported, rewritten, and proved by running programs.
 
 The sandbox and the judge are in `rlanything_verifiers.coding`, the environment in `rlanything_envs.coding`.
 
