@@ -1,4 +1,4 @@
-"""How hard the families of generated coding problems are: for the brute force, for wrong programs, for a model.
+"""Difficulty of the families of generated coding problems: for the brute force, for wrong programs, for a model.
 
 ``python -m benchmarks.coding_difficulty --seeds 4 --out difficulty.jsonl`` makes problems of each family, with all
 knobs drawn evenly, and judges their own programs on the hidden tests, within the limits of a submission:

@@ -1,4 +1,4 @@
-"""What the curriculum costs: time per step and per reset with and without `AdaptiveDifficulty`.
+"""Cost of the curriculum: time per step and per reset with and without `AdaptiveDifficulty`.
 
 The environments play random commands turn about in one run, so that a busy machine disturbs all alike:
 

@@ -122,7 +122,7 @@ class Asked:
         return self.calls[id(generator)]
 
     def tokens(self, generator: object) -> int:
-        """How many one has written."""
+        """Number of tokens that a generator has written."""
         return sum(written(call) for call in self.of(generator))
 
     @contextmanager

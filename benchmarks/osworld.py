@@ -1,4 +1,4 @@
-"""How long desktops take: to start, to be put back, to act and to look, one alone and several side by side.
+"""Times of desktops: start, reset, action and observation, one alone and several in parallel.
 
 ``python -m benchmarks.osworld`` prints four tables, medians and extremes of a few rounds, with the targets beside
 them: one desktop, the environment on it, the environment on the simulated desktop, and several desktops at once.
@@ -29,7 +29,7 @@ from rlanything_envs.osworld.desktop.protocol import Client, Desktop
 from rlanything_task_pools import Task
 from rlanything_task_pools.osworld import make_task, read_payload
 
-#: What each figure is to stay below, in seconds, on each backend.
+#: Upper bound of each figure in seconds, by backend.
 TARGETS = {
     "bwrap": {"start to first screenshot": 1.0, "reset to a pristine home": 0.5},
     "docker": {"start to first screenshot": 3.0, "reset to a pristine home": 2.0},

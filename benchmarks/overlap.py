@@ -1,4 +1,4 @@
-"""What it is worth to play on workers, and to judge while others still play: the same iteration in four ways.
+"""Speed-up by workers, and by judging during the rollouts: the same iteration in four ways.
 
 ``python -m benchmarks.overlap`` warms two small AlfWorld models up, and then does one iteration of the closed loop
 again and again, from the same state each time:
@@ -48,7 +48,7 @@ from rlanything_task_pools import TaskPool
 
 ALONE = "one process"
 WAYS = {ALONE: None, "play on workers": "after", "and judge meanwhile": "meanwhile", "and judge there": "workers"}
-"""Who asks the reward model, in each way."""
+"""Place of the judge queries in each way."""
 SHARDS = 4
 """Into how many shards the episodes of an iteration are cut."""
 

@@ -1,4 +1,4 @@
-"""What more workers are worth: the same work by 1, 2 and 4 of them, turn about in one run.
+"""Scaling with workers: the same work by 1, 2 and 4 of them, alternating in one run.
 
 ``python -m benchmarks.scaling`` prints work a second of
 

@@ -77,7 +77,7 @@ def _entries(folder: str) -> int:
 
 
 def growth(looks: Sequence[Look]) -> list[str]:
-    """What has grown from the end of the warming up to the last look, in words."""
+    """Growth from the end of the warm-up to the last measurement, in words."""
     first, last = looks[WARM - 1], looks[-1]
     grown = [
         f"{name}: {getattr(first, name)} -> {getattr(last, name)}"

@@ -1,4 +1,4 @@
-"""What it is worth to compute a prompt once that several samples of an update share.
+"""Speed-up of updates that compute a prompt shared by several samples once.
 
 ``python -m benchmarks.updates`` trains on votes: ``--steps`` prompts of ``--prompt`` tokens, ``--votes`` completions of
 ``--completion`` tokens each, once with shared prompts and once without, in turn and from the same weights. The models

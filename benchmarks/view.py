@@ -1,4 +1,4 @@
-"""How long a browser waits for the pages of a large run.
+"""Load times of the pages of a large run in a browser.
 
 ``python -m benchmarks.view`` makes a run of 100 MB on disk from the records of a real one (its texts made longer with
 random words, so that they pack no better than those of a language model), serves it by ``rlanything view`` in a

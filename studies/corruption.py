@@ -145,11 +145,11 @@ def corrupt(
     """Corrupt those of some trajectories that allow it.
 
     Args:
-        kind: How.
-        trajectories: What was played, each with an outcome; also where steps and answers are taken from.
+        kind: The kind of corruption.
+        trajectories: Recorded trajectories, each with an outcome; also the source of inserted steps and answers.
         right: Of each the numbers of the steps that are right.
         rng: Source of all choices.
-        steps: How many steps of a trajectory to corrupt, as far as it has them; a swap is of two.
+        steps: Number of steps of a trajectory to corrupt, as far as it has them; a swap is of two.
 
     Returns:
         At most one for each trajectory, in order; a trajectory without enough right steps, or without another

@@ -1,4 +1,4 @@
-"""How well judges notice corrupted steps: AUC and shares of negative votes, with intervals over trajectories.
+"""Detection of corrupted steps by judges: AUC and shares of negative votes, with intervals over trajectories.
 
 The score of a place is a judge's mean vote on it. A judge notices a corruption when the corrupted steps score lower
 than the same steps in order; ``auc`` is the chance that a step in order scores higher than a corrupted one (a tie
@@ -29,7 +29,7 @@ corrupted, and the shares of single votes on it that are negative."""
 
 RESAMPLES = 2000
 SEED = 20_260_202
-"""Of the resampling: all judges of a seed meet the same draws, so their differences are paired."""
+"""Seed of the resampling: all judges of a seed have the same draws, so their differences are paired."""
 
 Figure = Literal["auc", "clean_negative", "corrupted_negative", "turned"]
 FIGURES: tuple[Figure, ...] = get_args(Figure)

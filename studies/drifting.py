@@ -34,19 +34,20 @@ NO_PROPOSAL = ("no-proposal", "generator_error")
 
 
 class Following(BaseModel):
-    """How a curriculum is followed."""
+    """Settings of the drift study."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     domain: str = "alfworld"
     cycles: Annotated[int, Field(ge=1)] = 40
-    """How often a batch of groups is played and reported."""
+    """Number of batches of groups that are played and reported."""
     tasks: Annotated[int, Field(ge=1)] = 16
     """Groups in a batch."""
     rollouts: Annotated[int, Field(ge=2)] = 8
     """Episodes in a group."""
     max_steps: Annotated[int, Field(ge=1)] = 20
-    """Of an episode; the expert wins some 60 % of generated ALFWorld games in 20, so that tasks move both ways."""
+    """Time limit of an episode; the expert solves some 60 % of generated ALFWorld games in 20, so that tasks move both
+    ways."""
     every: Annotated[int, Field(ge=1)] = 5
     """Cycles between two measurements; the first is before any, and the last after all."""
     episodes: Annotated[int, Field(ge=1)] = 4

@@ -78,7 +78,7 @@ def panel_job(study: Path, key: Key, config: RunConfig, panels: Sequence[Panel])
 
 
 def evaluation_progress(job: Job) -> Progress:
-    """How many panels of a job have been played."""
+    """Number of played panels of a job."""
     done = sum(path.exists() for path in job.results)
     return Progress(done / len(job.results), f"{done} of {len(job.results)}")
 

@@ -15,7 +15,7 @@ __all__ = ["Job", "Key", "Progress", "has_ended", "run_path", "stored_runs", "tr
 
 
 class Key(NamedTuple):
-    """Which run of a study."""
+    """Key of a run of a study."""
 
     regime: str
     arm: str
@@ -38,8 +38,8 @@ class Job:
     """One process to run.
 
     Attributes:
-        key: What it is for.
-        work: What `studies.worker` reads.
+        key: Key of the job.
+        work: Input of `studies.worker`.
         log: Where its output goes.
         results: Files that exist when it is done.
         needs: Jobs that must be done before.

@@ -21,7 +21,7 @@ GENERATED = ("valid_seen", "valid_unseen", "train")
 
 
 class Panel(BaseModel):
-    """Which games, how many and how long."""
+    """Games, their number, and the time limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -103,7 +103,7 @@ def load_file(path: Path, content: type[File]) -> File:
 
     Args:
         path: The file.
-        content: What it must hold.
+        content: Its expected content.
 
     Raises:
         StudyError: It is missing, not YAML, or a key or value is not allowed.

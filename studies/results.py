@@ -16,7 +16,7 @@ from studies.plan import BEFORE
 __all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
 
 JUDGE = ("process", "process_balanced", "outcome", "outcome_balanced", "outcome_auc")
-"""Of the judge on the fixed trajectories of the warm start; shares."""
+"""Shares of the judge on the fixed trajectories of the warm start."""
 LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds")
 """Of the loop: counts, and seconds without the evaluations; of `BEFORE`, the seconds of the warm start."""
 

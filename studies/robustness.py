@@ -35,7 +35,7 @@ SETTINGS = "robustness.json"
 
 
 class Detection(BaseModel):
-    """How the judges are examined."""
+    """Settings of the examination of judges."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,7 +58,7 @@ class RobustnessFile(BaseModel):
     study: StudyFile
     """Has the variants ``outcome`` and ``integrated``; those with corrupted feedback are made of them."""
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.1, 0.3)
-    """Of outcomes and votes that are flipped."""
+    """Shares of flipped outcomes and votes."""
     detection: Detection = Detection()
 
     @model_validator(mode="after")

@@ -60,7 +60,7 @@ class Board:
     workers: int
 
     def count(self, state: State) -> int:
-        """How many jobs are in a state."""
+        """Number of jobs in a state."""
         return sum(entry.state == state for entry in self.entries.values())
 
     def failures(self) -> list[Job]:

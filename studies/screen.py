@@ -57,7 +57,7 @@ class Screen:
 
     Args:
         title: Of the table.
-        progress: How far a running job is.
+        progress: Progress of a running job.
         outcome: Result of a finished job, in a few characters.
         console: Where to.
     """

@@ -31,10 +31,10 @@ def run_study(plan: Plan, folder: Path, *, workers: int, command: str) -> int:
     """Run, or continue, every run of a plan, and write the report.
 
     Args:
-        plan: What to run.
+        plan: The runs.
         folder: Of the study; may hold a part of it already.
         workers: Runs side by side.
-        command: What the user typed.
+        command: The user's command line.
 
     Returns:
         The number of jobs that failed or could not be begun.
@@ -108,7 +108,7 @@ def run_board(
     Args:
         title: Of the table.
         jobs: In the order of their importance.
-        progress: How far a running job is.
+        progress: Progress of a running job.
         outcome: Result of a finished job, in a few characters.
         workers: Processes side by side.
         console: Where to show them.

@@ -183,7 +183,7 @@ def success_table(results: pd.DataFrame, arms: Sequence[str], panels: Sequence[s
 
 
 def change_table(results: pd.DataFrame, arms: Sequence[str], panels: Sequence[str]) -> Table:
-    """What training on a kind changed on every panel, and on all panels but its own together."""
+    """Effect of training on a kind on every panel, and on all panels but its own together."""
     cells = matrix(results, arms, panels)
     rows = []
     for arm in arms:

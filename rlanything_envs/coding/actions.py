@@ -86,7 +86,7 @@ def read_action(
       as a program does.
 
     Args:
-        text: What the agent wrote.
+        text: The agent's text.
         only_submit: Only ``SUBMIT`` and ``GIVE_UP`` are action words, as there is one turn.
         languages: The languages that the task accepts; a block that names none is in the first.
         entry_point: Name of the required function, where the task requires one.

@@ -17,7 +17,7 @@ class ScriptedRewriter:
     """Returns the first of the domain's own proposals that validates, preferably one that was not tried before.
 
     Args:
-        max_proposals: how many proposals to validate before giving up.
+        max_proposals: most proposals to validate.
         operators: the domain's rewrite operators to enable; the domain's defaults if None.
     """
 

@@ -55,7 +55,7 @@ def checked_spec(spec: EnvSpec) -> str:
         text = spec.to_json()
         if EnvSpec.from_json(text) != spec:
             raise ConformanceError("the spec changes in JSON", remedy)
-        if pickle.loads(pickle.dumps(spec)) != spec:  # nosec B301 # what was pickled right here
+        if pickle.loads(pickle.dumps(spec)) != spec:  # nosec B301 # pickled in this line
             raise ConformanceError("the spec changes when pickled", remedy)
     except ConformanceError:
         raise

@@ -117,7 +117,7 @@ def differences(expected: Any, value: Any, *, types: bool = False, where: str = 
             type (``"str"``, with ``?`` where null is allowed) stands for any value of it.
         value: JSON.
         types: whether texts are names of types.
-        where: how to call the place.
+        where: name of the place.
     """
     if expected is None:
         return

@@ -19,7 +19,7 @@ __all__ = ["ContainerDesktop", "DockerDesktop", "engine", "sdk"]
 
 _START_SECONDS = 60.0
 _SHARED_MEMORY = "512m"
-"""Of ``/dev/shm``: a browser fails with docker's 64 MB."""
+"""Size of ``/dev/shm``: a browser fails with docker's 64 MB."""
 
 
 def sdk() -> Any:

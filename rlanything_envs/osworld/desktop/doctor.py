@@ -89,7 +89,7 @@ def _tried(start: bool) -> Iterator[Finding]:
 
 
 def _sandbox_remedy() -> str:
-    """Why a user may not make a sandbox: the switches of the kernels of Debian and Ubuntu."""
+    """Reason why a user may not make a sandbox: the settings of the kernels of Debian and Ubuntu."""
     for switch, wanted in (
         ("kernel/unprivileged_userns_clone", "1"),
         ("kernel/apparmor_restrict_unprivileged_userns", "0"),

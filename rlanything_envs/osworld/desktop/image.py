@@ -24,7 +24,7 @@ _GUEST = Path(__file__).resolve().parent / "guest"
 
 
 def dockerfile(base: str) -> str:
-    """How the image is made from a Debian 12 image."""
+    """Dockerfile that makes the image from a Debian 12 image."""
     names = " ".join(package.name for package in packages() if package.section != "sandbox")
     return f"""\
 FROM {base}

@@ -23,7 +23,7 @@ class GuestOutput:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Who answers at the other end.
+    """Identity and state of the guest.
 
     Attributes:
         server: ``"rlanything-guest"`` or ``"unknown"`` (any other server of the protocol).

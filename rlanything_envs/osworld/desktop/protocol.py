@@ -17,7 +17,7 @@ class Client(Protocol):
     """
 
     def health(self) -> Health:
-        """Who answers."""
+        """Identity and state of the guest."""
 
     def screenshot(self) -> bytes:
         """The screen as PNG."""

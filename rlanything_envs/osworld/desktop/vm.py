@@ -25,7 +25,7 @@ _START_SECONDS = 300.0
 
 
 def vm_options(qcow2: Path, kvm: bool) -> Mapping[str, Any]:
-    """What the container is started with.
+    """Arguments of the container.
 
     Args:
         qcow2: the disk image; it is not written to.

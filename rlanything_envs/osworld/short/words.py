@@ -65,7 +65,7 @@ KEYS = {
     "return": "pyautogui.press('enter')",
     "escape": "pyautogui.press('escape')",
 }
-"""What ``press`` can press, and the code of each. A new name replaces the old one, so ``rename`` selects all of it."""
+"""Names for ``press``, and the code of each. A new name replaces the old one, so ``rename`` selects all of it."""
 
 LITERALS = {
     "enter": "\n",
@@ -86,7 +86,7 @@ LITERALS = {
     "grep-v": "grep -v ",
     "grep-vc": "grep -vc ",
 }
-"""What can be typed besides slots, and the text of each."""
+"""Words that can be typed besides slots, and the text of each."""
 
 _TASK = """
     in the folder on desktop rename to and use terminal create file with single two lines then append there which is

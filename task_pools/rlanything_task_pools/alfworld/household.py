@@ -22,7 +22,7 @@ HELD_OUT_SHARE = 0.15
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleStats:
-    """How often a room has a kind of receptacle, and how many."""
+    """Frequency and number of a kind of receptacle in a room."""
 
     present: float
     """Probability that the room has any."""
@@ -32,18 +32,18 @@ class ReceptacleStats:
 
 @dataclass(frozen=True, slots=True)
 class ThingStats:
-    """How often a room has a kind of thing, how many, and where."""
+    """Frequency, number and places of a kind of thing in a room."""
 
     present: float
     copies: float
     """Mean number in rooms that have one."""
     places: Mapping[str, float]
-    """How often it was seen in each kind of receptacle, or on the `FLOOR`."""
+    """Counts by kind of receptacle, or the `FLOOR`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What one kind of room has."""
+    """Facts about one kind of room."""
 
     name: str
     receptacles: Mapping[str, ReceptacleStats]

@@ -23,7 +23,7 @@ SHARE_WITH_ANY = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What all tasks of a scene share."""
+    """The part of a scene that all its tasks share."""
 
     number: int
     room: str
@@ -37,7 +37,7 @@ class Layout:
     floor: tuple[str, ...]
     """Locations of things that lie in no receptacle."""
     can_contain: frozenset[tuple[str, str]]
-    """What may be put where, for the types of this scene."""
+    """Pairs (receptacle type, object type) of allowed placements, for the types of this scene."""
 
     def of_type(self, kind: str) -> list[Receptacle]:
         """The receptacles of a type."""

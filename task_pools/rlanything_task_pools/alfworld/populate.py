@@ -58,7 +58,7 @@ def populate(rng: RngStream, layout: Layout, goal: Goal, copies: int) -> Scene |
 
 @lru_cache(maxsize=8192)
 def _places(layout: Layout, kind: str) -> Mapping[str, float]:
-    """How likely a thing lies in each receptacle type of a layout, or on the floor."""
+    """Weights of a thing's place: the receptacle types of a layout, or the floor."""
     present = sorted({item.type for item in layout.receptacles})
     fitting = [place for place in present if (place, kind) in layout.can_contain]
     stats = household().rooms[layout.room].objects.get(kind)

@@ -87,7 +87,7 @@ def import_tasks(
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Which programs are run, and where."""
+    """Settings of the runs of programs."""
 
     prove: bool
     allow_unsafe: bool

@@ -130,7 +130,7 @@ class Lines:
         self.readers: dict[str, Reader] = {"op": str, **readers}
 
     def read(self, lines: Sequence[str], at: int, known: Mapping[str, Any]) -> tuple[int, list["_Group"]]:
-        """How many lines the part takes from a place on, and its records, those of each command together.
+        """Number of lines that the part takes from a place on, and its records, grouped by command.
 
         Raises:
             InputError: A line is missing or does not have the form.

@@ -100,7 +100,7 @@ class _Amalgam:
     def _header(self, path: Path, name: str) -> Path | None:
         """The folder's header of a name; None where it is the compiler's."""
         for place in (path.parent, self._root):
-            with suppress(OSError, ValueError):  # what can be no name of a file
+            with suppress(OSError, ValueError):  # a text that cannot be a file name
                 if (place / name).is_file():
                     return (place / name).resolve()
         return None

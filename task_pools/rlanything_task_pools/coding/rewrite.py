@@ -205,7 +205,7 @@ def _restate(
     if statement.split() == parent.statement.split():
         raise Refused("unchanged", "the statement is that of the task")
     public = [Example(stdin=test.stdin, stdout=test.stdout) for test in proposed.public]
-    # What the statement or a public test shows is not hidden.
+    # A test that the statement or a public test shows is not hidden.
     known = {test.stdin for test in public}
     hidden = []
     for test in proposed.hidden:

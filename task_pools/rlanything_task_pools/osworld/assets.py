@@ -45,7 +45,7 @@ class AssetMissing(AssetError):
     """A file is not in the cache; the message has the command that fetches it.
 
     Args:
-        url: What the task names.
+        url: The URL in the task.
         path: Where the file would be.
         reason: Why it is not there, if more is known than that it is not.
     """
@@ -246,7 +246,7 @@ def _attempt(url: str, path: Path, progress: Progress | None) -> None:
 
 @contextlib.contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Of several processes one downloads at a time; the others wait and find what it left."""
+    """A lock: one process downloads at a time; the others wait and find its files."""
     with (folder / ".lock").open("wb") as file:
         try:
             import fcntl

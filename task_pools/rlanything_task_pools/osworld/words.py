@@ -18,9 +18,9 @@ class Words:
     people: tuple[str, ...]
     places: tuple[str, ...]
     events: tuple[str, ...]
-    """What a log tells, in capitals."""
+    """Events of a log, in capitals."""
     services: tuple[str, ...]
-    """What a log tells it of."""
+    """Sources of a log's events."""
     settings: tuple[str, ...]
     """Names of settings."""
     sentences: tuple[str, ...]

@@ -49,7 +49,7 @@ class Goal:
     """A goal over *types*: any object and any receptacle of the type will do.
 
     Attributes:
-        kind: Which of the six shapes.
+        kind: One of the six kinds.
         object_type: Type of the object to handle, such as ``"Apple"``.
         receptacle_type: Type of the place it must end in, such as ``"Fridge"``; for ``look`` the lamp,
             such as ``"DeskLamp"``.
@@ -74,7 +74,7 @@ class Goal:
         """The goal in words, without the leading ``"Your task is to: "`` and with its full stop.
 
         Args:
-            variant: Which of the two official wordings (taken modulo 2).
+            variant: Number of one of the two official wordings, modulo 2.
         """
         wording = _WORDINGS[self.kind][variant % 2]
         return wording.format(obj=self.object_type.lower(), recep=self.receptacle_type.lower())

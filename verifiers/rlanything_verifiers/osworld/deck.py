@@ -45,7 +45,7 @@ class DeckParagraph:
     """A paragraph; aligned to the left where the file does not set it.
 
     Attributes:
-        level: how far it is indented, from 0.
+        level: its level of indentation, from 0.
         bullet: the character before it.
     """
 

@@ -20,7 +20,7 @@ _SEARCHED = 2**20
 """Characters of a text that a regular expression goes through."""
 
 _SECONDS = 1.0
-"""Of the processor's time for all texts together: an expression that takes longer on them does not match."""
+"""Limit on processor time for all texts together: an expression that takes longer does not match."""
 
 _PAIRS = 10**10
 """Products of two lengths beyond which two texts are not alike unless they are equal: some two seconds."""
@@ -69,7 +69,7 @@ def searches(compiled: Any, *texts: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class ValueRule:
-    """How a value has to stand to a reference.
+    """Required relation of a value to a reference.
 
     Attributes:
         method: ``eq ne lt le gt ge``, ``approx:TOLERANCE``, ``re`` or ``re.FLAG.FLAG``, ``range.te`` and its like (the
@@ -113,7 +113,7 @@ class ValueRule:
 
 
 def likeness(one: str, other: str) -> float:
-    """How much of two texts is a common subsequence, in [0, 1]."""
+    """Share of two texts that is a common subsequence, in [0, 1]."""
     if one == other:
         return 1.0
     if len(one) * len(other) > _PAIRS:
@@ -126,7 +126,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def line_likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    """How many of the lines of two texts are in matching blocks, in [0, 1]."""
+    """Share of the lines of two texts in matching blocks, in [0, 1]."""
     import difflib
 
     if max(len(one), len(other)) > _LINES:

@@ -27,7 +27,7 @@ class Run:
     Attributes:
         size: in points.
         color: red, green, blue; None where the document leaves it open.
-        page_breaks: how many pages it ends.
+        page_breaks: number of page breaks in it.
         equation: whether it holds an embedded object, such as a formula.
         picture: whether it holds a picture.
     """

@@ -34,7 +34,7 @@ def _flat(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def text_width(text: str) -> int:
-    """How wide a text is drawn, in pixels."""
+    """Width of a drawn text in pixels."""
     return int(_font().getlength(_flat(text)))
 
 

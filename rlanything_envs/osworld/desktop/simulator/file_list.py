@@ -174,7 +174,7 @@ class FileList:
         return "4.0 KiB", "folder", "Today"
 
     def status(self) -> str:
-        """How much is selected, or there."""
+        """Number of selected items, or of all."""
         wanted = self.chosen() or self.names()
         nodes = [self._disk.find(self.full(name)) for name in wanted]
         sizes = [len(node.data) for node in nodes if isinstance(node, File)]

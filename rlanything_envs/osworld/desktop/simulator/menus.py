@@ -37,12 +37,12 @@ class MenuItem:
 
 
 class MenuBar:
-    """Which menu of a window is open, and which of its entries is chosen.
+    """The open menu of a window and its chosen entry.
 
     Args:
         menus: makes the menus, as they are now.
         top: where the bar is.
-        width: how wide it is.
+        width: its width.
     """
 
     def __init__(self, menus: Callable[[], Menus], top: int, width: int) -> None:

@@ -34,7 +34,7 @@ class Press(NamedTuple):
     Attributes:
         x, y: where.
         button: 1 left, 2 middle, 3 right.
-        clicks: how often in a row at this place: 2 is a double click.
+        clicks: number of consecutive clicks at this place: 2 is a double click.
         shift, ctrl: whether the key was down.
         drag: whether the pointer moved here with the button down.
     """

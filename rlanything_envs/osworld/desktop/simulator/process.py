@@ -28,7 +28,7 @@ class Process:
         words: its arguments.
         stdin: its standard input; bytes that are not UTF-8 are surrogates.
         out, err, status: its outputs and its exit status.
-        columns: how wide the terminal is that shows its output; 0 where none does.
+        columns: width of the terminal that shows its output; 0 without one.
     """
 
     disk: Disk

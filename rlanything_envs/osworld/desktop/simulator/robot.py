@@ -15,7 +15,7 @@ from rlanything_envs.osworld.desktop.simulator.screen import Screen
 __all__ = ["Point", "Robot", "RobotError", "Size", "TookTooLong"]
 
 _SECONDS = 90.0
-"""How long an action may take, by the simulated clock; the real client's limit."""
+"""Time limit of an action in seconds of the simulated clock; the real client's limit."""
 _MOST_EVENTS = 5000
 _PICTURE_EVENTS = 50
 """How many keys a look at the screen counts for: it is drawn for it."""

@@ -37,7 +37,7 @@ class Shell:
     Args:
         disk: the files.
         launch: starts programs with windows; raises `ProgramError`.
-        columns: how wide the terminal is; 0 for none.
+        columns: width of the terminal; 0 without one.
 
     Attributes:
         folder: the working directory.

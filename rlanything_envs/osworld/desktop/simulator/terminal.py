@@ -21,7 +21,7 @@ _CHARACTER, _LINE = 8, 17
 _MOST_LINES = 2000
 _HISTORY = 200
 _MOST_REPEATS = 1000
-"""How often a key is repeated at most, whatever number was typed after Escape."""
+"""Most repetitions of a key, for any number typed after Escape."""
 _SEQUENCES = {"Up": "[A", "Down": "[B", "Home": "[H", "End": "[F"}
 _SEQUENCES |= {"Insert": "[2~", "Delete": "[3~", "Prior": "[5~", "Next": "[6~"}
 """Of what these keys send to a shell, what is typed after a second Escape character: the first two are a command."""

@@ -42,7 +42,7 @@ class Problem:
     edges: tuple[str, ...] = ()
     """Fixed inputs worth a test, small enough for `brute`."""
     checker: Mapping[str, Any] = field(default_factory=lambda: {"kind": "tokens"})
-    """How outputs are compared, as `rlanything_verifiers.coding` reads it."""
+    """The checker of outputs, in the format of `rlanything_verifiers.coding`."""
 
 
 @dataclass(frozen=True)

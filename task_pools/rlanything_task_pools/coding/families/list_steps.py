@@ -10,8 +10,8 @@ from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.rng_stream import RngStream
 
-# What a step changes, its text, the reference's new list, what the brute force does with every number x of the old list
-# (the i-th from 0) to make the new list b, and a slip in the reference: a piece of it and a wrong one.
+# The change of a step, its text, the reference's new list, what the brute force does with every number x of the old
+# list (the i-th from 0) to make the new list b, and a slip in the reference: a piece of it and a wrong one.
 STEPS = """
 choice | Keep only the even numbers. | [x for x in a if x % 2 == 0] | if not x & 1: b.append(x) | == | !=
 choice | Keep only the odd numbers. | [x for x in a if x % 2 != 0] | if x & 1: b.append(x) | x % 2 != 0 | x > 0

@@ -25,7 +25,7 @@ FILTERS = (
     ("a time of at most @k@", "r.time <= @k@", ("<=", "<")),
     ("a name that contains the letter @c@", "'@c@' in r.name", ("in r.name", "in r.name[:1]")),
 )
-# What is printed: text, format, the reference's and the brute force's way, a slip in the reference.
+# The output: text, format, the reference's and the brute force's way, a slip in the reference.
 QUESTIONS = {
     "order": (
         "Print the names in this order, or NOBODY if no result is left.",

@@ -36,7 +36,7 @@ class Level:
     after: Mapping[str, bytes | None]
     """The oracle: the files that are other when it is done; None where one is gone, a path with ``/`` is a folder."""
     steps: float
-    """How many things a person does for it (choose a file, type a text, save): the measure of the levels."""
+    """Number of a person's steps (choose a file, type a text, save), which orders the levels."""
     hints: Sequence[str] = ()
     """Sentences that tell how."""
     keys: Sequence[str] = ()

@@ -16,7 +16,7 @@ FIRST_FORMAT = 164
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a cell looks."""
+    """Format of a cell."""
 
     bold: bool = False
     fill: str = ""

@@ -90,7 +90,7 @@ def runtime() -> Runtime:
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", b"") or b"")[-500:].decode(errors="replace")
         raise SandboxError(f"the interpreter {command[0]} does not start: {error}; {said}") from error
-    return Runtime(*marshal.loads(done.stdout))  # nosec B302 # what our own process printed, no program of others in it
+    return Runtime(*marshal.loads(done.stdout))  # nosec B302 # output of this package's own process
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ _PR_SET_NAME, _PR_GET_NAME = 15, 16
 
 #: Code, jump if true, jump if false, constant. A jump is a label of the ends below, or a number to skip.
 Instruction = tuple[int, int | str, int | str, int]
-#: What to do about a call: one of the ends, or instructions that find out.
+#: Decision on a call: one of the ends, or instructions that decide.
 Decision = str | list[Instruction]
 _ENDS = {"allow": _ALLOW, "pretend": _ERRNO, "refuse": _ERRNO | _EPERM, "missing": _ERRNO | _ENOSYS, "ask": _NOTIFY}
 
@@ -33,7 +33,7 @@ def program(machine: Machine, more: Mapping[int, Decision] | None = None, *, own
     (32-bit calls on a 64-bit machine) kills the process.
 
     Args:
-        machine: Whose calls.
+        machine: Numbers of the system calls.
         more: Decisions that count before those of every program: number to decision.
         own_root: The program has an empty root of its own; else it may not look around in that of the machine.
     """
@@ -98,7 +98,7 @@ class Started:
     descriptor and flags as 32-bit numbers while the filter sees the registers whole: their upper halves hold a secret.
 
     Args:
-        machine: Whose calls.
+        machine: Numbers of the system calls.
         image: Descriptor that is started.
         flags: Of ``execveat``.
         secret: 64 random bits.

@@ -36,7 +36,7 @@ def compare_archive(
     file_path: str = "",
     file_type: Literal["text", "pdf", "docx", "ppt", "image", "csv"] = "text",
 ) -> float:
-    """How like the files of a folder are, on average; there have to be the expected ones and no others."""
+    """Mean similarity of the files of a folder, which must be the expected ones and no others."""
     ones, others = members(result, file_path), members(expected, file_path)
     if not others or set(ones) != set(others):
         return 0.0
@@ -58,7 +58,7 @@ def compare_zip_files(result: File, expected: File) -> float:
 
 @metric
 def compare_epub(result: File, expected: File) -> float:
-    """How like the pages and the contents of two books are, on average."""
+    """Mean similarity of the pages and the contents of two books."""
     ones, others = _book(result), _book(expected)
     names = set(ones) | set(others)
     return sum(line_likeness(ones.get(n, []), others.get(n, [])) for n in names) / len(names) if names else 0.0

@@ -1,4 +1,4 @@
-"""How different two colours look."""
+"""Perceptual difference of two colours."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class ElementRule:
             raise EvaluatorError(f"{error}: {self.xpath or self.selectors!r:.80}") from error
 
     def score(self, root: Any) -> float:
-        """How well the best element fits, in [0, 1]."""
+        """Score of the best element, in [0, 1]."""
         found = self.find()(root)
         if not isinstance(found, list) or not found:
             return 0.0

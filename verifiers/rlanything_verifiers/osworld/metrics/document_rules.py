@@ -93,7 +93,7 @@ def evaluate_colored_words_in_tables(result: File, expected: File, *, threshold:
 
 @metric
 def fuzzy_place_math(result: File, rules: Places) -> float:
-    """How like the three words of the document are to the names that are right."""
+    """Similarity of the three words of the document to the correct names."""
     words = [word for text in paragraph_texts(result) for word in text.split()]
     if len(words) != 3:
         return 0.0

@@ -135,7 +135,7 @@ def check_highlighted_words(result: File, expected: File) -> float:
 def check_tabstops(
     result: File, expected: File, *, word_number_split_by_tabstop: int | None = None, index: int = 0
 ) -> float:
-    """How near the tab stops are to the expected ones, as a part of the width of the text."""
+    """Closeness of the tab stops to the expected ones, relative to the width of the text."""
     found, wanted = read_document(result), read_document(expected)
     one, other = ([part for part in made.paragraphs if part.text.strip()] for made in (found, wanted))
     if len(one) != len(other) or not other:

@@ -52,7 +52,7 @@ def _alike(one: Image, other: Image, threshold: float = _ALIKE) -> bool:
 
 @metric
 def compare_images(result: File, expected: File, *, reference_base_result: float | None = None) -> float:
-    """How similar two pictures are in gray, at the smaller of their sizes; or how much more than a base."""
+    """Similarity of two images in gray, at the smaller of their sizes; or its excess over a base."""
     from PIL.Image import Resampling
 
     one, other = image(result).convert("L"), image(expected).convert("L")

@@ -23,7 +23,7 @@ _HASH_DISTANCE = 5
 
 @dataclass(frozen=True)
 class Pages:
-    """How the number of pages has to stand to another number."""
+    """Required relation of the number of pages to another number."""
 
     relation: Literal["eq", "ne", "lt", "le", "gt", "ge"]
     ref_value: int
@@ -37,7 +37,7 @@ def check_pdf_pages(result: File, rules: Pages) -> float:
 
 @metric
 def compare_pdfs(result: File | list[File], expected: File | list[File]) -> float:
-    """How like the texts are, on average over several files; one that cannot be read is not like anything."""
+    """Mean similarity of the texts over several files; an unreadable one has similarity 0."""
     ones, others = (each if isinstance(each, list) else [each] for each in (result, expected))
 
     def alike(one: File, other: File) -> float:
@@ -52,7 +52,7 @@ def compare_pdfs(result: File | list[File], expected: File | list[File]) -> floa
 
 @metric
 def compare_pdf_images(result: File, expected: File) -> float:
-    """How many of the pictures look like the expected ones, in order."""
+    """Share of the images that look like the expected ones, in order."""
     ones, others = pdf_images(result), pdf_images(expected)
     if len(ones) != len(others):
         return 0.0

@@ -182,7 +182,7 @@ def check_qt_bgcone(result: File, rules: BackgroundCone) -> float:
 
 @metric
 def check_qt_max_volume(result: File, rules: MaxVolume) -> float:
-    """How loud VLC can be set."""
+    """Largest volume of VLC."""
     return float(_vlc(result, "qt-max-volume", "125") == str(rules.expected_qt_max_volume))
 
 

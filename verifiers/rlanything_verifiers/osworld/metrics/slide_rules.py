@@ -18,7 +18,7 @@ _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
 @dataclass(frozen=True)
 class Transition:
-    """How a slide, counted from 0, comes in."""
+    """Transition of a slide, counted from 0."""
 
     slide_idx: int
     transition_type: str
@@ -82,7 +82,7 @@ def check_transition(result: File, rules: Transition) -> float:
 
 @metric
 def evaluate_presentation_fill_to_rgb_distance(result: File, rules: Fill) -> float:
-    """How near the backgrounds of the slides are to a colour; one that is as before counts as far away."""
+    """Closeness of the backgrounds of the slides to a colour; an unchanged one counts as far away."""
     slides = read_deck(result).slides
     if not slides:
         return 0.0

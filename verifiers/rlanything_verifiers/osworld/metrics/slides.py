@@ -161,7 +161,7 @@ class Exam:
         return self.paragraphs(one.paragraphs, other.paragraphs)
 
     def _inner_text(self, one: Shape, other: Shape) -> bool:
-        """What is compared of the texts in groups as well."""
+        """Properties of texts that are compared in groups as well."""
         if not self.examine_alignment:
             return True
         if self.examine_text and (one.text or "").strip() != (other.text or "").strip():

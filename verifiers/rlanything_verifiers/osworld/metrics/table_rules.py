@@ -240,7 +240,7 @@ class SheetPrint(_Pair):
 
 @dataclass(frozen=True, kw_only=True)
 class CellsAlike:
-    """How two cells have to be like one another, for all cells of some ranges."""
+    """Required relation of two cells, for all cells of some ranges."""
 
     range: list[str]
     type: Literal["includes", "included_by", "fuzzy_match", "exact_match"]

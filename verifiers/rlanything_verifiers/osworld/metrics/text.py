@@ -51,7 +51,7 @@ class Records:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRule(ValueRule):
-    """How the value at the end of a path of keys has to stand to a reference."""
+    """Required relation of the value at the end of a path of keys to a reference."""
 
     key: list[str | int]
 
@@ -89,7 +89,7 @@ def compare_text_file(result: File, expected: File, *, ignore_blanks: bool = Fal
 
 @metric
 def diff_text_file(result: File, expected: File) -> float:
-    """How many of the lines are the expected ones."""
+    """Share of lines in blocks that match the expected ones."""
     return line_likeness(result.lines(), expected.lines())
 
 

@@ -88,7 +88,7 @@ def check_include_exclude(result: str, rules: IncludeExclude) -> float:
 
 @metric
 def fuzzy_match(result: str, rules: ExpectedText) -> float:
-    """How like the expected text it is."""
+    """Similarity to the expected text."""
     return likeness(result, rules.expected)
 
 

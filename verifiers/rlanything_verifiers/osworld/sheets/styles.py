@@ -1,4 +1,4 @@
-"""How cells look, conditional formats included."""
+"""Formats of cells, conditional formats included."""
 
 from __future__ import annotations
 
