@@ -221,7 +221,8 @@ def test_a_run_stops_with_its_checkpoint_and_goes_on_to_the_same_end(
         (status(500, "out of memory") if done else say(answers[1]))(handler, asked)
 
     service.default = down_in_the_second
-    with pytest.raises(RunStopped, match=r"no answer.*out of memory.*the same command goes on") as caught:
+    pattern = r"no answer.*(out of memory|no answer within).*the same command goes on"
+    with pytest.raises(RunStopped, match=pattern) as caught:
         train(config(service, warm, on_failure=policy), stopped, Reporter.silent(), command="test")
     assert caught.value.exit_code == RunStopped.TRY_LATER
     assert stopped.checkpoints.latest() == (1, stopped.checkpoints.path / "0001")
