@@ -134,7 +134,7 @@ class RunConfig(Section):
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
     """Limits of a healthy run; like the trackers they are not stored."""
     workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None
-    """Rollout workers; None plays in the process of the loop. Not stored, because a run may continue with other
+    """Rollout workers; None plays in the main process. Not stored, because a run may continue with other
     workers."""
     cluster: Annotated[ClusterConfig | None, Field(exclude=True)] = None
     """Machines that ``train --dry-run`` plans for; a run itself ignores them, and they are not stored."""

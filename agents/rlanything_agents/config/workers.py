@@ -37,7 +37,7 @@ class WorkersConfig(Section):
     retries: Annotated[int, Field(ge=0)] = 3
     """Number of times that a shard or a chunk of queries is repeated after its worker was lost."""
     judge: Literal["after", "meanwhile", "workers"] = "workers"
-    """Process that queries the reward model, and when. ``after``: the process of the loop, when all rollouts are done.
+    """Process that queries the reward model, and when. ``after``: the main process, when all rollouts are done.
     ``meanwhile``: the same process, for finished groups while others are still played. ``workers``: idle workers, each
     with a copy of the reward model too. The votes are the same. Servers that sleep in turn (``engine.sleep``) need
     ``after``."""

@@ -1,6 +1,6 @@
 """Rollout workers on Ray: processes on this machine or others that play and judge with copies of the models.
 
-The process of the loop keeps the pool, the run folder and the trainers. A worker has environments and models of its
+The main process keeps the pool, the run folder and the trainers. A worker has environments and models of its
 own (or uses their servers); it receives shards of tasks and chunks of judge queries with the weights, and returns
 trajectories and answers. If a worker dies, only its current job is lost. Another worker repeats the job with the same
 random streams: its episodes and votes are the same.
@@ -30,7 +30,7 @@ from rlanything_task_pools import Task
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-os.environ.setdefault("RAY_worker_niceness", "0")  # as the process of the loop; Ray's 15 starves on a busy machine
+os.environ.setdefault("RAY_worker_niceness", "0")  # as the main process; Ray's 15 starves on a busy machine
 
 try:
     import ray
