@@ -2,7 +2,6 @@
 
 import importlib.util
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,8 @@ from rlanything_task_pools.alfworld.floorplans import UNSEEN_FLOORPLANS, floorpl
 from rlanything_task_pools.alfworld.household import ROOM_BASE
 from rlanything_verifiers.alfworld import load_game
 
-needs_alfworld = pytest.mark.skipif(find_spec("alfworld") is None, reason="needs the extra [alfworld]")
 
-
-@needs_alfworld
+@pytest.mark.textworld
 def test_all_plans_are_complete() -> None:
     for base in ROOM_BASE.values():
         for number in range(base + 1, base + 31):
@@ -32,7 +29,7 @@ def test_all_plans_are_complete() -> None:
                 assert min(kinds[kind] for kind in ("SinkBasin", "Toilet", "TowelHolder")) >= 1
 
 
-@needs_alfworld
+@pytest.mark.textworld
 def test_same_ids_as_the_official_games(alfworld_data: Path) -> None:
     known = total = 0
     for path in find_games(alfworld_data):
@@ -45,7 +42,7 @@ def test_same_ids_as_the_official_games(alfworld_data: Path) -> None:
     assert known / total > 0.6
 
 
-@needs_alfworld
+@pytest.mark.textworld
 @pytest.mark.parametrize("split", ["train", "valid_unseen"])
 def test_tasks_on_floorplans(split: str) -> None:
     for seed in range(60):

@@ -1,15 +1,11 @@
 """The household facts agree with their source, and with themselves."""
 
-from importlib.util import find_spec
-
 import pytest
 
 from rlanything_task_pools.alfworld.household import FLOOR, household
 
-needs_alfworld = pytest.mark.skipif(find_spec("alfworld") is None, reason="needs the extra [alfworld]")
 
-
-@needs_alfworld
+@pytest.mark.textworld
 def test_against_the_alfworld_package() -> None:
     from alfworld.gen import constants
 
