@@ -100,14 +100,14 @@ def check_operator(name: str, parent: Task, new: Task) -> None:
         assert {thing.id for thing in scene.things} == {thing.id for thing in old_scene.things}
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("tasks", "every"), [(20, 5), pytest.param(60, 1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALL)
-def test_rewrites_of_many_tasks(name: str, every: int) -> None:
+def test_rewrites_of_many_tasks(name: str, tasks: int, every: int) -> None:
     """All are counted; in the quick tests every fifth is looked at."""
     domain = DOMAIN.with_operators([name])
     reasons: Counter[str] = Counter()
     sorts: Counter[str] = Counter()
-    for task in sample()[:60]:
+    for task in sample()[:tasks]:
         for direction in get_args(Direction):
             parent = task
             if name == "start" and direction == "harder":
@@ -125,7 +125,7 @@ def test_rewrites_of_many_tasks(name: str, every: int) -> None:
     # The goal operators rank by an estimate, which errs sometimes; the others propose what they have proved.
     assert set(reasons) <= {"ok", "wrong_direction"}
     assert reasons["ok"] > (0.85 if name in ("goal", "types", "kind") else 0.999) * reasons.total()
-    assert reasons["ok"] >= (100 if name == "kind" else 200)
+    assert reasons["ok"] >= (100 if name == "kind" else 200) * tasks / 60
     wanted = {
         "scene": {"harder move", "harder remove", "harder add*", "harder close", "easier add", "easier open",
                   "easier move", "easier remove*"},
@@ -461,9 +461,10 @@ def test_schemas_are_json_and_name_what_there_is() -> None:
     assert task.traits["object_type"] in DOMAIN.proposal_schema(task)["properties"]["object_type"]["enum"]
 
 
-def test_official_games_are_rewritten_by_all_operators(alfworld_data: Path) -> None:
+@pytest.mark.parametrize("every", [24, pytest.param(4, marks=pytest.mark.slow)])
+def test_official_games_are_rewritten_by_all_operators(alfworld_data: Path, every: int) -> None:
     done: Counter[str] = Counter()
-    for number, path in enumerate(find_games(alfworld_data)[::4]):
+    for number, path in enumerate(find_games(alfworld_data)[::every]):
         task = DOMAIN.load(path)
         for name in ALL:
             for direction in get_args(Direction):
@@ -471,7 +472,7 @@ def test_official_games_are_rewritten_by_all_operators(alfworld_data: Path) -> N
                     if isinstance(new, Task):
                         check(task, new, direction)
                         done[name] += 1
-    assert min(done[name] for name in ALL) >= 8
+    assert min(done[name] for name in ALL) >= 32 / every
 
 
 # -- another house
@@ -537,7 +538,7 @@ def measured(name: str, direction: Direction, tasks: int) -> dict[str, list[floa
 
 @pytest.mark.parametrize(
     ("name", "direction"),
-    [pytest.param(*case, marks=() if case[0] in ("goal", "scene", "start") else pytest.mark.slow) for case in SCORED],
+    [pytest.param(*case, marks=() if case[0] == "goal" else pytest.mark.slow) for case in SCORED],
 )
 def test_a_searching_agent_finds_it_so(name: str, direction: Direction) -> None:
     """An agent that knows nothing of the score takes longer for what is called harder, and less for easier."""
@@ -580,9 +581,8 @@ def real(name: str, direction: Direction, room: str, number: int, path: Path, pa
 
 
 @pytest.mark.textworld
-@pytest.mark.parametrize(("name", "direction"), [("kind", "harder"), ("scene", "harder"), ("start", "easier")])
-def test_rewrites_play_alike(name: str, direction: Direction, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real(name, direction, "Bathroom", 1, tmp_path / "game.tw-pddl", monkeypatch)
+def test_a_rewrite_plays_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real("scene", "harder", "Bathroom", 1, tmp_path / "game.tw-pddl", monkeypatch)
 
 
 @pytest.mark.slow

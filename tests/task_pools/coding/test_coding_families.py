@@ -15,6 +15,12 @@ from rlanything_task_pools.rng_stream import RngStream
 from rlanything_verifiers.coding import Limits, judge, run_program
 
 ENDS = {"easiest": 0, "hardest": -1}
+AT_ENDS = [
+    pytest.param(name, end, marks=() if place % 4 == turn else pytest.mark.slow)
+    for place, name in enumerate(FAMILIES)
+    for turn, end in enumerate(ENDS)
+]
+"""Each family at each end; in the quick tests every fourth family at one end."""
 LONG = 8
 """Inputs of so many characters cannot stand in a statement by chance."""
 
@@ -75,9 +81,10 @@ def inputs_of(problem: Problem, seed: int) -> list[str]:
     return [*problem.edges, *small, *(problem.full(RngStream("full", seed, i)) for i in range(2))]
 
 
+@pytest.mark.parametrize("seeds", [6, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_input_obeys_the_statement(name: str) -> None:
-    for seed in range(30):
+def test_every_input_obeys_the_statement(name: str, seeds: int) -> None:
+    for seed in range(seeds):
         problem = drawn(name, seed)
         for text in inputs_of(problem, seed):
             problem.statement.input.read(text)
@@ -87,9 +94,10 @@ HUGE = "9" * 39
 """Above every limit of every family."""
 
 
+@pytest.mark.parametrize("seeds", [1, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_what_breaks_the_statement_is_refused(name: str) -> None:
-    for seed in range(10):
+def test_what_breaks_the_statement_is_refused(name: str, seeds: int) -> None:
+    for seed in range(seeds):
         problem = drawn(name, seed)
         for text in inputs_of(problem, seed):
             lines = text.split("\n")[:-1]
@@ -159,14 +167,9 @@ def test_statements_read_well(name: str) -> None:
             assert all(part.rstrip()[-1] in ".:?;" for part in text.split("\n\nInput\n")[0].split("\n\n")[1:]), text
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_easiest(name: str) -> None:
-    check(FAMILIES[name], levels_of(FAMILIES[name], "easiest"), 0)
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_hardest(name: str) -> None:
-    check(FAMILIES[name], levels_of(FAMILIES[name], "hardest"), 0)
+@pytest.mark.parametrize(("name", "end"), AT_ENDS)
+def test_at_the_ends(name: str, end: str) -> None:
+    check(FAMILIES[name], levels_of(FAMILIES[name], end), 0)
 
 
 @pytest.mark.slow

@@ -38,8 +38,8 @@ def test_a_difference_is_seen() -> None:
 
 
 @pytest.mark.textworld
-@pytest.mark.parametrize("name", random.Random(0).sample(sorted(RECORDED), k=3))
-def test_textworld_still_says_it(name: str) -> None:
+def test_textworld_still_says_it() -> None:
+    name = random.Random(0).choice(sorted(RECORDED))
     replay(RECORDED[name], TextWorldPlayer(dump_game(game_of(RECORDED[name]))))
 
 

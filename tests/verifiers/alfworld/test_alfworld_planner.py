@@ -74,13 +74,13 @@ def check_against_search(seed: int) -> str:
 
 
 def test_plans_are_shortest_and_none_means_unsolvable() -> None:
-    met = {check_against_search(seed) for seed in range(120)}
+    met = {check_against_search(seed) for seed in (*range(30), 68)}  # 68 has to heat something
     assert met == {"unsolvable", "won", "simple", "clean", "heat", "cool", "two", "look"}
 
 
 @pytest.mark.slow
 def test_plans_are_shortest_and_none_means_unsolvable_often() -> None:
-    for seed in range(1000, 1800):
+    for seed in (*range(30, 120), *range(1000, 1800)):
         check_against_search(seed)
 
 
