@@ -1,6 +1,5 @@
 """The judge's end of one worker process."""
 
-import fcntl
 import marshal
 import os
 import shutil
@@ -16,8 +15,9 @@ from .compiled import EXECUTABLES, Built, Executable
 from .compiler import CPU as COMPILE_CPU
 from .errors import SandboxError, WorkerLost
 from .limits import Limits
+from .memory_file import executable, seal, sealed
 from .packages import Shown
-from .run import Run, Status
+from .run import Run, signal_name, status_of
 
 #: Seconds a worker may take to start, and to compile, on a machine that is very busy.
 _START, _COMPILE = 60.0, 120.0
@@ -27,12 +27,8 @@ _GRACE = 30.0
 _STEP = 0.5
 #: Bytes kept of standard error: its end.
 _STDERR = 8192
-#: Last line of a program that got no memory, besides a ``MemoryError``: so `mmap` and system calls say it.
-_OUT_OF_MEMORY = b"OSError: [Errno 12]"
 #: Bytes read of a compiler's messages: their beginning, where the first error stands.
 _MESSAGES = 1 << 16
-_MFD_EXEC = 0x10  # linux/memfd.h; kernels before 6.3 refuse it and need none
-_MFD = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
 
 
 class Process:
@@ -122,7 +118,7 @@ class Process:
                 return built
             self._send(messages.EXECUTE, body, (built.fd,))
         else:
-            source = _memfd(program)
+            source = sealed(program)
             try:
                 self._send(messages.SUBMIT, body, (source,))
             finally:
@@ -137,7 +133,7 @@ class Process:
             if code == -signal.SIGPROF:
                 return "compiling takes too long"
             if code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
-                return f"the compiler crashed ({_signal_name(-code)})"
+                return f"the compiler crashed ({signal_name(-code)})"
         raise WorkerLost(f"the answer to a program was {kind!r} {said[:100]!r}")
 
     def _build(self, program: bytes, tools: toolchain.Toolchain) -> Built:
@@ -171,9 +167,9 @@ class Process:
         Raises:
             WorkerLost: The worker failed.
         """
-        source, errors = _memfd(program), os.memfd_create("messages")
+        source, errors = sealed(program), os.memfd_create("messages")
         try:
-            result = Executable(_executable())
+            result = Executable(executable())
             self._send(messages.COMPILE, b"", (source, result.fd, errors))
             kind, said, _ = self._receive(_COMPILE)
             if kind != messages.BUILT:
@@ -185,7 +181,7 @@ class Process:
         code = os.waitstatus_to_exitcode(messages.STATUS.unpack(said)[0])
         if code not in (0, 1):
             raise WorkerLost(f"the compiler was not run (exit code {code}): {message[-200:].decode(errors='replace')}")
-        _seal(result.fd)
+        seal(result.fd)
         result.size = os.fstat(result.fd).st_size
         return code, result, message
 
@@ -195,7 +191,7 @@ class Process:
         Raises:
             WorkerLost: The worker died or broke the protocol.
         """
-        stdin, stdout = _memfd(data), os.memfd_create("stdout")
+        stdin, stdout = sealed(data), os.memfd_create("stdout")
         try:
             self.start(stdin, stdout, limits)
             return self.result(limits, stdout)
@@ -231,18 +227,20 @@ class Process:
         try:
             while self._outcome is None:
                 self.attend(limits)
-            passed, status, cpu, wall = messages.OUTCOME.unpack(self._outcome)
+            passed, ended, cpu, wall = messages.OUTCOME.unpack(self._outcome)
             written, complained = 0 if stdout is None else os.fstat(stdout).st_size, os.fstat(self._stderr).st_size
             out = b"" if stdout is None else os.pread(stdout, min(written, limits.output), 0)
             err = self._plain(os.pread(self._stderr, _STDERR, max(0, complained - _STDERR)), complained > _STDERR)
         finally:
             self._close_stderr()
-        code = os.waitstatus_to_exitcode(status)
+        code = os.waitstatus_to_exitcode(ended)
         exit_code, number = (code, None) if code >= 0 else (None, -code)
         if passed == messages.WALL_LIMIT and self._overload:
             return Run("IE", out, err, cpu, wall, exit_code, number, self._overload)
-        verdict, detail = _judge(passed, exit_code, number, err, max(written, complained) > limits.output, limits, cpu)
-        return Run(verdict, out, err, cpu, wall, exit_code, number, detail)
+        status, detail = status_of(
+            passed, exit_code, number, err, max(written, complained) > limits.output, limits, cpu
+        )
+        return Run(status, out, err, cpu, wall, exit_code, number, detail)
 
     def attend(self, limits: Limits) -> bool:
         """Wait for a message of the worker: the program has ended, or takes long, which is answered.
@@ -358,63 +356,3 @@ class Process:
         if not answer[0]:
             raise WorkerLost("the worker ended")
         return answer
-
-
-def _memfd(data: bytes) -> int:
-    """An immutable file in memory, with its position at the start."""
-    fd = os.memfd_create("input", _MFD)
-    try:
-        done = 0
-        while done < len(data):
-            done += os.pwrite(fd, memoryview(data)[done:], done)
-        _seal(fd)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
-def _executable() -> int:
-    """An empty file in memory that can be started."""
-    try:
-        return os.memfd_create("main", _MFD | _MFD_EXEC)
-    except OSError:
-        return os.memfd_create("main", _MFD)
-
-
-def _seal(fd: int) -> None:
-    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-
-
-def _judge(
-    passed: int, exit_code: int | None, number: int | None, stderr: bytes, overflow: bool, limits: Limits, cpu: float
-) -> tuple[Status, str]:
-    if passed == messages.CPU_LIMIT or number == signal.SIGXCPU:
-        return "TLE", f"{cpu:.2f} s of processor time; the limit is {limits.cpu:g} s"
-    if passed == messages.WALL_LIMIT:
-        return "TLE_WALL", (
-            f"no end after {limits.deadline:g} s on the clock, waiting for a core not counted, "
-            f"with {cpu:.2f} s of processor time"
-        )
-    if overflow:
-        return "OLE", f"more than {limits.output} bytes of output"
-    if exit_code == 0:
-        return "OK", ""
-    last = stderr.rstrip(b"\n").rpartition(b"\n")[2]
-    if (
-        number == signal.SIGKILL
-        or (exit_code == 1 and (last.startswith(_OUT_OF_MEMORY) or last.partition(b":")[0].endswith(b"MemoryError")))
-        or (number == signal.SIGABRT and b"bad_alloc" in last)
-    ):
-        return "MLE", f"out of memory; the limit is {limits.memory >> 20} MiB"
-    if number is not None:
-        return "RE", f"ended by {_signal_name(number)}"
-    return "RE", last[:200].decode(errors="replace") if exit_code == 1 and last else f"exit code {exit_code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
