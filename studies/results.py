@@ -15,7 +15,7 @@ from studies.plan import BEFORE
 
 __all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
 
-JUDGE = ("process", "process_balanced", "outcome", "outcome_balanced", "outcome_auc")
+JUDGE = ("process", "process_balanced", "outcome", "outcome_balanced", "outcome_auc", "unparsable")
 """Shares of the judge on the fixed trajectories of the warm start."""
 LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds")
 """Of the loop: counts, and seconds without the evaluations; of `BEFORE`, the seconds of the warm start."""

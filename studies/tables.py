@@ -29,6 +29,7 @@ JUDGE_MEASURES = (
     ("process_balanced", "process acc., balanced"),
     ("outcome", "outcome acc."),
     ("outcome_auc", "outcome AUC"),
+    ("unparsable", "unreadable votes"),
 )
 LOOP_MEASURES = (("accepted", "accepted tasks"), ("env_steps", "env steps"), ("seconds", "seconds of learning"))
 PLACES = ("in-domain", "out-of-domain")

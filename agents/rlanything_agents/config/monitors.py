@@ -72,6 +72,9 @@ class PolicyLimits(Section):
     """KL divergence of one update in nats per token, as the median of the last iterations. Healthy: at most 0.1."""
     length: Factor = 3.0
     """Growth or shrinkage of the words per turn since the first iterations, as a factor."""
+    unreadable: Share = 0.5
+    """Share of turns whose answer holds no action. Healthy: 0 with choices, at most 0.3 of a pretrained model's free
+    answers."""
     lost: Share = 0.2
     """Success as a share of its best value so far..."""
     had: Share = 0.1
@@ -110,7 +113,8 @@ class MonitorsConfig(Section):
     """Limits that are checked after every iteration, and the alarms that end a run."""
 
     window: Annotated[int, Field(ge=2)] = 5
-    """Iterations over which values are averaged, and number of "the first iterations"."""
+    """Iterations over which values are averaged, and number of "the first iterations". A shorter run has one window of
+    its length; shares of what cannot be read raise an alarm from the first iteration on."""
     stop: tuple[SignatureName, ...] = ()
     """Signatures whose first alarm ends the run, with a checkpoint from which it can continue."""
     judge: JudgeLimits = JudgeLimits()
@@ -118,3 +122,7 @@ class MonitorsConfig(Section):
     policy: PolicyLimits = PolicyLimits()
     tasks: TaskLimits = TaskLimits()
     machinery: MachineryLimits = MachineryLimits()
+
+    def for_run(self, iterations: int) -> MonitorsConfig:
+        """Limits for a run of this many iterations, whose window is not longer than the run."""
+        return self.model_copy(update={"window": min(self.window, iterations)})

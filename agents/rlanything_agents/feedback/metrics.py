@@ -78,33 +78,37 @@ def action_shares(commands: Iterable[str]) -> dict[str, float | None]:
 class JudgeQuality:
     """Agreement of a judge's votes with true labels and outcomes; None where a metric has no data.
 
+    A vote that cannot be read is no verdict: every metric is over the readable votes, and ``unparsable`` is the share
+    of the others. A judge of which nothing can be read has no other metric.
+
     Attributes:
-        process: Share of single votes that agree with the planner's step labels; an unparsable vote is wrong.
+        process: Share of single votes that agree with the planner's step labels.
         process_balanced: Mean of that share over right and over wrong steps; a judge that always answers
             "wrong" scores 0.5.
         p_plus: Share of +1 among the votes on right steps.
         p_minus: Share of -1 among the votes on wrong steps.
         mu: ``p_plus + p_minus``, which Theorem 1 of the paper requires to be above 1.
-        right: Share of right steps, weighted by votes; a judge that always answers "wrong" has a ``process`` of
-            1 minus this.
-        outcome: Share of trajectories whose mean score has the sign of their outcome (0 counts as negative).
+        right: Share of right steps, weighted by readable votes; a judge that always answers "wrong" has a ``process``
+            of 1 minus this.
+        outcome: Share of the trajectories with a readable vote whose mean score has the sign of their outcome (0 counts
+            as negative).
         outcome_balanced: Mean of that share over solved and over failed trajectories.
         outcome_auc: Area under the ROC curve of the mean score as a predictor of the outcome.
-        unparsable: Share of votes without a score.
+        unparsable: Share of votes without a score; None without votes.
         steps: Number of steps.
         trajectories: Number of trajectories.
     """
 
-    process: float
+    process: float | None
     process_balanced: float | None
     p_plus: float | None
     p_minus: float | None
     mu: float | None
-    right: float
-    outcome: float
-    outcome_balanced: float
+    right: float | None
+    outcome: float | None
+    outcome_balanced: float | None
     outcome_auc: float | None
-    unparsable: float
+    unparsable: float | None
     steps: int
     trajectories: int
 
@@ -132,24 +136,25 @@ def judge_quality(
 
     votes = np.concatenate([s.reshape(-1) for s in scores])
     truth = np.concatenate([np.repeat(label, s.shape[1]) for s, label in zip(scores, labels, strict=True)])
+    unparsable = _share(votes == 0)
+    votes, truth = votes[votes != 0], truth[votes != 0]
     p_plus, p_minus = _share(votes[truth == 1] == 1), _share(votes[truth == -1] == -1)
     mu = None if p_plus is None or p_minus is None else p_plus + p_minus
-    means = np.array([s.mean() for s in scores])
-    ends = np.array(outcomes)
+    readable = [(s[s != 0].mean(), outcome) for s, outcome in zip(scores, outcomes, strict=True) if (s != 0).any()]
+    means, ends = np.array([mean for mean, _ in readable]), np.array([outcome for _, outcome in readable])
     called = np.where(means > 0, 1, -1)
-    both = len(set(outcomes)) == 2
-    per_class = [float(np.mean(called[ends == end] == end)) for end in sorted(set(outcomes))]
+    per_class = [float(np.mean(called[ends == end] == end)) for end in np.unique(ends)]
     return JudgeQuality(
-        process=float(np.mean(votes == truth)),
+        process=_share(votes == truth),
         process_balanced=None if mu is None else mu / 2,
         p_plus=p_plus,
         p_minus=p_minus,
         mu=mu,
-        right=float(np.mean(truth == 1)),
-        outcome=float(np.mean(called == ends)),
-        outcome_balanced=float(np.mean(per_class)),
-        outcome_auc=float(roc_auc_score(ends == 1, means)) if both else None,
-        unparsable=float(np.mean(votes == 0)),
+        right=_share(truth == 1),
+        outcome=_share(called == ends),
+        outcome_balanced=float(np.mean(per_class)) if per_class else None,
+        outcome_auc=float(roc_auc_score(ends == 1, means)) if len(per_class) == 2 else None,
+        unparsable=unparsable,
         steps=sum(len(label) for label in labels),
         trajectories=len(scores),
     )

@@ -14,8 +14,8 @@ class Reliability(NamedTuple):
     """Quantities of Theorem 1, with the outcome of a trajectory in place of the true label of each step.
 
     Attributes:
-        p_plus: P(S = +1) over the votes on solved trajectories; ``None`` without votes.
-        p_minus: P(S = -1) over the votes on failed trajectories; ``None`` without votes.
+        p_plus: P(S = +1) over the readable votes on solved trajectories; ``None`` without one.
+        p_minus: P(S = -1) over the readable votes on failed trajectories; ``None`` without one.
     """
 
     p_plus: float | None
@@ -36,7 +36,7 @@ def reliability(judged: Iterable[tuple[float, Floats]]) -> Reliability:
     sides: dict[bool, list[Floats]] = {True: [], False: []}
     for outcome, votes in judged:
         if not np.isnan(outcome):
-            sides[outcome > 0].append(votes)
+            sides[outcome > 0].append(votes[votes != 0])
     return Reliability(mean_of(flat(sides[True]) == 1), mean_of(flat(sides[False]) == -1))
 
 

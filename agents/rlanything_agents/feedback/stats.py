@@ -17,8 +17,8 @@ class FeedbackStats:
     """Diagnostics of one iteration; ``None`` where a value has no data.
 
     Attributes:
-        p_plus: P(S = +1) over the votes on solved trajectories (p_+ of Theorem 1).
-        p_minus: P(S = -1) over the votes on failed trajectories (p_- of Theorem 1).
+        p_plus: P(S = +1) over the readable votes on solved trajectories (p_+ of Theorem 1).
+        p_minus: P(S = -1) over the readable votes on failed trajectories (p_- of Theorem 1).
         mu: ``p_plus + p_minus``; above 1 the votes carry information about the outcome.
         lam: Weight of the reward model in the policy's rewards, after `FeedbackConfig.reliability`.
         mixed_rate: Share of judged steps with differing votes; near 0 the reward model has nothing to learn

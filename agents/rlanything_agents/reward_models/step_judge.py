@@ -22,19 +22,22 @@ from rlanything_envs.thoughts import split_thought
 
 __all__ = ["StepJudge", "StepVotes", "Vote", "parse_score"]
 
-_SCORE = re.compile(r"\\boxed\{(1|-1)\}\s*\Z")
-_BOX = re.compile(r"\\boxed\{")
+_BOX = re.compile(r"\\boxed\s{0,4}\{([^{}]{0,16})(\}?)")
+_SCORES = {"1": 1, "+1": 1, "-1": -1}
 
 
 @lru_cache(maxsize=4096)  # short judgements repeat
 def parse_score(text: str) -> int:
-    r"""The score of a judgement: 1 or -1 from a text that ends in its only ``\boxed{...}``; 0 for any other text.
+    r"""Parse the score of a judgement: 1 or -1 where all of its boxes hold this number, else 0.
 
-    A judge's thought, up to ``</think>``, is not read; a text whose thought does not end has score 0.
+    Text may follow a box (``\boxed{1}.``), and a box may be repeated. Boxes that differ, one that is cut off or holds
+    anything else included, contradict each other: the text has no score, since no box is more than the others what the
+    judge means (a judge that quotes its instruction writes both). A judge's thought, up to ``</think>``, is not read; a
+    text whose thought does not end has score 0. Linear in the length of the text.
     """
-    text = split_thought(text)[1]
-    found = _SCORE.search(text)
-    return int(found[1]) if found and len(_BOX.findall(text)) == 1 else 0
+    boxes = {inside.strip() if closed else "" for inside, closed in _BOX.findall(split_thought(text)[1])}
+    scores = {_SCORES.get(inside, 0) for inside in boxes}
+    return scores.pop() if len(scores) == 1 else 0
 
 
 @dataclass(frozen=True, slots=True)

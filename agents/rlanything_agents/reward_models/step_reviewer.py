@@ -49,10 +49,12 @@ class StepReviewer:
         Measure("judge, process accuracy (plain)", "process"),
         Measure("judge, outcome accuracy", "outcome"),
         Measure("judge, outcome AUC", "outcome_auc"),
+        Measure("judge, votes that cannot be read", "unparsable"),
     )
     note = (
         "Process accuracy compares single votes with the planner's step labels on fixed trajectories of the "
-        'warm-started policy; balanced means that always answering "wrong" scores 50 %.'
+        'warm-started policy; balanced means that always answering "wrong" scores 50 %. Votes that cannot be read count '
+        "in their own line alone."
     )
 
     def __init__(self, config: RunConfig, judge: StepJudge, true_labels: TrueLabels) -> None:

@@ -21,7 +21,7 @@ EXTRAS = ("peft", "ray", "vllm")
 ACTIONS = ("readable", "admissible")
 """Shares of turns in an evaluation; evaluations of earlier versions lack them."""
 NOT_YET = "–"
-"""Value of a result that a run has not reached."""
+"""Value of a result that a run has not reached, or that had nothing to be measured on."""
 
 
 def summarise(
@@ -124,17 +124,17 @@ def _table(
         )
     lines += _action_lines(config, before, after)
     for measure in reviewer.measures:
-        judges = [(after or before)["judge"], before["judge"]]
-        new_value, old_value = (judge.get(measure.key) for judge in judges)
-        if old_value is None or new_value is None:
+        old_judge, new_judge = before["judge"], after["judge"] if after else {}
+        if not old_judge:
             continue
+        old_value, new_value = old_judge.get(measure.key), new_judge.get(measure.key)
         lines.append(
             {
                 "what": measure.what,
-                "on": reviewer.measured_on(judges[0]),
-                "before": _share(before["judge"], measure.key),
-                "after": _share(after["judge"], measure.key) if after else NOT_YET,
-                "change": f"{100 * (new_value - old_value):+.1f} points" if after else NOT_YET,
+                "on": reviewer.measured_on(new_judge or old_judge),
+                "before": _share(old_judge, measure.key),
+                "after": _share(new_judge, measure.key),
+                "change": NOT_YET if None in (old_value, new_value) else f"{100 * (new_value - old_value):+.1f} points",
             }
         )
     lines.append(
@@ -170,6 +170,8 @@ def _action_lines(
 
 def _share(judge: Mapping[str, Any], key: str) -> str:
     """A share from a measurement of the reward model as text, with its interval where there is one."""
+    if judge.get(key) is None:
+        return NOT_YET
     interval = judge.get(f"{key}_interval")
     return f"{judge[key]:.1%}" + (f" [{interval[0]:.1%}, {interval[1]:.1%}]" if interval else "")
 

@@ -217,7 +217,7 @@ class _Run:
         row = {**result.metrics, "behaviour": behaviour(result.episodes)}
         if service is not None:
             row["rewriter"] = asdict(service.served)
-        row["alarms"] = watch([*rows, row], self.config.monitors)
+        row["alarms"] = watch([*rows, row], self.config.monitors.for_run(self.config.iterations))
         store_screens(loop.envs, self.folder.screens / f"{number:04d}")
         self.folder.store_episodes(number, result.episodes)
         self.folder.append_metrics(row)

@@ -164,8 +164,8 @@ def test_silent_groups_are_never_judged_myopically():
         FeedbackConfig(silent="return", credit=credit)
 
 
-# Won: votes 1, 1, 1, -1 (p+ = 3/4). Lost: -1, -1, 1, 1, 0 (p- = 2/5) and -1 three times (p- = 5/8 in all).
-BATCH = [([1, -1], [single(1, 1, 1, -1), single(-1, -1, 1, 1, 0)]), ([-1, None], [single(-1, -1, -1), single(1)])]
+# Won: votes 1, 1, 1, -1 (p+ = 3/4). Lost: -1, -1, 1, 1, 1, 0 (p- = 2/5 of the readable) and -1 three times (p- = 5/8).
+BATCH = [([1, -1], [single(1, 1, 1, -1), single(-1, -1, 1, 1, 1, 0)]), ([-1, None], [single(-1, -1, -1), single(1)])]
 
 
 def test_lambda_by_reliability():

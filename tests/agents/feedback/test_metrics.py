@@ -37,15 +37,25 @@ def test_judge_quality_by_hand() -> None:
     scores = [np.array([[1, 1], [1, -1], [-1, 0]], dtype=float), np.array([[-1, -1]], dtype=float)]
     labels = [np.array([1, 1, -1]), np.array([1])]
     quality = judge_quality(scores, labels, [1, -1])
-    # Right steps: six votes, three of them +1. Wrong steps: two votes, one -1, one unparsable.
+    # Right steps: six votes, three of them +1. Wrong steps: two votes, one -1, one unparsable, which is no verdict.
     assert quality.p_plus == pytest.approx(3 / 6)
-    assert quality.p_minus == pytest.approx(1 / 2)
-    assert quality.process == pytest.approx(4 / 8)
-    assert quality.process_balanced == pytest.approx(0.5)
+    assert quality.p_minus == 1.0
+    assert quality.process == pytest.approx(4 / 7)
+    assert quality.process_balanced == pytest.approx(0.75)
     assert quality.unparsable == pytest.approx(1 / 8)
-    assert quality.right == pytest.approx(3 / 4)
+    assert quality.right == pytest.approx(6 / 7)
     assert quality.outcome == 1.0
     assert quality.outcome_auc == 1.0
+
+
+def test_a_judge_that_cannot_be_read_has_no_quality() -> None:
+    silent = judge_quality([np.zeros((3, 2)), np.zeros((1, 2))], [np.array([1, -1, -1]), np.array([1])], [-1, 1])
+    numbers = silent.to_dict()
+    assert (numbers.pop("unparsable"), numbers.pop("steps"), numbers.pop("trajectories")) == (1.0, 4, 2)
+    assert set(numbers.values()) == {None}
+    # One trajectory cannot be read, the other has one vote of two: the outcome is called once, and right.
+    partly = judge_quality([np.zeros((3, 2)), np.array([[1.0, 0.0]])], [np.array([1, -1, -1]), np.array([1])], [-1, 1])
+    assert (partly.unparsable, partly.process, partly.outcome, partly.outcome_auc) == (7 / 8, 1.0, 1.0, None)
 
 
 def test_always_saying_wrong_is_no_skill() -> None:

@@ -28,17 +28,23 @@ from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
         ("The step finds the apple.\n\\boxed{1}\n", 1),
         (r"\boxed{1}", 1),
         (r"progress \boxed{0}", 0),
-        (r"progress \boxed{+1}", 0),
-        (r"progress \boxed{ 1 }", 0),
-        (r"progress \boxed{1} or not", 0),
+        (r"progress \boxed{+1}", 1),
+        (r"progress \boxed{ -1 }", -1),
+        (r"progress \boxed{1}.", 1),
+        ("\\boxed{-1}\nThe step repeats an earlier one.", -1),
+        (r"\boxed{1} and so \boxed{+1}", 1),
         (r"\boxed{1} \boxed{-1}", 0),
-        (r"\boxed{1} \boxed{1}", 0),
+        (r"\boxed{1} or \boxed{0}", 0),
+        (r"\boxed{1} \boxed{", 0),
+        (r"\boxed{1", 0),
+        (r"\boxed{}", 0),
+        (r"\boxed{11}", 0),
         (r"boxed{1}", 0),
         ("1", 0),
         ("", 0),
     ],
 )
-def test_scores_are_read_strictly(text: str, score: int) -> None:
+def test_scores_are_read_tolerantly_and_contradictions_refused(text: str, score: int) -> None:
     assert parse_score(text) == score
 
 

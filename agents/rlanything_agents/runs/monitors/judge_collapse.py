@@ -30,7 +30,7 @@ def judge_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
 
     if series("judge.loss").broken:
         yield "the reward model's loss is not a number"
-    unparsable = series("feedback.unparsable_rate").now
+    unparsable = series("feedback.unparsable_rate").soon  # of many votes already in the first iteration
     if unparsable is not None and unparsable >= limits.unparsable:
         yield f"{unparsable:.0%} of what it writes cannot be read"
         return  # the other metrics are of few votes

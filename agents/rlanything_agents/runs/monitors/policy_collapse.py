@@ -25,6 +25,9 @@ def policy_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
     for key in ("policy.loss", "policy.grad_norm"):
         if series(key).broken:
             yield f"the policy's {key.partition('.')[2]} is not a finite number"
+    readable = series("actions.readable").soon
+    if readable is not None and 1 - readable >= limits.unreadable:
+        yield f"{1 - readable:.0%} of its answers hold no action that can be read"
     success = series("success.active")
     kept, silent = series("feedback.policy_kept").now, series("feedback.silent_kept").now
     if kept is not None and (total := kept + (silent or 0.0)) <= limits.kept:

@@ -49,6 +49,12 @@ class Series:
         return fmean(self.last) if self.last else None
 
     @property
+    def soon(self) -> float | None:
+        """Mean of the finite values of the last window, also while it is not full; None where there are none."""
+        known = [value for value in self._all[-self._window :] if value is not None and math.isfinite(value)]
+        return fmean(known) if known else None
+
+    @property
     def first(self) -> float | None:
         """Mean of the first window of finite values; None while that window overlaps the last one."""
         known = [at for at, value in enumerate(self._all) if value is not None and math.isfinite(value)]

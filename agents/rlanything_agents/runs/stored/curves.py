@@ -62,6 +62,7 @@ CHARTS: tuple[Chart, ...] = (
             ("judge_quality.process_balanced", "process accuracy, balanced", "violet"),
             ("judge_quality.outcome", "outcome accuracy", "amber"),
             ("judge_quality.outcome_auc", "outcome AUC", "blue"),
+            ("judge_quality.unparsable", "votes that cannot be read", "grey"),
         ),
     ),
     (
@@ -82,6 +83,7 @@ CHARTS: tuple[Chart, ...] = (
             ("feedback.mu", "mu = p+ + p−", "violet"),
             ("feedback.p_plus", "p+", "green"),
             ("feedback.p_minus", "p−", "red"),
+            ("feedback.unparsable_rate", "share that cannot be read", "grey"),
         ),
     ),
     (

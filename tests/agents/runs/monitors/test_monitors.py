@@ -70,6 +70,7 @@ def test_healthy_runs_raise_no_alarm() -> None:
         ("reward_hacking", {"behaviour__vote_lost": 0.5, "success__active": 0.35}, "risen by 0.60"),
         ("reward_hacking", {"behaviour__repeated": 0.5}, "50% of the steps repeat"),
         ("policy_collapse", {"feedback__policy_kept": 0.0}, "0% of the groups teach"),
+        ("policy_collapse", {"actions__readable": 0.4}, "60% of its answers hold no action that can be read"),
         ("policy_collapse", {"policy__entropy": 0.002}, "all but deterministic"),
         ("policy_collapse", {"policy__entropy": 1.2}, "4.0 times what it was"),
         ("policy_collapse", {"policy__kl": 3.0}, "3.00 nats a token"),
@@ -119,6 +120,19 @@ def test_a_rewriter_of_no_use_is_seen_but_its_service_is_not_blamed_on_it() -> N
 
 def test_every_episode_of_one_iteration_lost_is_worth_a_word_at_once() -> None:
     assert list(watch(run(1, changed(behaviour__errors=1.0), times=1), CONFIG)) == ["infrastructure"]
+
+
+def test_a_run_shorter_than_the_window_has_alarms_too() -> None:
+    silent = changed(feedback__unparsable_rate=1.0, actions__readable=0.0)
+    alarms = watch(run(0, silent, times=1), CONFIG)
+    assert alarms["judge_collapse"] == ["100% of what it writes cannot be read"]
+    assert alarms["policy_collapse"] == ["100% of its answers hold no action that can be read"]
+    untaught = run(0, changed(feedback__policy_kept=0.0), times=3)
+    assert watch(untaught, CONFIG) == {}, "three of many iterations tell little"
+    ended = watch(untaught, CONFIG.for_run(3))["policy_collapse"]
+    assert ended == ["0% of the groups teach the policy anything, 40% of the episodes are won"]
+    assert watch(untaught[:2], CONFIG.for_run(3)) == {}
+    assert CONFIG.for_run(100) == CONFIG
 
 
 def test_limits_are_the_configuration_s() -> None:

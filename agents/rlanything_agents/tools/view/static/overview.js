@@ -61,7 +61,8 @@
   const judge = (o) => {
     const keys = [["process_balanced", "process accuracy, balanced", "violet"], ["outcome", "outcome accuracy", "amber"],
       ["outcome_auc", "outcome AUC", "blue"], ["ut", "tests every correct program passes", "green"],
-      ["detect", "and every wrong one fails", "red"]];
+      ["detect", "and every wrong one fails", "red"], ["unparsable", "votes that cannot be read", "grey"],
+      ["unreadable", "answers without a test", "grey"]];
     if (o.judge.length < 3) return null;
     const lines = keys.filter(([key]) => o.judge.some((point) => key in point)).map(([key, label, colour]) => ({
       label, colour, dots: true, points: o.judge.map((point) => point[key] ?? null) }));
