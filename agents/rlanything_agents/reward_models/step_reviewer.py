@@ -53,7 +53,7 @@ class StepReviewer:
     )
     note = (
         "Process accuracy compares single votes with the planner's step labels on fixed trajectories of the "
-        'warm-started policy; balanced means that always answering "wrong" scores 50 %. Votes that cannot be read count '
+        'warm-started policy; balanced means that always answering "wrong" scores 50 %. Unreadable votes count '
         "in their own line alone."
     )
 
