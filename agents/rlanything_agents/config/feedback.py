@@ -35,7 +35,8 @@ class UnknownPreset(LookupError):
 class FeedbackConfig(BaseModel):
     """Formulas that turn outcomes and votes into advantages. The defaults are those of the paper.
 
-    The last four fields concern the reward model; of the others, all but ``lam`` the policy alone.
+    ``teach_format`` concerns both models, the four fields before it the reward model; of the others, all but ``lam``
+    concern the policy alone.
 
     Attributes:
         outcome_weight: Weight of the outcome in the policy's reward, ``R_i = outcome_weight * O + lam * ...``
@@ -82,6 +83,10 @@ class FeedbackConfig(BaseModel):
             0 and so beats a wrong vote; the released code gives -2.
         balance: Train the reward model on equally many steps of solved and of failed trajectories (see
             `judged_steps`).
+        teach_format: Whether a group that a band leaves out still teaches the format, to a model of whose answers in it
+            some can be read and others not: readable answers get a positive advantage and unreadable ones a negative
+            one, whatever they say (see `format_advantages`). Without it a pretrained policy that solves nothing yet
+            gets no sample at all (paper).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -103,6 +108,7 @@ class FeedbackConfig(BaseModel):
     judge_baseline: Literal["step", "batch", "kind"] = "step"
     unparsable_reward: float | None = Field(default=None, allow_inf_nan=False)
     balance: bool = False
+    teach_format: bool = False
 
     @model_validator(mode="after")
     def _bands_are_ordered(self) -> Self:
@@ -147,5 +153,5 @@ PRESETS: dict[str, FeedbackConfig] = {
     "paper": FeedbackConfig(),
     "reference": FeedbackConfig(lone="raw", unparsable_reward=-2.0),
     "outcome": FeedbackConfig(lam=0.0),
-    "default": FeedbackConfig(lam=0.2, shared_weight=0.0, unparsable_reward=-2.0, balance=True),
+    "default": FeedbackConfig(lam=0.2, shared_weight=0.0, unparsable_reward=-2.0, balance=True, teach_format=True),
 }

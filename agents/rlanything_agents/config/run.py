@@ -13,7 +13,7 @@ from rlanything_agents.config.corrupt import CorruptConfig
 from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
-from rlanything_agents.config.feedback import FeedbackConfig, UnknownPreset
+from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
 from rlanything_agents.config.model import AnyModel, CheckpointConfig, SmallConfig
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
@@ -78,8 +78,9 @@ class JudgeConfig(Section):
     """Votes on each step, or unit tests for each task where the reward model writes unit tests."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     scope: Literal["all", "useful"] = "all"
-    """``useful``: judge only groups whose votes can reach a model, those inside the bands of accuracy (and the silent
-    ones where they count). The models learn the same in less time, and a rewriter gets shorter critiques."""
+    """``useful``: judge only groups whose votes can reach a model, those inside the bands of accuracy (the silent ones
+    where they count, and all where a judge whose answers are free learns the format). The models learn the same in less
+    time, and a rewriter gets shorter critiques."""
     train: bool = True
     steps: Positive = 256
     """Most judged steps that train the judge in one iteration."""
@@ -123,7 +124,8 @@ class RunConfig(Section):
     warm_start: WarmStartConfig = WarmStartConfig()
     rollout: RolloutConfig = RolloutConfig()
     judge: JudgeConfig = JudgeConfig()
-    feedback: FeedbackConfig = FeedbackConfig()
+    feedback: FeedbackConfig = PRESETS["default"]
+    """The name of a preset, or keys that differ from ``paper``; without it, the preset ``default``."""
     policy_trainer: TrainerConfig = TrainerConfig(
         learning_rate=3e-4, betas=(0.9, 0.99), warmup_updates=3, schedule="linear"
     )

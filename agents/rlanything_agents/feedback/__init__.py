@@ -17,6 +17,7 @@ beyond the two are off in both.
 
 - ``batch``: both halves on all groups of an iteration, with filters; ``policy`` and ``judge``: one half each;
 - ``credits``: rules that turn votes into credit of steps; ``reliability``: agreement of votes and outcomes;
+- ``format``: answers that can be read against those that cannot, in groups that the filters leave out;
 - ``steps``: steps that train the reward model; ``unit_tests``: feedback between programs and generated tests;
 - ``stats``, ``metrics``: diagnostics of an iteration, success rates and judge quality; ``arrays``: shared arithmetic.
 """
@@ -24,6 +25,7 @@ beyond the two are off in both.
 from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
 from rlanything_agents.feedback.arrays import FeedbackError
 from rlanything_agents.feedback.batch import GroupFeedback, batch_feedback, group_accuracy, group_feedback, votes_count
+from rlanything_agents.feedback.format import format_advantages
 from rlanything_agents.feedback.judge import judge_advantages, judge_rewards
 from rlanything_agents.feedback.policy import integrated_rewards, policy_advantages, step_credit
 from rlanything_agents.feedback.reliability import Reliability, reliability
@@ -41,6 +43,7 @@ __all__ = [
     "UnknownPreset",
     "batch_feedback",
     "feedback_stats",
+    "format_advantages",
     "group_accuracy",
     "group_feedback",
     "integrated_rewards",

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from rlanything_agents.config.feedback import Band, FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError, Floats
+from rlanything_agents.feedback.format import format_advantages
 from rlanything_agents.feedback.judge import Kinds, batch_judge_advantages
 from rlanything_agents.feedback.policy import integrated_rewards, policy_advantages
 from rlanything_agents.feedback.reliability import reliability, trust
@@ -34,6 +35,8 @@ class GroupFeedback:
         silent_kept: Whether its valid trajectories all failed and the policy learns from it by the reward
             model's credit alone.
         judge_kept: Whether the group passed the reward model's accuracy filter.
+        policy_format: Whether ``policy`` teaches the format alone; see `FeedbackConfig.teach_format`.
+        judge_format: Whether ``judge`` teaches the format alone.
     """
 
     outcomes: Floats
@@ -46,6 +49,8 @@ class GroupFeedback:
     policy_kept: bool
     silent_kept: bool
     judge_kept: bool
+    policy_format: bool
+    judge_format: bool
 
 
 def batch_feedback(
@@ -54,6 +59,7 @@ def batch_feedback(
     *,
     kinds: Kinds | None = None,
     mu: float | None = None,
+    readable: Sequence[Sequence[Floats]] | None = None,
 ) -> list[GroupFeedback]:
     """Compute the advantages of all groups of an iteration, after the filters.
 
@@ -66,6 +72,8 @@ def batch_feedback(
         kinds: ``kinds[g][t][i]`` names the kind of a step; for ``judge_baseline="kind"`` only.
         mu: Reliability for a batch without votes on solved or without votes on failed trajectories, such as
             that of earlier batches. Without it the votes of such a batch get weight 0.
+        readable: ``readable[g][t]``, shape (steps,): 1 where the answer of a step held an action, 0 where not, NaN
+            where that is unknown; for ``teach_format``. All are unknown if None.
 
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
@@ -78,8 +86,8 @@ def batch_feedback(
     kept = [_inside(group_accuracy(outcomes), config.judge_band) for outcomes, _ in checked]
     judge = batch_judge_advantages(checked, kept, config, kinds)
     return [
-        _group(outcomes, votes, advantages, keep, config, factor)
-        for (outcomes, votes), advantages, keep in zip(checked, judge, kept, strict=True)
+        _group(outcomes, votes, judge[g], kept[g], config, factor, None if readable is None else readable[g])
+        for g, (outcomes, votes) in enumerate(checked)
     ]
 
 
@@ -90,13 +98,20 @@ def group_feedback(
     *,
     kinds: Sequence[Sequence[str]] | None = None,
     mu: float | None = None,
+    readable: Sequence[Floats] | None = None,
 ) -> GroupFeedback:
     """Compute the advantages of one group: `batch_feedback` of a batch of this group alone.
 
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
     """
-    (group,) = batch_feedback([(outcomes, votes)], config, kinds=None if kinds is None else [kinds], mu=mu)
+    (group,) = batch_feedback(
+        [(outcomes, votes)],
+        config,
+        kinds=None if kinds is None else [kinds],
+        mu=mu,
+        readable=None if readable is None else [readable],
+    )
     return group
 
 
@@ -120,6 +135,7 @@ def _group(
     judge_kept: bool,
     config: FeedbackConfig,
     factor: float,
+    readable: Sequence[Floats] | None,
 ) -> GroupFeedback:
     accuracy, lam = group_accuracy(outcomes), config.lam * factor
     rewards = integrated_rewards(
@@ -140,6 +156,11 @@ def _group(
         policy = policy_advantages(outcomes, rewards, config, shared_weight=config.shared_weight * factor)
     else:
         policy = [np.zeros(len(r)) for r in rewards]
+        if config.teach_format and readable is not None:
+            policy = format_advantages(readable, outcomes)
+    policy_format = not (silent or kept) and any(a.any() for a in policy)
+    if config.teach_format and not judge_kept:
+        judge = format_advantages([np.where(scores != 0, 1.0, 0.0) for scores in votes], outcomes)
     return GroupFeedback(
         outcomes=outcomes,
         votes=tuple(votes),
@@ -151,6 +172,8 @@ def _group(
         policy_kept=kept,
         silent_kept=silent,
         judge_kept=judge_kept,
+        policy_format=policy_format,
+        judge_format=not judge_kept and any(a.any() for a in judge),
     )
 
 

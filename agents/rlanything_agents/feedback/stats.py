@@ -29,6 +29,8 @@ class FeedbackStats:
         policy_kept: Share of groups that pass the policy's filter.
         silent_kept: Share of groups from which the policy learns by the reward model's credit alone.
         judge_kept: Share of groups that pass the reward model's filter.
+        policy_format: Share of groups that teach the policy the format alone.
+        judge_format: Share of groups that teach the reward model the format alone.
         policy_samples: Step samples with a non-zero policy advantage.
         judge_samples: Votes with a non-zero advantage.
     """
@@ -44,6 +46,8 @@ class FeedbackStats:
     policy_kept: float | None
     silent_kept: float | None
     judge_kept: float | None
+    policy_format: float | None
+    judge_format: float | None
     policy_samples: int
     judge_samples: int
 
@@ -64,6 +68,8 @@ def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
         policy_kept=mean_of(np.array([g.policy_kept for g in groups])),
         silent_kept=mean_of(np.array([g.silent_kept for g in groups])),
         judge_kept=mean_of(np.array([g.judge_kept for g in groups])),
+        policy_format=mean_of(np.array([g.policy_format for g in groups])),
+        judge_format=mean_of(np.array([g.judge_format for g in groups])),
         policy_samples=sum(int(np.count_nonzero(a)) for g in groups for a in g.policy),
         judge_samples=sum(int(np.count_nonzero(a)) for g in groups for a in g.judge),
     )

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rlanything_agents.config.feedback import Band, FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError, Floats, mean_of, standardise
+from rlanything_agents.feedback.format import format_advantages
 
 __all__ = [
     "UnitTestFeedback",
@@ -47,6 +48,7 @@ class UnitTestFeedback:
         accuracy: Share of correct programs among those not masked; ``None`` if all are masked.
         policy_kept: Whether the group passed the policy's accuracy filter.
         judge_kept: Whether the group passed the reward model's accuracy filter.
+        judge_format: Whether ``judge`` teaches the format alone; see `FeedbackConfig.teach_format`.
     """
 
     correct: Floats
@@ -58,6 +60,7 @@ class UnitTestFeedback:
     accuracy: float | None
     policy_kept: bool
     judge_kept: bool
+    judge_format: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +114,10 @@ def unit_test_feedback(
         correct: Shape (n,): 1 if it passes all of them, 0 if not, NaN if the infrastructure failed.
         passes: Shape (n, m): whether program i passes generated test k (1, 0, or NaN if unknown).
         config: Settings; uses ``outcome_weight``, ``lam`` (here the weight of the share of generated tests passed;
-            published: 0), ``std_floor``, ``policy_band``, ``judge_band`` and ``unparsable_reward``.
+            published: 0), ``std_floor``, ``policy_band``, ``judge_band``, ``unparsable_reward`` and ``teach_format``.
         readable: For each test False where the answer held no test: every program fails such a test, and
-            ``config.unparsable_reward`` replaces its reward unless it is ``None``.
+            ``config.unparsable_reward`` replaces its reward unless it is ``None``. Where tests have no reward, since
+            no program is correct or the band leaves the group out, ``config.teach_format`` teaches the format.
 
     Raises:
         FeedbackError: Shapes or values that do not fit together.
@@ -132,16 +136,22 @@ def unit_test_feedback(
             test_rewards[~np.asarray(readable, dtype=bool) & ~np.isnan(test_rewards)] = config.unparsable_reward
     accuracy = mean_of(right[known])
     policy_kept, judge_kept = _inside(accuracy, config.policy_band), _inside(accuracy, config.judge_band)
+    judge = _standardised(test_rewards, 0.0 if judge_kept else None)
+    formats = config.teach_format and accuracy is not None and not (judge_kept and accuracy)
+    if formats and readable is not None:
+        unknown = np.isnan(runs).all(axis=0)  # the generator failed
+        (judge,) = format_advantages([np.where(unknown, np.nan, np.asarray(readable, dtype=np.float64))], np.zeros(1))
     return UnitTestFeedback(
         correct=right,
         passes=runs,
         rewards=rewards,
         policy=_standardised(rewards, config.std_floor if policy_kept else None),
         test_rewards=test_rewards,
-        judge=_standardised(test_rewards, 0.0 if judge_kept else None),
+        judge=judge,
         accuracy=accuracy,
         policy_kept=policy_kept,
         judge_kept=judge_kept,
+        judge_format=formats and bool(judge.any()),
     )
 
 

@@ -88,6 +88,7 @@ class StepReviewer:
             self.config.feedback,
             kinds=[group.step_kinds() for group in groups],
             mu=_last_mu(before),
+            readable=[group.readable() for group in groups],
         )
         return StepReview(self.config, list(groups), feedback)
 
@@ -119,8 +120,13 @@ class StepReviewer:
 
     def _is_queried(self, episodes: Sequence[Trajectory]) -> bool:
         """Whether the reward model is queried about a group."""
+        outcomes, feedback = [t.outcome for t in episodes], self.config.feedback
+        # Answers without a form may be unreadable, which teaches the format outside of the bands.
+        formats = feedback.teach_format and self.config.judge.learns and self.judge.prompts.form is None
         return self.config.queries_judge and (
-            self.config.judge.scope == "all" or votes_count([t.outcome for t in episodes], self.config.feedback)
+            self.config.judge.scope == "all"
+            or votes_count(outcomes, feedback)
+            or (formats and any(outcome is not None for outcome in outcomes))
         )
 
     def _votes(

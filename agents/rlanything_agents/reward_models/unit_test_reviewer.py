@@ -13,6 +13,7 @@ import numpy as np
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.feedback import format_advantages
 from rlanything_agents.feedback.arrays import Floats, mean_of
 from rlanything_agents.feedback.unit_tests import (
     UnitTestFeedback,
@@ -133,7 +134,9 @@ class UnitTestReviewer:
         if not self.config.votes_wanted:
             return False
         wanted = self.config.judge.scope == "all" or self.config.feedback.lam > 0
-        return wanted or any(t.outcome == 1 for t in group)
+        # Answers without a form may be unreadable, which teaches the format where no program is correct.
+        formats = self.config.feedback.teach_format and self.config.judge.learns and self.writer.style.form is None
+        return wanted or any(t.outcome == 1 or (formats and t.outcome is not None) for t in group)
 
     def review(self, groups: Sequence[ProgramGroup], before: Sequence[Mapping[str, Any]]) -> UnitTestReview:
         """Reward the programs by the hidden tests, and the written tests by the programs."""
@@ -148,7 +151,8 @@ class UnitTestReviewer:
             )
             for group in groups
         ]
-        return UnitTestReview(list(groups), feedback, settings.steps if settings.learns else 0)
+        limit = settings.steps if settings.learns else 0
+        return UnitTestReview(list(groups), feedback, limit, self.config.feedback.teach_format)
 
     def quality(self, groups: Sequence[ProgramGroup], rng: np.random.Generator) -> dict[str, Any] | None:
         """``ut`` and ``detect`` against the policy's own programs; None where no test was written."""
@@ -191,14 +195,22 @@ class UnitTestReview:
     feedback: list[UnitTestFeedback]
     limit: int
     """Most tests that train the reward model."""
+    teach_format: bool
+    """See `FeedbackConfig.teach_format`."""
 
     @property
     def advantages(self) -> list[list[Floats]]:
-        """Advantages of the policy, shape (steps,) each; all steps of an episode share that of its program."""
-        return [
-            [np.full(len(t.steps), a) for t, a in zip(group.trajectories, found.policy, strict=True)]
-            for group, found in zip(self.groups, self.feedback, strict=True)
-        ]
+        """Advantages of the policy, shape (steps,) each.
+
+        All steps of an episode share the advantage of its program; a group outside of the band may teach the format.
+        """
+        return [self._advantages(number) for number in range(len(self.groups))]
+
+    def _advantages(self, number: int) -> list[Floats]:
+        group, found = self.groups[number], self.feedback[number]
+        if found.policy_kept or not self.teach_format:
+            return [np.full(len(t.steps), a) for t, a in zip(group.trajectories, found.policy, strict=True)]
+        return format_advantages(group.readable(), found.correct)
 
     def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
         """Tests with an advantage, subsampled to the limit, and the number of groups that they come from."""
@@ -225,6 +237,10 @@ class UnitTestReview:
             "rewarded_rate": mean_of(rewards > 0),
             "policy_kept": mean_of(np.array([f.policy_kept for f in found])),
             "judge_kept": mean_of(np.array([f.judge_kept for f in found])),
+            "policy_format": mean_of(
+                np.array([not f.policy_kept and any(a.any() for a in self._advantages(g)) for g, f in enumerate(found)])
+            ),
+            "judge_format": mean_of(np.array([f.judge_format for f in found])),
             "policy_samples": sum(int(np.count_nonzero(f.policy)) for f in found),
             "judge_samples": sum(int(np.count_nonzero(f.judge)) for f in found),
         }
@@ -253,7 +269,7 @@ class UnitTestReview:
         A vote is the result of the program on a test: 1 passed, -1 failed, 0 unknown or unreadable.
         """
         played, found = self.groups[group], self.feedback[group]
-        votes = played.scores()
+        votes, advantages = played.scores(), self._advantages(group)
         tests = [_written(test, reward) for test, reward in zip(played.tests, found.test_rewards, strict=True)]
         texts = [_shown(test, reward) for test, reward in zip(played.tests, found.test_rewards, strict=True)]
         return [
@@ -270,9 +286,9 @@ class UnitTestReview:
                         "judgements": texts,
                         "votes": votes[t][0].astype(int).tolist(),
                         "reward": None if np.isnan(found.rewards[t]) else round(float(found.rewards[t]), 4),
-                        "advantage": round(float(found.policy[t]), 4),
+                        "advantage": round(float(advantages[t][number]), 4),
                     }
-                    for step in trajectory.steps
+                    for number, step in enumerate(trajectory.steps)
                 ],
             }
             for t, trajectory in enumerate(played.trajectories)

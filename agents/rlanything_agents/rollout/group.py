@@ -39,6 +39,11 @@ class RolloutGroup:
             for t in self.trajectories
         ]
 
+    def readable(self) -> list[np.ndarray]:
+        """Whether each answer held an action, one array of shape (steps,) per trajectory: 1, 0, or NaN if unknown."""
+        kinds = {"": np.nan, "unreadable": 0.0}
+        return [np.array([kinds.get(step.command, 1.0) for step in t.steps]) for t in self.trajectories]
+
     def scores(self) -> list[np.ndarray]:
         """Votes on each trajectory, one array of shape (steps, votes) with entries 1, -1 and 0 (unparsable); here no
         votes."""

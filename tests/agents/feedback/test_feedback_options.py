@@ -311,3 +311,51 @@ def test_votes_count_where_they_can_teach_somebody() -> None:
     assert [votes_count(outcomes, paper) for outcomes in (lost, mixed, won, [None])] == [False, True, False, False]
     assert votes_count(lost, FeedbackConfig(silent="return", credit="average"))
     assert votes_count(won, FeedbackConfig(policy_band=None))
+
+
+# Nothing solved. Turns: 1 0 | 1 | (masked). Votes: 1 0, -1 0 | 0 0 | (masked): 2 of 6 can be read.
+FORMAT = ([-1, -1, None], [[[1, 0], [-1, 0]], [[0, 0]], [[0, 1]]])
+READABLE = [np.array([1.0, 0.0]), np.array([1.0]), np.array([0.0])]
+
+
+def test_format_advantages_by_hand():
+    """Policy: p = 2/3, so sqrt(1/2) and -sqrt(2). Judge: p = 1/3, so sqrt(2) and -sqrt(1/2)."""
+    few, many = math.sqrt(0.5), math.sqrt(2)
+    group = group_feedback(*FORMAT, FeedbackConfig(teach_format=True, unparsable_reward=-2.0), readable=READABLE)
+    assert (group.policy_kept, group.judge_kept, group.policy_format, group.judge_format) == (False, False, True, True)
+    assert np.concatenate(group.policy) == pytest.approx(np.array([few, -many, few, 0]))
+    assert group.judge[0] == pytest.approx(np.array([[many, -few], [many, -few]]))
+    assert group.judge[1] == pytest.approx(np.array([[-few, -few]]))
+    assert not group.judge[2].any()
+    stats = feedback_stats([group])
+    assert (stats.policy_format, stats.judge_format, stats.policy_samples, stats.judge_samples) == (1, 1, 3, 6)
+
+
+def test_the_format_is_taught_outside_of_the_bands_alone():
+    options = FeedbackConfig(teach_format=True)
+    paper = group_feedback(*FORMAT, FeedbackConfig(), readable=READABLE)
+    assert not np.concatenate(paper.policy).any()
+    assert not any(votes.any() for votes in paper.judge)
+    inside = ([1, -1, None], FORMAT[1])
+    with_format, without = (group_feedback(*inside, one, readable=READABLE) for one in (options, FeedbackConfig()))
+    assert [a.tolist() for a in with_format.policy] == [a.tolist() for a in without.policy]
+    assert [a.tolist() for a in with_format.judge] == [a.tolist() for a in without.judge]
+    assert (with_format.policy_format, with_format.judge_format) == (False, False)
+    unknown = group_feedback(*FORMAT, options)
+    assert not np.concatenate(unknown.policy).any()
+    alike = group_feedback([-1, -1], [[[1, -1]], [[-1, -1]]], options, readable=[np.ones(1), np.ones(1)])
+    assert (alike.policy_format, alike.judge_format) == (False, False)
+    lost = group_feedback([None, None], [[[1, 0]], [[1, 0]]], options, readable=[np.ones(1), np.zeros(1)])
+    assert not np.concatenate(lost.policy).any()
+    assert not any(votes.any() for votes in lost.judge)
+
+
+def test_steps_that_teach_the_format_are_on_neither_side_of_the_balance():
+    options = FeedbackConfig(teach_format=True, balance=True, unparsable_reward=-2.0)
+    formats = group_feedback(*FORMAT, options, readable=READABLE)
+    mixed = group_feedback([1, -1, -1], [[[1, -1]], [[1, -1]], [[1, -1]]], options)
+    rng = np.random.default_rng
+    assert len(judged_steps([formats], rng(0))) == 3
+    chosen = judged_steps([formats, mixed], rng(0))
+    assert [step.group for step in chosen] == [0, 0, 0, 1, 1]
+    assert [step.group for step in judged_steps([formats, mixed], rng(0), limit=3)].count(0) == 1

@@ -173,3 +173,18 @@ def test_a_better_test_never_earns_less(group):
         before, after = unit_test_rewards(correct, passes), unit_test_rewards(correct, sharper)
         known = ~np.isnan(before)
         assert (after[known] >= before[known]).all()
+
+
+def test_unreadable_tests_are_below_readable_ones_where_no_program_is_correct():
+    """Three of four can be read: sqrt(1/3) and -sqrt(3); one more test was lost with the generator."""
+    passes = [[0, 0, 0, 0, np.nan]] * 2
+    readable = [True, True, False, True, False]
+    for band in ((0.2, 0.8), None):
+        options = FeedbackConfig(judge_band=band, teach_format=True)
+        found = unit_test_feedback([0.5, 0.0], [0, 0], passes, options, readable=readable)
+        assert found.judge == pytest.approx([3**-0.5, 3**-0.5, -(3**0.5), 3**-0.5, 0])
+        assert found.judge_format
+        assert np.isnan(found.test_rewards).all()
+    plain = unit_test_feedback([0.5, 0.0], [0, 0], passes, FeedbackConfig(), readable=readable)
+    assert not plain.judge.any()
+    assert not plain.judge_format

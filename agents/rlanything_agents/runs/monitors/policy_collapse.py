@@ -29,8 +29,9 @@ def policy_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
     if readable is not None and 1 - readable >= limits.unreadable:
         yield f"{1 - readable:.0%} of its answers hold no action that can be read"
     success = series("success.active")
-    kept, silent = series("feedback.policy_kept").now, series("feedback.silent_kept").now
-    if kept is not None and (total := kept + (silent or 0.0)) <= limits.kept:
+    kept = series("feedback.policy_kept").now
+    others = (series(f"feedback.{key}").now for key in ("silent_kept", "policy_format"))
+    if kept is not None and (total := kept + sum(share or 0.0 for share in others)) <= limits.kept:
         won = "" if success.now is None else f", {success.now:.0%} of the episodes are won"
         yield f"{total:.0%} of the groups teach the policy anything{won}"
     entropy = series("policy.entropy")

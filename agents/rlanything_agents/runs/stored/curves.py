@@ -93,6 +93,8 @@ CHARTS: tuple[Chart, ...] = (
         (
             ("feedback.policy_kept", "the policy", "blue"),
             ("feedback.judge_kept", "the reward model", "violet"),
+            ("feedback.policy_format", "the policy, its format alone", "green"),
+            ("feedback.judge_format", "the reward model, its format alone", "amber"),
             ("feedback.mixed_rate", "steps with mixed votes", "grey"),
         ),
     ),
