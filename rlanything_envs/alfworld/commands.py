@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
+
 MAX_ACTION_LENGTH = 512
 """Longest action that is read, in code points; the longest real command has about 60."""
 
@@ -56,6 +58,16 @@ def with_listing(observation: str, commands: Sequence[str]) -> str:
 def without_listing(observation: str) -> str:
     """The game's own message, without the list of admissible commands."""
     return observation.partition(_LISTED)[0]
+
+
+THOUGHT = 400
+"""Most characters of a thought in an answer of a given form."""
+
+
+def answer_form(commands: Sequence[str]) -> Form:
+    """The form of an answer with one of these commands, after a thought on one line or none; see `read_answer`."""
+    thought = OneOf(("", Then((Prose(THOUGHT), "\n"))))
+    return Then((thought, "Action:", OneOf(tuple(f" {command}" for command in commands))))
 
 
 MANUAL = """\

@@ -14,6 +14,7 @@ from rlanything_envs.alfworld import render
 from rlanything_envs.alfworld.commands import (
     MANUAL,
     MAX_ACTION_LENGTH,
+    answer_form,
     has_form,
     read_answer,
     to_command,
@@ -121,6 +122,8 @@ class AlfWorldEnv(gym.Env[str, str]):
     - ``command``: ``"ok"``; ``"impossible"`` for a well-formed command that does nothing now; ``"unreadable"`` for a
       text of no known form; None at the reset.
     - ``admissible_commands``: sorted list of commands.
+    - ``choices``: with ``admissible="list"`` the form of the next answer (`rlanything_envs.llm.choices`): a thought on
+      one line, or none, then ``Action:`` and one of the listed commands.
     - ``goal_condition_rate``: share of the goal's conditions that hold, 0 to 1.
     - ``won``: whether the goal holds.
     - ``outcome``: None while undecided, then 1. When the time limit cuts an episode off, `truncated` is True
@@ -280,11 +283,12 @@ class AlfWorldEnv(gym.Env[str, str]):
         return observation if self.admissible == "none" else with_listing(observation, info["admissible_commands"])
 
     def _info(self, world: GameWorld, command: Command | None) -> dict[str, Any]:
-        won = world.won
-        return {
+        won, commands = world.won, world.admissible_commands
+        offered = {} if won or self.admissible == "none" else {"choices": answer_form(commands)}
+        return offered | {
             "task_id": self.task_id,
             "command": command,
-            "admissible_commands": world.admissible_commands,
+            "admissible_commands": commands,
             "goal_condition_rate": world.goal_condition_rate,
             "won": won,
             "outcome": Verdict.SUCCESS if won else None,

@@ -7,12 +7,13 @@ model (`LLMSummariser`) or, without one, from patterns in the record (`ScriptedS
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rlanything_envs.curriculum.patterns import cycle_of, most_frequent, never_reached, shape_of
@@ -26,12 +27,22 @@ logger = logging.getLogger(__name__)
 
 MAX_SUMMARY = 400
 """Maximal length of the summary of one episode, in characters."""
+MAX_ANSWER = 32_000
+"""Longest answer in JSON that is read, in characters."""
 MAX_CRITIQUE = 2000
 """Maximal length of the critique of a task, in characters."""
 MAX_STEPS = 60
 """Most steps of an episode in a prompt; the middle of a longer one is left out."""
 MAX_MESSAGE = 300
 """Most characters of a message in a prompt."""
+
+SUMMARY = {
+    "type": "object",
+    "properties": {"summary": {"type": "string", "maxLength": MAX_SUMMARY}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+"""JSON schema of a summary, for services that constrain their answers; an answer in plain text is read as well."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s+(?=[\"'(\[]?[A-Z0-9])")
 
@@ -145,7 +156,7 @@ class LLMSummariser:
         template: str | os.PathLike[str] = "critique.j2",
     ) -> None:
         self.generator = generator
-        self.params = params or SamplingParams(max_tokens=256, temperature=0.7, seed=0)
+        self.params = replace(params or SamplingParams(max_tokens=256, temperature=0.7, seed=0), schema=SUMMARY)
         self.template = template
         if self.params.n != 1:
             raise ValueError(f"LLMSummariser: one completion for each episode, got params.n = {self.params.n}")
@@ -223,8 +234,15 @@ def task_critique(
 
 
 def _two_sentences(text: str) -> str:
-    """The first two sentences of a model's text, without its reasoning."""
-    text = plain(text.rpartition("</think>")[2], 4 * MAX_SUMMARY)
+    """The first two sentences of a model's text, or of the summary in its JSON object, without its reasoning."""
+    text = text.rpartition("</think>")[2].strip()
+    if text.startswith("{"):
+        try:
+            value = json.loads(text[:MAX_ANSWER])
+        except (ValueError, RecursionError):
+            return ""
+        text = str(value.get("summary", "")) if isinstance(value, dict) else ""
+    text = plain(text, 4 * MAX_SUMMARY)
     return plain(" ".join(_SENTENCE_END.split(text)[:2]), MAX_SUMMARY)
 
 

@@ -35,7 +35,7 @@ MAX_DESCRIPTION = 20_000
 MAX_OBJECTS = 200
 """Most opening braces tried as the beginning of a JSON object in one answer."""
 
-CUT = "the answer was cut off at its limit of tokens before there was a JSON object"
+CUT = "the answer ends within a JSON object: it was cut off at its limit of tokens, or a bracket is missing"
 
 _FENCE = re.compile(r"```[ \t]*(?:json|JSON)?[ \t]*\r?\n(.*?)```", re.DOTALL)
 
@@ -95,7 +95,8 @@ class LLMRewriter:
         attempts = _Attempts(domain, replace(request, critique=plain_lines(request.critique, MAX_CRITIQUE)), self.name)
         for _ in range(self.attempts):
             seed = int(rng.integers(2**31))
-            answer = self._ask(attempts.prompt(self.template), replace(self.params, seed=seed))
+            schema = domain.proposal_schema(request.task)
+            answer = self._ask(attempts.prompt(self.template), replace(self.params, seed=seed, schema=schema))
             if isinstance(answer, Rejection):
                 attempts.rejections.append(answer)
                 break
@@ -183,10 +184,12 @@ class _Attempts:
 def read_proposal(text: str) -> Mapping[str, Any] | Rejection:
     """The proposal in a model's answer: its last JSON object, in a code block if there is one.
 
-    Text before ``</think>`` is skipped. The domain decides whether the object is a valid proposal.
+    Text before ``</think>`` is skipped. The domain decides whether the object is a valid proposal. An object that the
+    text does not close is cut off: no object within it is the proposal.
 
     Returns:
-        The object (JSON types only, all text encodable), or a rejection: ``too_long``, ``empty``, ``no_json``.
+        The object (JSON types only, all text encodable), or a rejection: ``too_long``, ``empty``, ``no_json``,
+        ``truncated``.
     """
     if len(text) > MAX_ANSWER:
         return Rejection(reason="too_long", detail=f"{len(text)} characters; at most {MAX_ANSWER} are read")
@@ -200,15 +203,20 @@ def read_proposal(text: str) -> Mapping[str, Any] | Rejection:
     return Rejection(reason="no_json", detail="the answer holds no JSON object") if found is None else found
 
 
-def _last_object(text: str) -> Mapping[str, Any] | None:
-    """The last JSON object that is not part of another; None if there is none."""
+def _last_object(text: str) -> Mapping[str, Any] | Rejection | None:
+    """The last JSON object that is not part of another, a rejection if it is cut off; None if there is none."""
     found: Mapping[str, Any] | None = None
+    whole = len(text.rstrip())
     at, tried = text.find("{"), 0
     while at >= 0 and tried < MAX_OBJECTS:
         tried += 1
         try:
             value, end = _DECODER.raw_decode(text, at)
             json.dumps(value, ensure_ascii=False).encode()  # lone surrogates cannot be stored
+        except json.JSONDecodeError as error:
+            if error.pos >= whole or error.msg.startswith("Unterminated string"):
+                return Rejection(reason="truncated", detail=CUT)
+            end = at + 1
         except (ValueError, RecursionError):
             end = at + 1
         else:

@@ -1,4 +1,4 @@
-"""The form of an answer: texts to choose among, one after the other, again and again.
+"""The form of an answer: texts to choose among, one after the other, again and again, and free text between them.
 
 An environment gives the form of its next answer in ``info["choices"]``, and `SamplingParams.choices` passes it to an
 engine, which samples no other text. A form is plain data, independent of tokens and models. Engines in this process
@@ -12,10 +12,15 @@ apply it token by token with any tokenizer; servers receive it as a regular expr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TypeAlias
 
-__all__ = ["Form", "OneOf", "Repeat", "Then", "matches", "pattern"]
+__all__ = ["Form", "OneOf", "Prose", "Repeat", "Then", "fitted", "matches", "pattern"]
+
+PLAIN = "\n" + "".join(map(chr, range(32, 127)))
+"""Characters of free text: printable ASCII and the line end. Each of them is at least one token of any tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,34 @@ class Repeat:
             raise ValueError("Repeat needs a part that is not empty")
 
 
-Form: TypeAlias = "str | OneOf | Then | Repeat"
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Free text, possibly empty, of printable ASCII characters.
+
+    What follows it should begin with a character that it leaves out, so that there is one way to read an answer.
+
+    Attributes:
+        most: Most characters.
+        without: Characters that it leaves out; a line end is one of them unless the text may have several lines.
+
+    Raises:
+        ValueError: ``most`` is negative.
+    """
+
+    most: int
+    without: str = "\n\\"
+
+    def __post_init__(self) -> None:
+        if self.most < 0:
+            raise ValueError(f"Prose needs most >= 0, got {self.most}")
+
+    @property
+    def characters(self) -> str:
+        """Characters that it may hold, ascending."""
+        return "".join(character for character in PLAIN if character not in self.without)
+
+
+Form: TypeAlias = "str | OneOf | Then | Repeat | Prose"
 """A text, or a combination of forms."""
 
 _SPECIAL = re.compile(r"[][\\^$.|?*+(){}]")
@@ -85,7 +117,69 @@ def pattern(form: Form) -> str:
         return f"(?:{'|'.join(map(pattern, form.options))})"
     if isinstance(form, Then):
         return f"(?:{''.join(map(pattern, form.parts))})"
+    if isinstance(form, Prose):
+        return f"[{_ranges(form.characters)}]{{0,{form.most}}}"
     return f"(?:{pattern(form.part)}){{{form.least},{form.most}}}"
+
+
+def _ranges(characters: str) -> str:
+    """Inside of a character class, with a range for each run of successive characters."""
+    runs = [[c for _, c in run] for _, run in groupby(enumerate(characters), lambda at: ord(at[1]) - at[0])]
+    shown = [[_IN_CLASS.sub(r"\\\g<0>", c).replace("\n", "\\n") for c in (run[0], run[-1])] for run in runs]
+    return "".join(first if first == last else f"{first}-{last}" for first, last in shown)
+
+
+_IN_CLASS = re.compile(r"[][\\^-]")
+
+
+def fitted(form: Form, tokens: int) -> Form:
+    """The form with its longest free texts cut so that every answer of it fits into a number of tokens, with its end.
+
+    A token of any tokenizer has at least one character of such a text. So free text gets fewer characters than it
+    could have in most tokenizers, and an answer is never cut off before it has its form. The same object comes back
+    where nothing is to be cut.
+
+    Args:
+        form: The form.
+        tokens: Most tokens of an answer.
+    """
+    widest = _widest(form)
+    if widest == 0 or _longest(form, widest) < tokens:
+        return form
+    return _cut(form, max(0, bisect_right(range(widest + 1), tokens - 1, key=lambda most: _longest(form, most)) - 1))
+
+
+def _widest(form: Form) -> int:
+    """Most characters of any free text; 0 without one."""
+    if isinstance(form, str):
+        return 0
+    if isinstance(form, Prose):
+        return form.most
+    parts = (form.part,) if isinstance(form, Repeat) else form.options if isinstance(form, OneOf) else form.parts
+    return max(map(_widest, parts), default=0)
+
+
+def _longest(form: Form, most: int) -> int:
+    """Most bytes of an answer whose free texts have at most ``most`` characters each."""
+    if isinstance(form, str):
+        return len(form.encode())
+    if isinstance(form, Prose):
+        return min(form.most, most)
+    if isinstance(form, Repeat):
+        return form.most * _longest(form.part, most)
+    if isinstance(form, OneOf):
+        return max(_longest(option, most) for option in form.options)
+    return sum(_longest(part, most) for part in form.parts)
+
+
+def _cut(form: Form, most: int) -> Form:
+    if isinstance(form, Prose):
+        return replace(form, most=min(form.most, most))
+    if isinstance(form, OneOf):
+        return OneOf(tuple(_cut(option, most) for option in form.options))
+    if isinstance(form, Then):
+        return Then(tuple(_cut(part, most) for part in form.parts))
+    return form if isinstance(form, str) else replace(form, part=_cut(form.part, most))
 
 
 def matches(form: Form, text: str) -> bool:
@@ -103,6 +197,8 @@ def _ends(form: Form, text: str, starts: frozenset[int]) -> frozenset[int]:
         for part in form.parts:
             starts = _ends(part, text, starts)
         return starts
+    if isinstance(form, Prose):
+        return _prose_ends(form, text, starts)
     ends = starts if form.least == 0 else frozenset()
     for count in range(1, form.most + 1):
         starts = _ends(form.part, text, starts)
@@ -111,3 +207,15 @@ def _ends(form: Form, text: str, starts: frozenset[int]) -> frozenset[int]:
         if not starts:
             break
     return ends
+
+
+def _prose_ends(form: Prose, text: str, starts: frozenset[int]) -> frozenset[int]:
+    """As `_ends`, in one pass over the text."""
+    characters, ends, left = frozenset(form.characters), set[int](), -1
+    for at in range(len(text) + 1):
+        if at in starts:
+            left = form.most
+        if left >= 0:
+            ends.add(at)
+        left = left - 1 if at < len(text) and text[at] in characters else -1
+    return frozenset(ends)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from rlanything_envs.llm.choices import Form
+from rlanything_envs.llm.choices import Form, fitted
 
 __all__ = ["Completion", "Messages", "Prompt", "SamplingParams", "TextGenerator", "cut_at_stop"]
 
@@ -22,7 +22,7 @@ Prompt = Messages | list[int]
 """A chat, or the token ids of a prompt."""
 
 
-_OF_PROMPTS = ("n", "seeds", "choices", "form", "keys", "first")
+_OF_PROMPTS = ("n", "seeds", "choices", "form", "schema", "keys", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class SamplingParams:
         choices: For each prompt the form of its completions, or None where they are free; empty if all are free. Only
             allowed tokens are sampled, and log-probabilities are normalised over them.
         form: The form of all completions, in place of ``choices``.
+        schema: JSON schema of all completions. Services get it as ``response_format``, engines as the form of
+            `schema.form_of_schema`; services that know neither ignore it.
         keys: For each prompt the key of the conversation that it continues: an engine may cache its state for a key,
             and read only the new tokens of a prompt that begins with the cached ones. A hint, without effect on
             completions.
@@ -61,6 +63,7 @@ class SamplingParams:
     seeds: tuple[int, ...] = ()
     choices: tuple[Form | None, ...] = ()
     form: Form | None = None
+    schema: Mapping[str, Any] | None = None
     keys: tuple[int, ...] = ()
     first: int = 0
 
@@ -79,7 +82,7 @@ class SamplingParams:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All parameters, the seed included, but ``n``, ``first`` and the lists with an entry for each prompt."""
+        """All parameters, the seed included, but ``n``, ``first``, forms, and the lists with an entry per prompt."""
         named = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in named.items() if name not in _OF_PROMPTS}
 
@@ -112,6 +115,12 @@ class SamplingParams:
         for name in ("seeds", "choices", "keys"):
             if (given := getattr(self, name)) and len(given) != prompts:
                 raise ValueError(f"{len(given)} {name} for {prompts} prompts")
+
+    @property
+    def own_form(self) -> Form | None:
+        """The form of the parameters of one prompt alone (see `each`), cut to ``max_tokens``; None where it is free."""
+        form = self.choices[0] if self.choices else self.form
+        return None if form is None else fitted(form, self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)

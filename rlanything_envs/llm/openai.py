@@ -22,6 +22,7 @@ from rlanything_envs.errors import MissingExtra
 from rlanything_envs.llm import wire
 from rlanything_envs.llm.background import BackgroundLoop
 from rlanything_envs.llm.budget import Budget, Usage
+from rlanything_envs.llm.choices import matches
 from rlanything_envs.llm.endpoint import Endpoint, Retries
 from rlanything_envs.llm.errors import (
     AnswerNotStored,
@@ -53,6 +54,10 @@ class OpenAIGenerator:
     A request that fails for good becomes a completion with ``finish_reason="error"`` and the reason in ``error``, and
     the others of its batch go on. A failure of all requests (a refused key, an exhausted budget) is raised, with all
     answers so far in the exception and in the log.
+
+    The form or the schema of the answers (`SamplingParams`) goes to the service as structured output. A service that
+    refuses it (HTTP 400 or 422 that names it) gets the request once more without it, and all later ones without it; one
+    that ignores it is recognised by its answers. Both are logged once, as a warning: the answers are free text then.
 
     Args:
         endpoint: The service and its model.
@@ -104,6 +109,10 @@ class OpenAIGenerator:
         self.budget = budget or Budget()
         self.log = log
         self.recorded = recorded
+        self._lacking: set[str] = set()
+        """Fields of structured output that the service refuses."""
+        self._warned = False
+        """Whether a service that ignores the form of its answers was reported."""
         self._service: _Service | None = None
         self._lock = threading.Lock()
 
@@ -207,11 +216,29 @@ class OpenAIGenerator:
                 missing = missing[len(asked.choices) :]
 
     async def _ask(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Result:
+        """Send one request, and once more without structured output if the service refuses that."""
+        asked = await self._send(batch, service, at, missing)
+        name = asked.structured
+        if not name or not _refuses(asked.failure, name):
+            return asked
+        if name not in self._lacking:
+            self._lacking.add(name)
+            logger.warning("%r refuses the field %s, so its answers are free text: %s", self, name, asked.failure[:300])
+        again = await self._send(batch, service, at, missing)
+        seconds = asked.seconds + again.seconds
+        return replace(
+            again, usage=asked.usage + again.usage, attempts=asked.attempts + again.attempts, seconds=seconds
+        )
+
+    async def _send(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Result:
         """Send one request, with its retries."""
         prompt, params, n = batch.prompts[at], batch.own[at], len(missing)
         key, first = batch.numbered[at]
         seed = None if params.seed is None else wire.sample_seed(key, first + missing[0])
         path, body = self._request(prompt, params, n, seed)
+        for name in self._lacking & body.keys():
+            del body[name]
+        structured = next((name for name in wire.STRUCTURED if name in body), "")
         most = Usage(wire.prompt_tokens(prompt), params.max_tokens * n, estimated=True)
         loop, spent = asyncio.get_running_loop(), Usage()
         await self._reserve(most)
@@ -222,7 +249,7 @@ class OpenAIGenerator:
                 async with asyncio.timeout_at(start + self.retries.total_s):
                     answer = await service.client.post(path, body)
                 used = answer.usage or _estimate(most, answer)
-                return _Result(answer.choices[:n], spent + used, attempt, loop.time() - start)
+                return _Result(answer.choices[:n], spent + used, attempt, loop.time() - start, structured)
             except TimeoutError:
                 failure: RequestFailed = TimedOut(f"no answer within {self.retries.total_s:g} s of Retries.total_s")
             except RequestFailed as error:
@@ -245,7 +272,7 @@ class OpenAIGenerator:
             await asyncio.sleep(wait)
             await self._reserve(most)
         lost = wire.Choice("", "error", f"{given_up})")
-        return _Result((lost,) * n, spent, attempt, loop.time() - start, failure=f"{given_up})")
+        return _Result((lost,) * n, spent, attempt, loop.time() - start, structured, failure=f"{given_up})")
 
     def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
         """Path and body of a request; a subclass adds fields for services that accept more."""
@@ -253,6 +280,10 @@ class OpenAIGenerator:
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
         """The completion of a choice."""
+        form = None if self._lacking or self._warned or params.stop else params.own_form
+        if form is not None and choice.finish_reason == "stop" and not matches(form, choice.text.strip()):
+            self._warned = True
+            logger.warning("%r ignores the field structured_outputs, so its answers are free text", self)
         text, stopped = cut_at_stop(choice.text, params.stop)
         reason = "stop" if stopped and choice.finish_reason == "length" else choice.finish_reason
         return Completion(text, reason, error=choice.error)
@@ -338,6 +369,8 @@ class _Result:
     usage: Usage
     attempts: int
     seconds: float
+    structured: str = ""
+    """Field of structured output that was sent."""
     failure: str = ""
 
 
@@ -349,3 +382,9 @@ def _refused(halt: EndpointRefused, number: int) -> _Result:
 def _estimate(most: Usage, answer: wire.Answer) -> Usage:
     written = sum(wire.text_tokens(choice.text) for choice in answer.choices)
     return Usage(most.prompt_tokens, written, estimated=True)
+
+
+def _refuses(failure: str, name: str) -> bool:
+    """Whether a failed request was refused for this field of it."""
+    refused = failure.startswith(("RequestRejected: HTTP 400", "RequestRejected: HTTP 422"))
+    return refused and any(word in failure.lower() for word in wire.STRUCTURED[name])

@@ -15,11 +15,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from rlanything_envs.llm.budget import Usage
+from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.endpoint import Endpoint
 from rlanything_envs.llm.errors import MalformedAnswer, RequestFailed, RequestRejected, ServerBusy
 from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams
 
 __all__ = [
+    "STRUCTURED",
     "Answer",
     "Choice",
     "check_prompt",
@@ -30,6 +32,13 @@ __all__ = [
     "sample_seed",
     "text_tokens",
 ]
+
+STRUCTURED = {
+    "structured_outputs": ("structured_outputs", "structured outputs", "guided", "regex", "grammar"),
+    "response_format": ("response_format", "response format", "json_schema", "json schema", "grammar"),
+}
+"""Fields of a request that constrain its answers, and what an error that refuses one of them names: the field itself (a
+service that does not know it), or the part of it that the service cannot do."""
 
 _BYTES_PER_TOKEN = 4
 """Bytes of English text per token in common vocabularies; used for estimates only."""
@@ -121,7 +130,8 @@ def request(
     """Path and body of the request for ``n`` samples.
 
     Chats go to ``/chat/completions``, token ids to ``/completions``. Temperature and ``top_p`` are always sent, since
-    services have defaults of their own.
+    services have defaults of their own. The form of the answers is sent as vLLM's ``structured_outputs``, a schema as
+    ``response_format``.
     """
     body: dict[str, Any] = {
         "model": endpoint.model,
@@ -141,6 +151,11 @@ def request(
         body["seed"] = seed
     if n > 1:
         body["n"] = n
+    if (form := params.own_form) is not None:
+        body["structured_outputs"] = {"regex": pattern(form)}
+    elif params.schema is not None:
+        schema = {"name": "answer", "schema": dict(params.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     body.update(endpoint.extra)
     return path, {name: value for name, value in body.items() if value is not None}
 

@@ -32,7 +32,7 @@ def settings(folder: Path, **changes: Any) -> RunConfig:
         "feedback": {"policy_band": None, "judge_band": None, "balance": False},
         "judge": {"votes": 4},
         "policy_trainer": {"learning_rate": 1e-3},
-        "judge_trainer": {"learning_rate": 1e-3},
+        "judge_trainer": {"learning_rate": 1e-4},
         "curriculum": {"pool_size": 2, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
         "evaluation": {"episodes": 2, "max_steps": 2, "judge_episodes": 2, "panels": ["valid_seen"]},
     }

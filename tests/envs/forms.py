@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlanything_envs.llm.choices import Form, OneOf, Repeat, Then
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then
 
 __all__ = ["some_answer"]
 
@@ -17,5 +17,7 @@ def some_answer(form: Form, rng: np.random.Generator) -> str:
         return some_answer(form.options[int(rng.integers(len(form.options)))], rng)
     if isinstance(form, Then):
         return "".join(some_answer(part, rng) for part in form.parts)
+    if isinstance(form, Prose):
+        return "".join(rng.choice(list(form.characters), int(rng.integers(form.most + 1))))
     assert isinstance(form, Repeat)
     return "".join(some_answer(form.part, rng) for _ in range(int(rng.integers(form.least, form.most + 1))))

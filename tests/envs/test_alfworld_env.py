@@ -6,12 +6,15 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
+from forms import some_answer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlanything_envs import Conversation, SettleOutcome, Verdict
 from rlanything_envs.alfworld.env import AlfWorldEnv, game_of
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
+from rlanything_envs.llm.choices import matches
+from rlanything_envs.views import get_view
 from rlanything_task_pools import PoolMissing, Task, TaskFormatError, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN, KnobError, NoGamesFound
 from rlanything_verifiers.alfworld import GameFormatError, World, write_game
@@ -116,6 +119,23 @@ def test_every_admissible_command_is_ok_and_every_other_of_its_form_impossible(t
                 assert info["command"] == "impossible"
 
 
+def test_listed_commands_are_the_form_of_the_next_answer(task):
+    view, rng = get_view(ID, "full"), np.random.default_rng(1)
+    plain, listing = gym.make(ID), gym.make(ID, admissible="list")
+    assert "choices" not in plain.reset(options={"task": task})[1]
+    _, info = listing.reset(options={"task": task})
+    for _ in range(6):
+        form = info["choices"]
+        thought, action = view.read(some_answer(form, rng))
+        assert action in info["admissible_commands"]
+        assert matches(form, view.write("", action))
+        assert matches(form, view.write("I look around.", action))
+        assert not matches(form, view.write("", "go to nowhere 1"))
+        assert "\n" not in thought
+        info = listing.step(action)[4]
+        assert info["command"] == "ok"
+
+
 def test_admissible_commands_are_listed_by_a_switch(task):
     plain, listing = gym.make(ID), gym.make(ID, admissible="list")
     for env in (plain, listing):
@@ -124,7 +144,8 @@ def test_admissible_commands_are_listed_by_a_switch(task):
         told, *_, info = plain.step(command)
         observation, *_, same = listing.step(command)
         assert observation == f"{told}\n\nAdmissible commands: {', '.join(info['admissible_commands'])}."
-        assert same == info
+        assert ("choices" in same) != same["won"]
+        assert {name: value for name, value in same.items() if name != "choices"} == info
     first, info = listing.reset(options={"task": task})
     assert first.endswith(f"{info['admissible_commands'][-1]}.")
     with pytest.raises(ValueError, match="choose 'none' or 'list'"):

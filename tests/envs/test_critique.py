@@ -298,3 +298,18 @@ def test_templates_may_be_files(tmp_path) -> None:
         render(path, goal="g")
     with pytest.raises(FileNotFoundError):
         render(tmp_path / "none.j2")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"summary": "It gave up. It never looked. Third."}', "It gave up. It never looked."),
+        ('<think>{</think>\n{"summary": "It gave up."}', "It gave up."),
+        ('{"summary": "It gave', None),
+        ('{"other": 1}', None),
+        ("[1] It gave up.", "[1] It gave up."),
+    ],
+)
+def test_a_summary_may_come_in_its_schema(text: str, told: str | None) -> None:
+    (found,) = LLMSummariser(ScriptedGenerator([text])).summarise([SHY])
+    assert found == (ScriptedSummariser().summarise([SHY])[0] if told is None else told)

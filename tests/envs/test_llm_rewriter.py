@@ -236,7 +236,7 @@ def test_a_scripted_rewriter_with_operators():
         ('<think>{"a": 1}</think>{"a": 2}', {"a": 2}),
         ('{"a": "}{"}', {"a": "}{"}),
         ('[{"a": 1}]', {"a": 1}),
-        ('{"a": 1', None),
+        ('{"a" is the key: {"a": 1}', {"a": 1}),
         ("{}", {}),
         ('{"a": NaN}', None),
         ('{"a": ' * 5000, None),
@@ -251,6 +251,30 @@ def test_reading_proposals(text, found):
         assert read_proposal(text) == Rejection(reason="no_json", detail="the answer holds no JSON object")
     else:
         assert read_proposal(text) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1',
+        '{"a": {"b": 1}',
+        '{"a": {"b": 1}, "c": "an end with {\\"b\\": 1} in it',
+        '{"a": [{"b": 1}, {"b": 2},',
+        'Sure:\n```json\n{"start": "in_hand", "goal": {"kind": "two"}',
+        '```json\n{"a": {"b": 1}\n```',
+        '{"a": 1}, or better {"a": {"b": 1}',
+        '{"a": tru',
+    ],
+)
+def test_no_object_within_one_that_is_cut_off_is_a_proposal(text):
+    found = read_proposal(text)
+    assert isinstance(found, Rejection)
+    assert found.reason == ("no_json" if text.endswith("tru") else "truncated")
+
+
+def test_the_schema_of_the_domain_goes_to_the_generator():
+    model, _ = ask(HELD)
+    assert [params.schema for params in model.params] == [DOMAIN.with_operators(OPERATORS).proposal_schema(TASK)]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])

@@ -77,6 +77,9 @@ class JudgeConfig(Section):
     votes: Annotated[int, Field(ge=1, le=32)] = 3
     """Votes on each step, or unit tests for each task where the reward model writes unit tests."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
+    constrained: bool = True
+    """Whether an engine samples only answers that can be read: a reason on one line and the score in its box, or
+    thoughts on one line and a unit test. A model that thinks (``thinking``) is never constrained."""
     scope: Literal["all", "useful"] = "all"
     """``useful``: judge only groups whose votes can reach a model, those inside the bands of accuracy (the silent ones
     where they count, and all where a judge whose answers are free learns the format). The models learn the same in less

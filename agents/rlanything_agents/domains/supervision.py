@@ -126,8 +126,8 @@ class StepSupervision:
     def prompts(self, config: RunConfig, model: JudgeModel) -> StepPrompts:
         """Prompts and answers of a run's reward model, in the run's view."""
         if config.view == "short" and self.form is not None:
-            return ShortStepPrompts(model.template, self.judge_texts, self.form)
-        return FullStepPrompts(model.template, model.config)
+            return ShortStepPrompts(model.template, self.judge_texts, self.form if config.judge.constrained else None)
+        return FullStepPrompts(model.template, model.config, config.judge.constrained)
 
     @property
     def lessons(self) -> Lessons:

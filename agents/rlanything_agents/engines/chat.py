@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rlanything_agents.models.template import ChatTemplate
+from rlanything_envs.llm.choices import Form, fitted
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.schema import NoForm, form_of_schema
 
 __all__ = ["ChatGenerator"]
+
+logger = logging.getLogger(__name__)
 
 
 class ChatGenerator:
@@ -35,8 +42,12 @@ class ChatGenerator:
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts."""
         self._ready()
-        if params.form is not None:
-            params = replace(params, choices=(params.form,) * len(prompts), form=None)
+        form = params.form
+        if form is None and params.schema is not None and not params.choices:
+            form = _form(json.dumps(params.schema))
+        if form is not None:
+            choices = (fitted(form, params.max_tokens),) * len(prompts)
+            params = replace(params, choices=choices, form=None, schema=None)
         return self.generator.generate([self.prompt_ids(prompt) for prompt in prompts], params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
@@ -58,3 +69,13 @@ class ChatGenerator:
         if isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
         return self.template.prompt(prompt)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)  # a warning about a schema is logged once
+def _form(schema: str) -> Form | None:
+    """Form of a JSON schema; None where it has none, and answers are free."""
+    try:
+        return form_of_schema(json.loads(schema))
+    except NoForm as error:
+        logger.warning("answers are free text: %s", error)
+        return None

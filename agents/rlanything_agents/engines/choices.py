@@ -4,6 +4,10 @@ Each text of a form is tokenised by itself, and the ids of neighbouring texts ar
 bytes they decode to the text of the form, with a tokenizer of words to its words. A text may have no ids at all
 (``": "``, where a tokenizer drops punctuation).
 
+Free text (`Prose`) is sampled among the tokens of its characters and those with which the form goes on. These are
+nearly the whole vocabulary, so such a token counts as free: `Place.allowed` is None there, and `Place.mask` limits the
+sampling as ``top_p`` does, without a part in the log-probability.
+
 The forms of successive turns differ in a few commands. So the parts that they share are computed once: the ids of each
 text, and the prefix tree of a `OneOf` of texts.
 """
@@ -11,12 +15,14 @@ text, and the prefix tree of a `OneOf` of texts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from rlanything_envs.llm.choices import Form, OneOf, Repeat, Then
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then
 
 __all__ = ["FormTokens", "Place"]
 
@@ -34,6 +40,8 @@ class FormTokens:
         # A turn offers some thirty commands, and earlier turns have offered nearly all of them.
         self._ids = lru_cache(maxsize=2**16)(self._tokenise)
         self.node = lru_cache(maxsize=2**12)(self._node)
+        self.alphabet = lru_cache(maxsize=16)(self._alphabet)
+        self.mask = lru_cache(maxsize=2**10)(self._mask)
 
     def start(self, form: Form) -> Place:
         """Place before the first token of a form.
@@ -44,7 +52,7 @@ class FormTokens:
         return _Walk(self, form).place([(form, None, None)])
 
     def allowed(self, form: Form, ids: Sequence[int]) -> list[tuple[int, ...] | None]:
-        """Allowed ids at each position of an answer; None from the first id on that leaves the form.
+        """Allowed ids at each position of an answer: None in free text, and from the first id on that leaves the form.
 
         Args:
             form: Form of the answer.
@@ -52,7 +60,7 @@ class FormTokens:
         """
         place, allowed = self.start(form), list[tuple[int, ...] | None]()
         for token in ids:
-            if token not in place.allowed:
+            if not place.admits(token):
                 break
             allowed.append(place.allowed)
             place = place.after(token)
@@ -63,6 +71,33 @@ class FormTokens:
         if self.end in ids:
             raise ValueError(f"choices: {text[:80]!r} holds the end of sequence, which only the engine writes")
         return ids
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """Text of each id in the middle of a line; empty where it has none, as the marks of a chat template.
+
+        Some tokenizers drop the blank at the beginning of a text, so each is decoded after another one.
+        """
+        anchor = self._tokenizer.encode("a", add_special_tokens=False)[-1:]
+        pairs = [[*anchor, token] for token in range(len(self._tokenizer))]
+        before = self._tokenizer.decode(anchor, clean_up_tokenization_spaces=False)
+        texts: list[str] = self._tokenizer.batch_decode(pairs, clean_up_tokenization_spaces=False)
+        marks = {*self._tokenizer.all_special_ids, *self._tokenizer.get_added_vocab().values()}
+        return [
+            "" if token in marks or not text.startswith(before) else text[len(before) :]
+            for token, text in enumerate(texts)
+        ]
+
+    def _alphabet(self, characters: str) -> _Alphabet:
+        return _Alphabet(self._texts, characters)
+
+    def _mask(self, proses: frozenset[tuple[_Alphabet, int]], ids: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Mask of the tokens of free texts, each with the characters that it has left, and of further ids."""
+        mask = np.zeros(len(self._texts), dtype=np.bool_)
+        for alphabet, left in proses:
+            mask |= (alphabet.lengths > 0) & (alphabet.lengths <= left)
+        mask[list(ids)] = True
+        return mask
 
     def _node(self, form: str | OneOf) -> _Node | None:
         """Root of the prefix tree of a text or of several texts; None if an option is not a plain text."""
@@ -82,25 +117,39 @@ class Place:
     """Position within a form after some ids; immutable, so that all answers with the same ids share it.
 
     Attributes:
-        allowed: Ids that may come next, ascending; empty after the end of sequence.
+        allowed: Ids that may come next, ascending; empty after the end of sequence; None within free text.
+        mask: Within free text, bool array of shape (ids of the tokenizer,): whether an id may come next; else None.
         text: Text of the answer where the form is complete, else None. Of several texts with the same ids it is the
             first.
     """
 
-    __slots__ = ("_next", "_open", "_walk", "allowed", "text")
+    __slots__ = ("_next", "_open", "_walk", "allowed", "mask", "text")
+
+    allowed: tuple[int, ...] | None
+    mask: NDArray[np.bool_] | None
 
     def __init__(self, walk: _Walk, places: _Open, ended: _Text) -> None:
         self._walk, self._open, self.text = walk, places, None if ended is None else _join(ended)
         self._next: dict[int, Place] = {}
-        if len(places) == 1 and ended is None:
+        self.mask = None
+        proses = frozenset((node.alphabet, node.reach) for node, _ in places if isinstance(node, _ProseNode))
+        if len(places) == 1 and ended is None and not proses:
             ((node, _),) = places
             self.allowed = node.allowed  # one object for all answers here: `sample_tokens` relies on its identity
-        else:
-            ids = {token for node, _ in places for token in node.allowed}
-            self.allowed = tuple(sorted(ids | {walk.tokens.end} if ended is not None else ids))
+            return
+        ids = {token for node, _ in places for token in node.allowed}
+        self.allowed = tuple(sorted(ids | {walk.tokens.end} if ended is not None else ids))
+        if proses:
+            self.allowed, self.mask = None, walk.tokens.mask(proses, self.allowed)
+
+    def admits(self, token: int) -> bool:
+        """Whether a token may come next."""
+        if self.mask is not None:
+            return 0 <= token < len(self.mask) and bool(self.mask[token])
+        return self.allowed is not None and token in self.allowed
 
     def after(self, token: int) -> Place:
-        """Place after a further token, one of `allowed`."""
+        """Place after a further token, one that it `admits`."""
         if token not in self._next:
             self._next[token] = self._step(token)
         return self._next[token]
@@ -108,7 +157,7 @@ class Place:
     def _step(self, token: int) -> Place:
         if token == self._walk.tokens.end:
             return _Done(self)
-        steps = [(node.after(token), rest, text) for (node, rest), text in self._open.items() if token in node.allowed]
+        steps = [(node.after(token), rest, text) for (node, rest), text in self._open.items() if node.admits(token)]
         if len(steps) == 1 and steps[0][0].text is None:
             node, rest, text = steps[0]
             return Place(self._walk, {(node, rest): text}, None)
@@ -122,7 +171,7 @@ class _Done(Place):
 
     def __init__(self, place: Place) -> None:
         self._walk, self._open, self._next = place._walk, {}, {}
-        self.allowed, self.text = (), place.text
+        self.allowed, self.mask, self.text = (), None, place.text
 
 
 class _Node:
@@ -147,12 +196,72 @@ class _Node:
                 self.text = text
         self.allowed = tuple(sorted(self._next))
 
+    def admits(self, token: int) -> bool:
+        """Whether there is a child of this id."""
+        return token in self._next
+
     def after(self, token: int) -> _Node:
         """Child of one of the `allowed` ids."""
         node = self._next[token]
         if isinstance(node, list):
             self._next[token] = node = _Node(node, self._depth + 1)
         return node
+
+
+class _Alphabet:
+    """Ids whose texts consist of some characters.
+
+    Attributes:
+        texts: Text of each id.
+        lengths: Shape (ids,): characters of each id; 0 for those that hold others, or none.
+        shortest: Fewest characters of an id that counts.
+        longest: Most characters of one.
+    """
+
+    __slots__ = ("lengths", "longest", "shortest", "texts")
+
+    def __init__(self, texts: list[str], characters: str) -> None:
+        known = frozenset(characters)
+        self.texts = texts
+        self.lengths = np.array([len(text) if known.issuperset(text) else 0 for text in texts], dtype=np.int64)
+        self.longest = int(self.lengths.max(initial=0))
+        self.shortest = int(self.lengths[self.lengths > 0].min(initial=self.longest))
+
+
+class _ProseNode:
+    """Place within a free text, which may always end.
+
+    Attributes:
+        alphabet: Its tokens.
+        text: Its characters so far.
+        allowed: Empty: its tokens are too many to list; see `FormTokens.mask`.
+    """
+
+    __slots__ = ("_left", "alphabet", "text")
+
+    allowed: tuple[int, ...] = ()
+
+    def __init__(self, alphabet: _Alphabet, left: int, text: str) -> None:
+        self.alphabet, self._left, self.text = alphabet, left, text
+
+    @property
+    def reach(self) -> int:
+        """Most characters of the next token."""
+        return min(self._left, self.alphabet.longest)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is room for a further token."""
+        return 0 < self.alphabet.shortest <= self._left
+
+    def admits(self, token: int) -> bool:
+        """Whether it may go on with a token."""
+        return 0 <= token < len(self.alphabet.texts) and 0 < self.alphabet.lengths[token] <= self._left
+
+    def after(self, token: int) -> _ProseNode:
+        """Place after one of the tokens that it `admits`."""
+        text = self.alphabet.texts[token]
+        return _ProseNode(self.alphabet, self._left - len(text), self.text + text)
 
 
 class _Rest:
@@ -167,10 +276,10 @@ class _Rest:
 _Text: TypeAlias = "tuple[_Text, str] | None"
 """Texts written so far, as a linked list: all but the last text, and the last text."""
 
-_Open: TypeAlias = dict[tuple[_Node, _Rest | None], _Text]
+_Open: TypeAlias = dict[tuple[_Node | _ProseNode, _Rest | None], _Text]
 """Open ways through a form: node of the next token and continuation after it -> texts written before."""
 
-_Step: TypeAlias = "tuple[Form | _Node | None, _Rest | None, _Text]"
+_Step: TypeAlias = "tuple[Form | _Node | _ProseNode | None, _Rest | None, _Text]"
 """Step without a token: a form to begin, a node, or None for a complete part; the continuation; the texts so far."""
 
 
@@ -198,6 +307,13 @@ class _Walk:
                 steps += self._follow(rest, text)  # type: ignore[arg-type]
             elif isinstance(form, (Then, Repeat)):
                 steps.append((None, self._rest(form, 0, rest), text))
+            elif isinstance(form, (Prose, _ProseNode)):
+                prose = form
+                if isinstance(prose, Prose):
+                    prose = _ProseNode(self.tokens.alphabet(prose.characters), prose.most, "")
+                if prose.open:
+                    places.setdefault((prose, rest), text)
+                steps.append((None, rest, (text, prose.text)))
             else:
                 node = form if isinstance(form, _Node) else self.tokens.node(form)
                 if node is None:

@@ -61,6 +61,7 @@ def sample_tokens(
     temperature: float,
     top_k: int = 0,
     top_p: float = 1.0,
+    masks: Sequence[np.ndarray | None] = (),
 ) -> tuple[list[int], list[float]]:
     """Sample one token per row by inversion of the cumulative distribution.
 
@@ -71,9 +72,12 @@ def sample_tokens(
         temperature: Divisor of the logits.
         top_k: Number of most probable ids to sample from; 0 for all.
         top_p: Probability that the most probable ids to sample from reach together; 1 for all.
+        masks: For each row a bool array of shape (at most vocabulary,) of the ids to sample from, or None for all; for
+            rows without choices. Empty if there are none.
 
     Returns:
-        n ids, and their log-probabilities at temperature 1 among the choices.
+        n ids, and their log-probabilities at temperature 1 among the choices; ``top_k``, ``top_p`` and masks do not
+        change these.
     """
     free = np.array([choice is None for choice in choices], dtype=bool)
     if free.any() and not free.all():
@@ -81,13 +85,16 @@ def sample_tokens(
         tokens, values = np.zeros(len(choices), dtype=np.int64), np.zeros(len(choices))
         for rows in (np.flatnonzero(free), np.flatnonzero(~free)):
             part, some = logits[torch.from_numpy(rows).to(logits.device)], [choices[row] for row in rows.tolist()]
-            tokens[rows], values[rows] = sample_tokens(part, some, uniform[rows], temperature, top_k, top_p)
+            own = [masks[row] for row in rows.tolist()] if masks else ()
+            tokens[rows], values[rows] = sample_tokens(part, some, uniform[rows], temperature, top_k, top_p, own)
         return tokens.tolist(), values.tolist()
     table = None if free.all() else _table(choices)  # type: ignore[arg-type]
     if table is not None:  # compute with the candidates only
         ids, outside = (torch.from_numpy(part).to(logits.device) for part in table)
         logits = logits.gather(1, ids.expand(len(logits), -1)).masked_fill(outside, float("-inf"))
     logprobs = logits.log_softmax(-1)
+    if table is None and any(mask is not None for mask in masks):
+        logits = logits.masked_fill(torch.from_numpy(_excluded(masks, logits.shape[-1])).to(logits.device), -torch.inf)
     cumulative = (_bar(logits, temperature, top_k, top_p).double() / temperature).softmax(-1).cumsum(-1)
     threshold = torch.from_numpy(uniform).to(logits.device)[:, None] * cumulative[:, -1:]
     places = (cumulative <= threshold).sum(-1, keepdim=True)
@@ -105,6 +112,16 @@ def _bar(logits: torch.Tensor, temperature: float, top_k: int, top_p: float) -> 
         beyond = (ordered.cumsum(-1) - ordered) >= top_p
         logits = logits.masked_fill(beyond.scatter(1, order, beyond), float("-inf"))
     return logits
+
+
+def _excluded(masks: Sequence[np.ndarray | None], vocabulary: int) -> np.ndarray:
+    """Ids outside of the masks, bool of shape (n, vocabulary)."""
+    excluded = np.zeros((len(masks), vocabulary), dtype=np.bool_)
+    for row, mask in zip(excluded, masks, strict=True):
+        if mask is not None:
+            row[:] = True
+            row[: len(mask)] = ~mask
+    return excluded
 
 
 def _table(choices: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:

@@ -189,8 +189,8 @@ class _Draft:
         self._force()
 
     def _force(self) -> None:
-        while self.finish_reason is None and self.place is not None and len(self.place.allowed) == 1:
-            self._append(self.place.allowed[0], 0.0)
+        while self.finish_reason is None and self.choice is not None and len(self.choice) == 1:
+            self._append(self.choice[0], 0.0)
 
     def _append(self, token: int, logprob: float) -> None:
         self.ids.append(token)
@@ -336,6 +336,7 @@ class _Batch:
                 params.temperature,
                 params.top_k,
                 params.top_p,
+                [None if draft.place is None else draft.place.mask for draft in live],
             )
             for draft, token, logprob in zip(live, tokens, logprobs, strict=True):
                 draft.take(token, logprob)

@@ -11,7 +11,7 @@ from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_envs.curriculum.prompting import plain, plain_lines, render
-from rlanything_envs.llm.choices import Form
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
 
 __all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts"]
 
@@ -21,6 +21,8 @@ MAX_WRITTEN = 2_000
 """Most characters of the thought, of the action and of the message of the judged step in a prompt."""
 MAX_EARLIER = 300
 """Most characters of an earlier action, and of an earlier message, in a prompt."""
+JUDGEMENT = Then((Prose(MAX_WRITTEN), OneOf((r" \boxed{1}", r" \boxed{-1}"))))
+"""Form of a judgement: a reason on one line, and its score."""
 HISTORY = 24
 """Most earlier steps in a prompt; fewer where they do not fit into the context."""
 
@@ -37,7 +39,7 @@ class StepPrompts(Protocol):
     """Prompts of a step judge, and the form of its answers."""
 
     form: Form | None
-    """Form of the answers; None where any text is allowed."""
+    """Form of the answers; None where any text is allowed. Free text in it is cut to the most tokens of an answer."""
 
     def prompts(self, trajectory: Trajectory) -> list[list[int]]:
         """Token ids of one prompt per step; a step's prompt does not depend on later steps."""
@@ -53,13 +55,13 @@ class FullStepPrompts:
 
     Args:
         template: Chat template of the model.
-        config: Checkpoint settings, of which ``max_tokens`` and ``context`` are used.
+        config: Checkpoint settings, of which ``max_tokens``, ``context`` and ``thinking`` are used.
+        constrained: Whether the answers have a form; those of a model that thinks have none.
     """
 
-    form: Form | None = None
-
-    def __init__(self, template: ChatTemplate, config: CheckpointConfig) -> None:
+    def __init__(self, template: ChatTemplate, config: CheckpointConfig, constrained: bool = True) -> None:
         self._template, self._config = template, config
+        self.form: Form | None = JUDGEMENT if constrained and config.thinking is None else None
 
     def prompts(self, trajectory: Trajectory) -> list[list[int]]:
         """A chat for each step, with as many of the earlier steps as fit into the context.
@@ -95,12 +97,12 @@ class ShortStepPrompts:
     Args:
         template: Chat template of the model.
         texts: Function from an episode to one short text per step.
-        form: Form of the answers.
+        form: Form of the answers; None where any text is allowed.
     """
 
-    def __init__(self, template: ChatTemplate, texts: Callable[[Trajectory], Sequence[str]], form: Form) -> None:
+    def __init__(self, template: ChatTemplate, texts: Callable[[Trajectory], Sequence[str]], form: Form | None) -> None:
         self._template, self._texts = template, texts
-        self.form: Form | None = form
+        self.form = form
 
     def prompts(self, trajectory: Trajectory) -> list[list[int]]:
         """A chat for each step."""

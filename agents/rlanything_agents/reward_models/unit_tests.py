@@ -15,18 +15,26 @@ from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, re
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.curriculum.prompting import render
-from rlanything_envs.llm.choices import Form
+from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Then
 from rlanything_envs.llm.generator import Completion, Messages, Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools.coding import Payload
 from rlanything_verifiers.coding import Job, JudgeError, Test, check_job
 
-__all__ = ["ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
+__all__ = ["FORM", "ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
 
 PROMPT = Path(__file__).parent / "prompts" / "unit_test.j2"
 MAX_STATEMENT = 20_000
 """Most characters of a statement in a prompt."""
 MAX_SAMPLE = 2_000
 SAMPLES = 3
+_TEXT = Then((OneOf(tuple(character for character in PLAIN if character not in "\n `")), Prose(1000, "`")))
+FORM = Then(
+    (
+        OneOf(("", Then((Prose(MAX_SAMPLE), "\n\n")))),
+        *("**Test Input:**\n```\n", _TEXT, "\n```\n\n**Test Output:**\n```\n", _TEXT, "\n```"),
+    )
+)
+"""Form of an answer: thoughts on one line or none, then the input and the output of a test."""
 
 
 class TestStyle(Protocol):
@@ -53,12 +61,11 @@ class ChatTests:
 
     Args:
         template: Path of a Jinja file with the prompt; it may use ``statement``, ``samples`` and ``entry_point``.
+        form: Form of the answers, such as `FORM`; None where any text is allowed.
     """
 
-    form: Form | None = None
-
-    def __init__(self, template: str | os.PathLike[str] = PROMPT) -> None:
-        self.template = Path(template)
+    def __init__(self, template: str | os.PathLike[str] = PROMPT, form: Form | None = None) -> None:
+        self.template, self.form = Path(template), form
 
     def test_prompt(self, payload: Payload) -> Messages:
         """A message with the problem, its samples, and the criteria of a good test."""

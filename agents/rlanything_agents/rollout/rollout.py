@@ -17,6 +17,7 @@ from rlanything_agents.rollout.episode import INFRASTRUCTURE, Episode
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.llm.choices import Form, fitted
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
 
@@ -143,7 +144,7 @@ class _Turns:
             renderer.limit,
             temperature=self.temperature,
             seeds=tuple(seed_of(self.seed, number, len(episode.steps)) for episode, _, number in live),
-            choices=tuple(episode.info.get("choices") for episode, *_ in live) if self.constrained else (),
+            choices=tuple(self._form(episode) for episode, *_ in live) if self.constrained else (),
             keys=tuple(number for *_, number in live),
         )
         answers = self.policy.engine.generate([prompt for _, prompt, _ in live], params)
@@ -158,6 +159,11 @@ class _Turns:
                 episode.take(answer, prompt)
         if failed == len(live) > 1:
             raise ServiceLost(f"the policy's generator wrote none of {failed} turns: {_error(answers[-1][0])}")
+
+    def _form(self, episode: Episode) -> Form | None:
+        """Form of the next answer, if the environment offers one, with room for all of it within the limit."""
+        form = episode.info.get("choices")
+        return None if form is None else fitted(form, self.policy.renderer.limit)
 
 
 def _play(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.machinery
 import inspect
 import json
+import re
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then
 from rlanything_envs.llm.generator import SamplingParams as OurParams
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("vllm_signatures.json").read_text(encoding="utf-8"))
@@ -61,6 +63,48 @@ def fielded(name: str, values: dict[str, Any]) -> SimpleNamespace:
     if unknown := set(values) - set(RECORD["fields"][name]):
         raise TypeError(f"{name} has no {sorted(unknown)}")
     return SimpleNamespace(**(dict.fromkeys(RECORD["fields"][name]) | values))
+
+
+def form_of(expression: str) -> Form:
+    """The form of which `rlanything_envs.llm.choices.pattern` made an expression; no other one is read."""
+    form, end = _alternatives(expression, 0)
+    assert end == len(expression)
+    return form
+
+
+def _alternatives(expression: str, at: int) -> tuple[Form, int]:
+    options: list[Form] = []
+    while True:
+        parts: list[Form] = []
+        while at < len(expression) and expression[at] not in "|)":
+            part, at = _item(expression, at)
+            if isinstance(part, str) and parts and isinstance(parts[-1], str):
+                part = f"{parts.pop()}{part}"
+            parts.append(part)
+        options.append(parts[0] if len(parts) == 1 else Then(tuple(parts)))
+        if at == len(expression) or expression[at] == ")":
+            return (options[0] if len(options) == 1 else OneOf(tuple(options))), at
+        at += 1
+
+
+def _item(expression: str, at: int) -> tuple[Form, int]:
+    if expression.startswith("(?:", at):
+        form, at = _alternatives(expression, at + 3)
+        return _times(form, expression, at + 1)
+    if expression[at] == "[":
+        end = re.compile(r"(?:\\.|[^\]\\])*").match(expression, at + 1).end()  # type: ignore[union-attr]
+        inside = re.compile(expression[at : end + 1])
+        most = re.compile(r"\{0,(\d+)\}").match(expression, end + 1)
+        assert most is not None
+        return Prose(int(most[1]), "".join(c for c in PLAIN if not inside.fullmatch(c))), most.end()
+    if expression[at] == "\\":
+        return {"n": "\n", "t": "\t"}.get(expression[at + 1], expression[at + 1]), at + 2
+    return expression[at], at + 1
+
+
+def _times(form: Form, expression: str, at: int) -> tuple[Form, int]:
+    found = re.compile(r"\{(\d+),(\d+)\}").match(expression, at)
+    return (form, at) if found is None else (Repeat(form, int(found[1]), int(found[2])), found.end())
 
 
 class Gpu:
@@ -187,6 +231,7 @@ class LLM:
         weights = adapter.lora_path if adapter else self._loads
         key = (*prompt, adapter and adapter.lora_name)
         assert self._written.setdefault(key, weights) == weights, "a stale prefix cache was read"
+        structured = getattr(params, "structured_outputs", None)
         ours = OurParams(
             min(params.max_tokens, self.model_config.max_model_len - len(prompt)),
             temperature=params.temperature,
@@ -195,6 +240,7 @@ class LLM:
             n=params.n,
             stop=tuple(params.stop or ()),
             seed=params.seed,
+            choices=() if structured is None else (form_of(structured.regex),),
         )
         (samples,) = TransformersGenerator(model, self.tokenizer).generate([prompt], ours)
         outputs = []
@@ -269,6 +315,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> type[LLM]:
     modules = {
         "vllm": {"LLM": made, "SamplingParams": lambda **values: fielded("SamplingParams", values)},
         "vllm.inputs": {"TokensPrompt": _tokens_prompt},
+        "vllm.sampling_params": {"StructuredOutputsParams": lambda *, regex: SimpleNamespace(regex=regex)},
         "vllm.lora": {},
         "vllm.lora.request": {"LoRARequest": _lora_request},
     }

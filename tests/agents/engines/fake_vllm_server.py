@@ -169,6 +169,8 @@ class Handler(BaseHTTPRequestHandler):
         assert asked["repetition_penalty"] == 1
         names = ("n", "temperature", "top_p", "top_k", "seed", "stop", "stop_token_ids", "ignore_eos", "max_tokens")
         params = SimpleNamespace(**{name: asked[name] for name in (*names, "logprobs")}, detokenize=True)
+        given = asked.get("structured_outputs")
+        params.structured_outputs = None if given is None else SimpleNamespace(**given)
         adapter = None
         if body["model"] in server.adapters:
             request = {"lora_name": body["model"], "lora_int_id": 1, "lora_path": server.adapters[body["model"]]}

@@ -22,7 +22,8 @@ from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
-from rlanything_envs.llm.choices import Form, OneOf, Repeat, Then, matches
+from rlanything_agents.reward_models.step_judge import parse_score
+from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then, fitted, matches
 from rlanything_envs.llm.generator import Completion, SamplingParams
 
 WORDS = ("go", "to", "cabinet", "find", "apple", "1", "2", "12")
@@ -249,6 +250,85 @@ def test_a_form_longer_than_the_limit_is_cut_and_forced_tokens_use_no_chance() -
         answers = generator.generate([prompt] * 40, params)
         found.append([answer.text.removeprefix("go to ") for (answer,) in answers])
     assert found[0] == found[1], "all but uniform: the same numbers, the same picks"
+
+
+JUDGEMENT = Then((Prose(30), OneOf((r" \boxed{1}", r" \boxed{-1}"))))
+
+
+def sentence_pieces() -> PreTrainedTokenizerFast:
+    """Pieces that begin with a mark for the blank before them, which is dropped at the beginning of a text."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(
+        vocab_size=200, special_tokens=["<eos>", "<unk>"], initial_alphabet=[*PLAIN.strip(), "▁", "é"]
+    )
+    tokenizer.train_from_iterator(["find the apple. go to cabinet 12 \\boxed{1} \\boxed{-1}"] * 4, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<eos>", unk_token="<unk>")
+
+
+@pytest.mark.parametrize("kind", ["bytes", "pieces"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_free_text_is_what_its_tokens_say_and_ends_in_time(kind: str, seed: int) -> None:
+    tokenizer = _prose_tokenizer(kind)
+    tokens, rng, ids = _prose_tokens(kind), np.random.default_rng(seed), list[int]()
+    limit = int(rng.integers(4, 50))
+    form = fitted(JUDGEMENT, limit)
+    place = tokens.start(form)
+    while place.allowed != ():
+        may = np.flatnonzero(place.mask) if place.mask is not None else np.array(place.allowed)
+        ids.append(int(rng.choice(may)))
+        assert place.admits(ids[-1])
+        place = place.after(ids[-1])
+    assert place.text is not None
+    assert matches(form, place.text)
+    assert len(ids) <= max(limit, 1 + len(r" \boxed{-1}"))
+    assert tokenizer.decode(ids[:-1], clean_up_tokenization_spaces=False).strip() == place.text.strip()
+    assert parse_score(place.text) in (-1, 1)
+    assert [one is None for one in tokens.allowed(form, ids)].count(True) < len(ids)
+
+
+@cache
+def _prose_tokenizer(kind: str) -> PreTrainedTokenizerFast:
+    return byte_level() if kind == "bytes" else sentence_pieces()
+
+
+@cache
+def _prose_tokens(kind: str) -> FormTokens:
+    return FormTokens(_prose_tokenizer(kind))
+
+
+def test_free_text_takes_no_marks_and_no_broken_characters() -> None:
+    tokenizer = make("bytes")[0]
+    place = FormTokens(tokenizer).start(JUDGEMENT)
+    assert place.mask is not None
+    assert place.allowed is None
+    admitted = [tokenizer.decode([int(token)]) for token in np.flatnonzero(place.mask)]
+    assert "<eos>" not in admitted
+    assert all(set(text) <= set(Prose(1).characters) for text in admitted)
+    assert {"a", " ", "apple"} <= set(admitted)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "llama"])
+def test_judgements_are_written_with_their_score_and_free_log_probabilities(kind: str) -> None:
+    tokenizer, model = make(kind)
+    prompt = tokenizer.encode("find apple", add_special_tokens=False)
+    params = SamplingParams(28, n=8, seed=3, choices=(fitted(JUDGEMENT, 28), None))
+    judged, free = TransformersGenerator(model, tokenizer).generate([prompt, prompt], params)
+    assert {parse_score(answer.text) for answer in judged} == {-1, 1}
+    assert {answer.finish_reason for answer in judged} == {"stop"}
+    assert {answer.allowed for answer in free} == {None}
+    for answer in judged:
+        ids, allowed = answer.token_ids or [], answer.allowed or []
+        with torch.no_grad():
+            logits = model(torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
+        for token, logprob, may, row in zip(ids, answer.logprobs or [], allowed, logits, strict=True):
+            if may is None:
+                assert logprob == pytest.approx(float(row[token]), abs=1e-4)
+            elif len(may) == 1:
+                assert logprob == 0.0
+        assert sum(may is not None and len(may) == 2 for may in allowed) == 1, "1 or -1"
 
 
 class Conversations:

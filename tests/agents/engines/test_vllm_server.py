@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_vllm import LLM
+from fake_vllm import LLM, form_of
 from fake_vllm_server import FakeServer, Handler, base_settings
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import WORDS, adapted, make_small, scored, shake
 
@@ -23,7 +23,7 @@ from rlanything_agents.engines.vllm import EngineFailed
 from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
 from rlanything_agents.engines.vllm_server import UnfitServer, VLLMServerGenerator
 from rlanything_envs.llm import EndpointRefused, SamplingParams
-from rlanything_envs.llm.choices import OneOf
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, matches, pattern
 from rlanything_envs.llm.errors import MalformedAnswer, is_outage
 
 PROMPTS = [[1, 5, 6], [1, 7]]
@@ -394,3 +394,26 @@ def test_what_was_sampled_of_a_form_is_followed() -> None:
     answer = CompletionReader(WORDS, len(WORDS)).read([4], ids, [-0.1, -0.5, 0.0], "stop", params, 1)
     second = tuple(sorted(WORDS.convert_tokens_to_ids(word) for word in ("w2", "w3")))
     assert (answer.allowed, answer.logprobs) == ([(ids[0],), second, (ids[2],)], [0.0, -0.5, 0.0])
+
+
+PARTS = st.text("a1.\\[ \n", min_size=1, max_size=3) | st.builds(Prose, st.integers(0, 9), st.just("\n\\"))
+
+
+@given(
+    form=st.recursive(
+        PARTS,
+        lambda forms: (
+            st.lists(forms, min_size=2, max_size=3).map(lambda options: OneOf(tuple(options)))
+            | st.lists(forms, min_size=2, max_size=3).map(lambda parts: Then(tuple(parts)))
+            | forms.map(lambda part: Repeat(part, 0, 2))
+        ),
+        max_leaves=5,
+    ),
+    data=st.data(),
+)
+@settings(max_examples=30, deadline=None)
+def test_the_stand_in_reads_the_patterns_that_it_gets(form: Form, data: st.DataObject) -> None:
+    text = data.draw(st.from_regex(pattern(form), fullmatch=True))
+    assert matches(form, text)
+    assert matches(form_of(pattern(form)), text)
+    assert not matches(form_of(pattern(form)), f"{text}é")

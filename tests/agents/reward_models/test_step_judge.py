@@ -103,11 +103,13 @@ def rescored(trained: Any, sample: Sample) -> list[float]:
     return found
 
 
-def test_in_the_short_view_every_vote_has_a_score() -> None:
-    judge = StepJudge(policy("small").engine, prompts_of("small"), 10)
-    votes = [vote for step in judge.judge([trajectory(10)], votes=3, seed=0)[0] for vote in step.votes]
-    assert {vote.score for vote in votes} == {1, -1}
+def test_every_vote_has_a_score_in_either_view() -> None:
+    for name, limit in (("small", 10), ("llama3", 16)):
+        judge = StepJudge(policy(name).engine, prompts_of(name), limit)
+        votes = [vote for step in judge.judge([trajectory(10)], votes=3, seed=0)[0] for vote in step.votes]
+        assert {vote.score for vote in votes} == {1, -1}, name
     free = StepJudge(policy("llama3").engine, prompts_of("llama3"), 10)
+    free.prompts.form = None
     assert {score for step in free.judge([trajectory(3)], votes=3, seed=0)[0] for score in step.scores} == {0}
 
 

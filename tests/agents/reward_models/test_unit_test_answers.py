@@ -3,10 +3,12 @@
 import json
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlanything_agents.reward_models.unit_test_answers import MAX_ANSWER, MAX_TEXT, UnreadableTest, read_unit_test
+from rlanything_agents.reward_models.unit_tests import FORM
+from rlanything_envs.llm.choices import fitted, pattern
 from rlanything_verifiers.coding import Test
 
 LINE = st.text(
@@ -106,3 +108,12 @@ def test_a_test_in_json_comes_back_as_it_is(stdin: str, stdout: str) -> None:
     test = read_unit_test(answer)
     assert test.stdin == (stdin if stdin.endswith("\n") else f"{stdin}\n")
     assert test.stdout == (stdout if stdout.endswith("\n") else f"{stdout}\n")
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_an_answer_of_the_form_holds_a_test(data: st.DataObject) -> None:
+    answer = data.draw(st.from_regex(pattern(fitted(FORM, 300)), fullmatch=True))
+    test = read_unit_test(answer)
+    assert test.stdin.strip()
+    assert test.stdout.strip()

@@ -123,6 +123,7 @@ def test_turns_without_earlier_thoughts_are_rows_of_their_own(taught: Path, mode
         models,
         policy={"checkpoint": paths["policy"], "thinking": "strip"},
         reward_model={"checkpoint": paths["judge"]},
+        judge={"constrained": False},
         iterations=1,
     )
     run(config, models / "strip")

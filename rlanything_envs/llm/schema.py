@@ -1,0 +1,114 @@
+"""JSON schemas as forms of answers, for engines that know forms alone.
+
+A schema is more than a form can say, so an answer of the form is one of the schema's simplest: properties in the order
+of the schema, one blank after a comma and a colon, and texts of one line without quotes and escapes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then
+
+__all__ = ["NoForm", "form_of_schema"]
+
+MAX_TEXT = 300
+"""Most characters of a text without a ``maxLength``, or with a larger one."""
+MAX_ITEMS = 8
+"""Most items of a list without a ``maxItems``, or with a larger one."""
+MAX_PROPERTIES = 8
+"""Most optional properties of an object: the form lists their combinations."""
+
+_QUOTED = '\n\\"'
+_FIRST = tuple(character for character in PLAIN if character not in f" {_QUOTED}")
+_DIGITS = OneOf(tuple("0123456789"))
+_INTEGER = Then((OneOf(("", "-")), OneOf(("0", Then((OneOf(tuple("123456789")), Repeat(_DIGITS, 0, 8)))))))
+_PLAIN_TYPES: Mapping[str, Form] = {
+    "integer": _INTEGER,
+    "number": Then((_INTEGER, OneOf(("", Then((".", _DIGITS, Repeat(_DIGITS, 0, 5))))))),
+    "boolean": OneOf(("true", "false")),
+    "null": "null",
+}
+
+
+class NoForm(ValueError):
+    """A schema uses what has no form here; the message names it."""
+
+
+def form_of_schema(schema: Mapping[str, Any]) -> Form:
+    """The form of the JSON values that a schema accepts.
+
+    Read are ``enum``, ``const``, ``oneOf``, ``anyOf``, and objects, lists, texts, numbers, booleans and null by their
+    ``type``. Ranges of numbers and patterns of texts are not.
+
+    Raises:
+        NoForm: The schema uses something else.
+    """
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return OneOf(tuple(json.dumps(value) for value in schema["enum"]))
+    for several in ("oneOf", "anyOf"):
+        if several in schema:
+            return OneOf(tuple(form_of_schema(option) for option in schema[several]))
+    kind = schema.get("type")
+    if kind == "object":
+        return _object(schema)
+    if kind == "array":
+        return _list(schema)
+    if kind == "string":
+        return _text(schema)
+    if isinstance(kind, str) and kind in _PLAIN_TYPES:
+        return _PLAIN_TYPES[kind]
+    raise NoForm(f"there is no form of a JSON schema with type {kind!r}: {json.dumps(schema)[:200]}")
+
+
+def _text(schema: Mapping[str, Any]) -> Form:
+    most = min(int(schema.get("maxLength", MAX_TEXT)), MAX_TEXT)
+    if not schema.get("minLength"):
+        return Then(('"', Prose(most, _QUOTED), '"'))
+    return Then(('"', OneOf(_FIRST), Prose(max(0, most - 1), _QUOTED), '"'))
+
+
+def _list(schema: Mapping[str, Any]) -> Form:
+    item, least = form_of_schema(schema.get("items", {})), int(schema.get("minItems", 0))
+    most = max(least, min(int(schema.get("maxItems", MAX_ITEMS)), MAX_ITEMS))
+    if most == 0:
+        return "[]"
+    some = Then(("[", item, Repeat(Then((", ", item)), max(0, least - 1), most - 1), "]"))
+    return some if least else OneOf(("[]", some))
+
+
+def _object(schema: Mapping[str, Any]) -> Form:
+    required = frozenset(schema.get("required", ()))
+    parts = [(name, form_of_schema(value)) for name, value in schema.get("properties", {}).items()]
+    least, most = int(schema.get("minProperties", 0)), int(schema.get("maxProperties", len(parts)))
+    if len(parts) - len(required) > MAX_PROPERTIES:
+        raise NoForm(f"an object of {len(parts)} properties has too many forms: at most {MAX_PROPERTIES} are optional")
+    form = _properties(parts, required, least, most)
+    if form is None:
+        raise NoForm(f"no object has the properties that its schema wants: {json.dumps(schema)[:200]}")
+    return Then(("{", form))
+
+
+def _properties(parts: Sequence[tuple[str, Form]], required: frozenset[str], least: int, most: int) -> Form | None:
+    """Properties and the closing bracket; None if no choice of properties fits."""
+
+    @cache
+    def tail(at: int, count: int) -> Form | None:
+        options: list[Form] = []
+        for number in range(at, len(parts) if count < most else at):
+            name, value = parts[number]
+            after = tail(number + 1, count + 1)
+            if after is not None:
+                options.append(Then((f"{', ' if count else ''}{json.dumps(name)}: ", value, after)))
+            if name in required:
+                break
+        if count >= least and not required & {name for name, _ in parts[at:]}:
+            options.append("}")
+        return OneOf(tuple(options)) if options else None
+
+    return tail(0, 0)

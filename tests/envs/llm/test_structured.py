@@ -1,0 +1,109 @@
+"""Structured output of a service over HTTP: what is sent, and what happens where a service lacks it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from scripted_service import Handler, Service, answer, chat
+
+from rlanything_envs.llm import Budget, OpenAIGenerator, Retries, SamplingParams
+from rlanything_envs.llm.choices import OneOf, Prose, Then
+from rlanything_envs.llm.log import prompt_key
+
+SCORES = OneOf((r" \boxed{1}", r" \boxed{-1}"))
+JUDGED = SamplingParams(max_tokens=20, seed=1, form=Then((Prose(500), SCORES)))
+SCHEMA = {"type": "object", "properties": {"goal": {"type": "string"}}}
+PROPOSED = SamplingParams(max_tokens=20, seed=1, schema=SCHEMA)
+
+
+def refusing(*fields: str, status: int = 400, text: str = "Unrecognized request argument supplied: {}"):
+    """A service that does not know some fields."""
+
+    def behave(handler: Handler, asked) -> None:
+        for field in fields:
+            if field in asked.body:
+                handler.reply({"error": {"message": text.format(field)}}, status)
+                return
+        handler.reply(answer(r"It helps. \boxed{1}"))
+
+    return behave
+
+
+def test_forms_and_schemas_are_sent(service: Service) -> None:
+    service.default = refusing()
+    with OpenAIGenerator(service.endpoint()) as generator:
+        choices = SamplingParams(max_tokens=20, choices=(OneOf(("look", "go to bed 1")), None))
+        generator.generate([chat("act"), chat("talk")], choices)
+        generator.generate([chat("judge")], JUDGED)
+        generator.generate([chat("propose")], PROPOSED)
+    act, talk, judge, propose = sorted(
+        (asked.body for asked in service.asked),
+        key=lambda body: ["act", "talk", "judge", "propose"].index(body["messages"][0]["content"]),
+    )
+    assert act["structured_outputs"] == {"regex": "(?:look|go to bed 1)"}
+    assert "structured_outputs" not in talk
+    assert judge["structured_outputs"] == {"regex": r"(?:[ -\[\]-~]{0,8}(?: \\boxed\{1\}| \\boxed\{-1\}))"}
+    assert propose["response_format"] == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(400, 1), (422, 4)])
+@pytest.mark.parametrize(("params", "field"), [(JUDGED, "structured_outputs"), (PROPOSED, "response_format")])
+def test_a_service_that_refuses_goes_on_without(
+    service: Service,
+    caplog: pytest.LogCaptureFixture,
+    params: SamplingParams,
+    field: str,
+    status: int,
+    attempts: int,
+) -> None:
+    service.default = refusing(field, status=status)
+    budget = Budget(max_tokens=10_000)
+    with OpenAIGenerator(service.endpoint(), retries=Retries(attempts=attempts), budget=budget) as generator:
+        with caplog.at_level(logging.WARNING):
+            ((first,),) = generator.generate([chat("one")], params)
+            assert (first.finish_reason, first.text) == ("stop", r"It helps. \boxed{1}")
+            assert len(service.asked) == 2
+            ((later,),) = generator.generate([chat("two")], params)
+        assert later.text == first.text
+        assert len(service.asked) == 3, "one request was lost, and no more"
+    assert len([record for record in caplog.records if field in record.getMessage()]) == 1
+    assert budget.spent.tokens < 200
+
+
+def test_many_at_once_lose_one_request_each_at_most(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    service.default = refusing("structured_outputs")
+    with OpenAIGenerator(service.endpoint(concurrency=4)) as generator, caplog.at_level(logging.WARNING):
+        answers = generator.generate([chat(str(number)) for number in range(40)], JUDGED)
+    assert {sample.finish_reason for samples in answers for sample in samples} == {"stop"}
+    assert len(service.asked) <= 44
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(400, "this prompt is too long for {}"[:27]), (500, "{} broke"), (413, "{} is too large")]
+)
+def test_another_failure_is_no_lack(service: Service, status: int, text: str) -> None:
+    service.default = refusing("structured_outputs", status=status, text=text)
+    with OpenAIGenerator(service.endpoint(), retries=Retries(attempts=1)) as generator:
+        for _ in range(2):
+            ((lost,),) = generator.generate([chat("one")], JUDGED)
+            assert lost.finish_reason == "error"
+    assert len(service.asked) == 2
+    assert all("structured_outputs" in asked.body for asked in service.asked)
+
+
+def test_a_service_that_ignores_the_form_is_reported_once(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    service.default = lambda handler, asked: handler.reply(answer("It helps, I think."))
+    with OpenAIGenerator(service.endpoint()) as generator, caplog.at_level(logging.WARNING):
+        for name in ("one", "two"):
+            ((free,),) = generator.generate([chat(name)], JUDGED)
+            assert (free.text, free.finish_reason) == ("It helps, I think.", "stop")
+    assert [record.getMessage().partition(")")[2] for record in caplog.records] == [
+        " ignores the field structured_outputs, so its answers are free text"
+    ]
+
+
+def test_recorded_answers_are_found_whatever_the_form() -> None:
+    plain = SamplingParams(max_tokens=20, seed=1)
+    assert prompt_key(chat("one"), plain) == prompt_key(chat("one"), JUDGED) == prompt_key(chat("one"), PROPOSED)
