@@ -18,8 +18,19 @@ from preloaded import Preloaded, serving
 ROOT = Path(__file__).resolve().parent.parent
 
 TOGETHER = {
-    "one run of each domain": ("tests/agents/tools/view/",),
-    "small runs": ("tests/agents/tools/doctor/", "tests/agents/tools/cli/test_cli_json", "tests/agents/tools/export/"),
+    "one server of preloaded processes": (
+        "tests/agents/runs/test_train.py",
+        "tests/docs/test_code_blocks.py",
+        "tests/envs/llm/test_transformers_serve.py",
+        "tests/studies/test_study_command.py",
+        "tests/test_preloaded.py",
+    ),
+    "one run of each domain": (
+        "tests/agents/tools/cli/test_cli_json",
+        "tests/agents/tools/doctor/",
+        "tests/agents/tools/export/",
+        "tests/agents/tools/view/",
+    ),
     "one parse of the sources": ("tests/fuzz/test_inventory.py", "tests/fuzz/test_unsafe_code.py"),
     "one desktop": ("tests/envs/osworld/",),
 }
@@ -42,7 +53,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | Non
     return Together(config, log)
 
 
-EXAMPLES = 100 if os.environ.get("RLANYTHING_EXHAUSTIVE") else 40
+EXAMPLES = 300 if os.environ.get("RLANYTHING_EXHAUSTIVE") else 25
 """Of a property, where its test does not say how many: `make test-all` tries more than `make test`."""
 
 # How long an example takes says how busy the machine is, and nothing about the code.

@@ -16,14 +16,7 @@ from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 
 SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
-COMMON: dict[str, Any] = {
-    "seed": 3,
-    "threads": 1,
-    "iterations": 2,
-    "policy": SMALL,
-    "reward_model": SMALL,
-    "evaluation": {"episodes": 2, "max_steps": 4, "judge_episodes": 2, "panels": ["valid_seen"]},
-}
+COMMON: dict[str, Any] = {"seed": 3, "threads": 1, "iterations": 2, "policy": SMALL, "reward_model": SMALL}
 SHORT: dict[str, Any] = {
     "seed": 7,
     "threads": 1,
@@ -40,27 +33,35 @@ SHORT: dict[str, Any] = {
     "evaluation": {"episodes": 6, "max_steps": 8, "judge_episodes": 4, "panels": ["valid_seen"]},
 }  # fmt: skip
 """A run in which everything happens that can go on after an interruption: tasks adapt, weights are averaged, held."""
+LINES = {"kinds": ["count_lines"], "difficulty": 0}
+STEPS = {"families": ["list_steps"], "levels": {"size": 8, "steps": 1}}
 DOMAINS: dict[str, dict[str, Any]] = {
     "alfworld": {
-        "warm_start": {"demonstrations": 80, "max_steps": 12, "epochs": 8, "batch_size": 8, "judge_steps": 60,
-                       "judge_epochs": 1, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
-        "rollout": {"tasks": 4, "rollouts": 4, "max_steps": 12},
-        "curriculum": {"pool_size": 6, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
+        "warm_start": {"demonstrations": 40, "max_steps": 8, "epochs": 2, "judge_steps": 100, "judge_epochs": 1},
+        "rollout": {"tasks": 4, "rollouts": 4, "max_steps": 6},
+        "feedback": {"policy_band": None, "judge_band": None},
+        "judge": {"votes": 3, "scope": "useful"},
+        "curriculum": {"pool_size": 6, "acceptance": "paper",
+                       "knobs": {"rooms": ["Bathroom"], "kinds": ["simple", "clean"]}},
+        "evaluation": {"episodes": 8, "max_steps": 6, "judge_episodes": 4, "every": 1, "every_episodes": 6,
+                       "panels": ["valid_seen", "valid_unseen"]},
     },
     "coding": {
-        "warm_start": {"demonstrations": 60, "epochs": 2, "judge_steps": 60, "judge_epochs": 1, "mistakes": 0.2,
-                       "knobs": {"families": ["list_steps"], "levels": {"size": 8, "steps": 1}}},
-        "rollout": {"tasks": 2, "rollouts": 3, "max_steps": 1},
-        "judge": {"votes": 2},
+        "warm_start": {"demonstrations": 200, "mistakes": 0.2, "epochs": 4, "judge_steps": 150, "judge_epochs": 2,
+                       "learning_rate": 0.005, "label_noise": 0.2, "knobs": STEPS},
+        "rollout": {"tasks": 3, "rollouts": 4, "max_steps": 1, "threads": 2},
+        "judge": {"votes": 5},
         "feedback": {"lam": 0, "policy_band": [0.1, 0.9], "judge_band": None},
-        "curriculum": {"pool_size": 2, "knobs": {"families": ["list_steps"], "levels": {"size": 8, "steps": 1}}},
+        "curriculum": {"pool_size": 4, "acceptance": "paper", "knobs": STEPS},
+        "evaluation": {"episodes": 6, "judge_episodes": 4, "max_steps": 1, "panels": ["valid_seen"], "knobs": STEPS},
     },
     "osworld": {
-        "warm_start": {"demonstrations": 20, "epochs": 1, "judge_steps": 20, "judge_epochs": 1, "max_steps": 8,
-                       "knobs": {"kinds": ["count_lines"], "difficulty": 0}},
-        "rollout": {"tasks": 2, "rollouts": 2, "max_steps": 3},
-        "judge": {"votes": 2},
-        "curriculum": {"pool_size": 2, "knobs": {"kinds": ["count_lines"], "difficulty": 0}},
+        "warm_start": {"demonstrations": 30, "max_steps": 8, "epochs": 2, "judge_steps": 40, "judge_epochs": 1,
+                       "knobs": LINES},
+        "rollout": {"tasks": 2, "rollouts": 3, "max_steps": 3, "screenshots": 4},
+        "judge": {"votes": 2, "scope": "useful"},
+        "curriculum": {"pool_size": 3, "acceptance": "paper", "operators": ["evaluator", "hints"], "knobs": LINES},
+        "evaluation": {"episodes": 4, "judge_episodes": 4, "max_steps": 3, "panels": ["valid_seen"], "knobs": LINES},
     },
 }  # fmt: skip
 
@@ -70,7 +71,7 @@ def small_run(domain: str) -> Path:
     """The folder of a finished run, played once a process; to be copied by whoever changes it."""
     home = Path(tempfile.mkdtemp(prefix="small-runs-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    run = RunFolder(home / f"small-{domain}")
+    run = RunFolder(home / domain)
     threads = torch.get_num_threads()
     train(load_config(config_file(domain, home)), run, Reporter.silent(), command="rlanything train")
     torch.set_num_threads(threads)
@@ -79,6 +80,6 @@ def small_run(domain: str) -> Path:
 
 def config_file(domain: str, folder: Path) -> Path:
     """The settings of the run, as a file in a folder."""
-    file = folder / f"small-{domain}.yaml"
-    file.write_text(yaml.safe_dump({"name": f"small-{domain}", "domain": domain, **COMMON, **DOMAINS[domain]}))
+    file = folder / f"{domain}.yaml"
+    file.write_text(yaml.safe_dump({"name": domain, "domain": domain, **COMMON, **DOMAINS[domain]}))
     return file

@@ -55,12 +55,11 @@ def undone(tmp_path: Path) -> Iterator[None]:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if any(block.not_run is None for block in page.blocks)], ids=_name
 )
-def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Path) -> None:
     if page.environment is None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.syspath_prepend(str(tmp_path))
-        trains = any("rlanything train" in block.text for block in page.blocks)
-        run_page(page, tmp_path, request.getfixturevalue("commands") if trains else None)
+        run_page(page, tmp_path, commands)
         return
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "adapters"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")

@@ -5,7 +5,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, read_action
@@ -74,7 +74,6 @@ def test_what_is_no_action(text, reason):
         st.sampled_from(["```", "python", "\n", "DONE", "pyautogui.press('a')", "a ", "`", "</think>"]), max_size=20
     ).map("".join)
 )
-@settings(max_examples=300)
 def test_any_text_is_read_or_refused(text):
     try:
         action = read_action(text)
@@ -151,7 +150,6 @@ def test_relative_places_are_on_the_screen(x, y, width, height):
 
 
 @given(st.text(alphabet="pyautogi.clk(),*=0123456789-+e'\n ", max_size=80))
-@settings(max_examples=200)
 def test_any_code_is_rewritten_or_refused(code):
     with contextlib.suppress(Unreadable):
         ast.parse(absolute(f"{code}\npyautogui.click(0.5, 0.5)", SCREEN, 1))
@@ -267,7 +265,6 @@ def test_the_space_of_dictionaries(scale):
         max_size=4,
     ),
 )
-@settings(max_examples=300)
 def test_code_of_dictionaries_is_calls_with_literals(kind, parameters):
     """Whatever a model puts into a dictionary, nothing but known functions is called in the guest."""
     try:

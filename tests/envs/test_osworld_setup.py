@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs.osworld.setup import StepError, UnsupportedStep, check_steps, substitute
@@ -120,7 +120,6 @@ NAMES = st.sampled_from(sorted({name for step in GOOD for name in step["paramete
 
 
 @given(st.sampled_from(STEP_TYPES) | JSON, st.dictionaries(NAMES, JSON, max_size=4) | JSON)
-@settings(max_examples=400)
 def test_any_step_is_accepted_or_refused_by_name(kind, parameters):
     try:
         check_steps([{"type": kind, "parameters": parameters}], "config")

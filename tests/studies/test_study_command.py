@@ -57,7 +57,8 @@ def check_numbers(folder: Path, seeds: int) -> None:
 
 def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
-    done = study(python, micro_file, folder, "--seeds", "1", "--set", "iterations=1")
+    few = ["--seeds", "1", "--set", "evaluation.episodes=4", "--set", "evaluation.every_episodes=4"]
+    done = study(python, micro_file, folder, *few, "--set", "iterations=1")
     assert done.returncode == 0, done.stdout + done.stderr
     check_numbers(folder, 1)
     warm = load_file(folder / "runs/small/seed-0/before/stages/warm_start/policy/model.safetensors")
@@ -68,7 +69,7 @@ def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp
     assert "torch" in json.loads((folder / "versions.json").read_text())
     assert (folder / "index.html").exists()
 
-    words = ["table1", "--file", str(micro_file), "--folder", str(folder), "--seeds", "1"]
+    words = ["table1", "--file", str(micro_file), "--folder", str(folder), *few]
     again = CliRunner().invoke(app, [*words, "--set", "iterations=1"])
     assert again.exit_code == 0
     assert "3 of 3 jobs were done before" in again.output
@@ -77,7 +78,6 @@ def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp
     assert "holds a study with other settings (small, before: iterations)" in other.output
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(micro_file: Path, tmp_path: Path) -> None:
     folder, python = tmp_path / "study", Path(sys.executable)

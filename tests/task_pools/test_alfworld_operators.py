@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from alfworld_tasks import replay, sample
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from real_alfworld import play_both
 from searching_agent import mean_steps
@@ -438,7 +438,6 @@ PROPOSAL = (
 )
 
 
-@settings(max_examples=200)
 @given(PROPOSAL, st.sampled_from(get_args(Direction)), st.sampled_from([ALL, ("start",), ("types", "scene")]))
 def test_any_proposal_gives_a_proved_task_or_a_reason(
     proposal: Any, direction: Direction, names: tuple[str, ...]

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from alfworld_tasks import replay, sample
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools import Rejection, Task
@@ -179,7 +179,6 @@ def test_held_out_pairs_stay_out_of_training() -> None:
     assert tried > 100
 
 
-@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(["kind", "object_type", "receptacle_type"]) | st.text(max_size=5),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_models import random_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -124,7 +124,6 @@ FORMS = st.recursive(st.sampled_from(TEXTS), of_one, max_leaves=5)
 
 
 @given(form=FORMS, kind=st.sampled_from(["words", "bytes"]))
-@settings(max_examples=150, deadline=None)
 def test_the_places_of_a_form_are_the_prefixes_of_what_can_be_written(form: Form, kind: str) -> None:
     tokenizer, _ = make(kind)
     ways = written(form, tokenizer)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_models import random_model
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
@@ -174,7 +174,6 @@ def test_sampling_follows_the_probabilities_and_the_choices() -> None:
     uniform=st.sampled_from([0.0, 1e-300, 0.5, float(np.nextafter(1, 0))]),
     temperature=st.sampled_from([0.01, 0.8, 1.0, 3.0]),
 )
-@settings(max_examples=200)
 def test_sampling_never_leaves_the_choices(
     logits: list[float], choices: set[int], uniform: float, temperature: float
 ) -> None:
@@ -187,7 +186,6 @@ def test_sampling_never_leaves_the_choices(
 
 
 @given(data=st.data(), n=st.integers(1, 6), temperature=st.sampled_from([0.3, 1.0, 2.0]))
-@settings(max_examples=100)
 def test_looking_at_candidates_only_chooses_what_a_mask_would(data: st.DataObject, n: int, temperature: float) -> None:
     """Rows of differently many candidates, some of them free, against a mask over the whole vocabulary."""
     ids = st.sets(st.integers(0, 19), min_size=1).map(lambda chosen: tuple(sorted(chosen)))

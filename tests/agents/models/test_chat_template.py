@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 from families import FAMILIES, tokenizer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
@@ -98,7 +98,6 @@ hostile = st.lists(pieces, max_size=8).map("".join)
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60)
 @given(texts=st.lists(hostile, min_size=1, max_size=3))
 def test_no_text_can_stand_for_a_mark(name: str, texts: list[str]) -> None:
     chat, words = template(name, thinking=True), tokenizer(name)
@@ -116,7 +115,6 @@ def test_no_text_can_stand_for_a_mark(name: str, texts: list[str]) -> None:
         assert marks_of(chat.between(text)) == marks_of(chat.between("word"))
 
 
-@settings(max_examples=60)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert template("qwen3").safe(text) == text.strip()

@@ -56,8 +56,8 @@ def learners(config: RunConfig) -> Learners:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    """A Ray of the user's own, with room for the workers of several tests."""
-    ray.init(num_cpus=8, resources={"game": 8}, include_dashboard=False, log_to_driver=False)
+    """A Ray of the user's own, with room for the workers of two tests; it starts a process for each core."""
+    ray.init(num_cpus=4, resources={"game": 8}, include_dashboard=False, log_to_driver=False)
     yield
     assert ray.is_initialized(), "a Ray that was there before is left running"
     ray.shutdown()

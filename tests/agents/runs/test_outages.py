@@ -93,6 +93,17 @@ def answers() -> list[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def straight(warm: Path, answers: list[str], tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run whose service answers all the time."""
+    folder, threads = RunFolder(tmp_path_factory.mktemp("straight") / "run"), torch.get_num_threads()
+    with served() as service:
+        service.default = say(answers[1])
+        train(config(service, warm), folder, Reporter.silent(), command="test")
+    torch.set_num_threads(threads)
+    return folder
+
+
 def until_an_iteration_is_done(folder: RunFolder, outage: Behaviour, answers: list[str]) -> Behaviour:
     """An outage for the whole first iteration; then good answers, of which one of the two fits the task asked about."""
 
@@ -133,7 +144,6 @@ NO_ANSWER: dict[str, Behaviour] = {
     "megabytes": raw(b" " * (5 << 20)),
     "hangs up": close_at_once_after_reading,
 }
-QUICK = ("500", "silence")
 LIES: dict[str, Behaviour] = {
     "empty text": say(""),
     "blanks": say(" \n "),
@@ -145,7 +155,7 @@ LIES: dict[str, Behaviour] = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in NO_ANSWER]
+    "name", [pytest.param(name, marks=[] if name == "silence" else [pytest.mark.slow]) for name in NO_ANSWER]
 )
 def test_a_run_degrades_for_an_iteration_and_recovers(
     service: Service, warm: Path, answers: list[str], tmp_path: Path, name: str
@@ -189,12 +199,10 @@ def test_a_lie_never_becomes_a_task(service: Service, warm: Path, tmp_path: Path
 
 
 def test_a_run_waits_shows_it_and_ends_as_if_nothing_had_been(
-    service: Service, warm: Path, answers: list[str], tmp_path: Path
+    service: Service, warm: Path, answers: list[str], straight: RunFolder, tmp_path: Path
 ) -> None:
-    straight, waiting = RunFolder(tmp_path / "straight"), RunFolder(tmp_path / "waiting")
-    service.default = lambda handler, asked: say(answers[0])(handler, asked)
-    train(config(service, warm), straight, Reporter.silent(), command="test")
-
+    waiting = RunFolder(tmp_path / "waiting")
+    service.default = say(answers[1])
     service.script.extend([status(503, "[red]down\x1b[2J")] * 6)
     lines: list[str] = []
     reporter = Reporter.silent()
@@ -209,12 +217,10 @@ def test_a_run_waits_shows_it_and_ends_as_if_nothing_had_been(
 
 @pytest.mark.parametrize("policy", ["stop", pytest.param("wait", marks=pytest.mark.slow)])
 def test_a_run_stops_with_its_checkpoint_and_goes_on_to_the_same_end(
-    service: Service, warm: Path, answers: list[str], tmp_path: Path, policy: str
+    service: Service, warm: Path, answers: list[str], straight: RunFolder, tmp_path: Path, policy: str
 ) -> None:
-    straight, stopped = RunFolder(tmp_path / "straight"), RunFolder(tmp_path / "stopped")
-    service.default = say(answers[1])
-    train(config(service, warm), straight, Reporter.silent(), command="test")
-    asked = len(service.asked)
+    stopped = RunFolder(tmp_path / "stopped")
+    asked = sum(row["rewriter"]["requests"] for row in rows_of(straight))
 
     def down_in_the_second(handler: Handler, asked: Asked) -> None:
         done = stopped.metrics.exists() and stopped.metrics.read_text()

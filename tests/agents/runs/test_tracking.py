@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
@@ -97,7 +97,6 @@ def test_alarms_are_curves_of_noughts_and_ones() -> None:
     assert "iteration" not in found
 
 
-@settings(max_examples=50)
 @given(st.dictionaries(st.text(), json_trees))
 def test_any_tree_gives_finite_numbers(tree: dict[str, Any]) -> None:
     for name, value in flatten(tree).items():

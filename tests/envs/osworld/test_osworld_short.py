@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from forms import some_answer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs.llm.choices import matches
@@ -57,7 +57,6 @@ def test_unknown_words_and_numbers_are_strings_too() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=150)
 def test_any_instruction_and_any_screen_is_said_in_known_words(text: str) -> None:
     slots = Slots(text)
     assert set(slots.words) | set(slots.read(text)) <= set(WORDS)
@@ -107,7 +106,6 @@ def test_text_terminal_and_sheet_are_told_line_by_line() -> None:
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
-@settings(max_examples=100)
 def test_any_tree_is_a_screen(text: str) -> None:
     tree = f"<desktop-frame>{text}</desktop-frame>"
     screen = Screen.of([*read_elements(tree), element("frame", text), element("text", text, text)], Slots(text))
@@ -150,7 +148,6 @@ def test_what_is_no_command_is_refused(command: str) -> None:
 
 
 @given(text=st.text(min_size=1, max_size=60), pieces=st.lists(st.sampled_from(sorted(LITERALS)), max_size=5))
-@settings(max_examples=100)
 def test_what_a_task_says_is_typed_and_never_run(text: str, pieces: list[str]) -> None:
     """Whatever a string of the task holds, the code has calls of pyautogui with literal arguments and nothing else."""
     slots = Slots(f'rename "{text}"')
@@ -213,7 +210,6 @@ def test_any_answer_is_read(answer: str) -> None:
     rows=st.integers(0, 16),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=150)
 def test_every_answer_of_the_form_is_a_command(number: int, app: str, rows: int, seed: int) -> None:
     slots = Slots(" ".join(f'"s{place}"' for place in range(number)))
     things = tuple(element("push-button", x=n) for n in range(number))

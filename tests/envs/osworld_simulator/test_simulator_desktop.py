@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from simulator_hands import COMPONENT, Hands, box_of
 
@@ -220,7 +220,6 @@ ACTS = st.one_of(
 OPENED = st.sampled_from(["a.txt", ".", ""])
 
 
-@settings(max_examples=60)
 @given(OPENED, OPENED, st.lists(ACTS, max_size=25))
 def test_any_actions(first: str, second: str, acts: list[str]) -> None:
     """Whatever is done, the desktop stands and can be read and drawn."""

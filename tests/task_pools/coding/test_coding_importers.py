@@ -624,7 +624,6 @@ READERS = [
 ]
 
 
-@settings(max_examples=100)
 @given(data=st.data())
 @pytest.mark.parametrize(("reader", "row"), READERS)
 def test_any_row_is_read_or_refused(reader: Any, row: dict[str, Any], data: st.DataObject) -> None:
@@ -640,7 +639,7 @@ def test_any_row_is_read_or_refused(reader: Any, row: dict[str, Any], data: st.D
     assert {(test.stdin, test.stdout) for test in payload.tests} <= {*draft.public, *draft.hidden}
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode))
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz"])
 def test_any_bytes_are_read_or_refused(tmp_path: Path, name: str, data: bytes) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from coding_problems import RIGHT, WRONG, sum_payload, sum_task
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools import Rejection, Task
@@ -296,7 +296,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from([*product(), "knob", "level", "x"]), JSON, min_size=1, max_size=3))
 def test_any_json_is_a_task_or_a_rejection(fields: dict[str, Any]) -> None:
     result = validate(TASK, product(**fields))

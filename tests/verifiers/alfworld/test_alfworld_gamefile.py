@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from alfworld_scenes import bedroom, kitchen, random_game
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_verifiers.alfworld import (
@@ -28,7 +28,6 @@ FILE = dump_game(GAME)
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60)
 def test_scene_round_trips(seed: int) -> None:
     game = random_game(random.Random(seed), places=6, things=6)
     data = json.loads(json.dumps(game.scene.to_dict()))
@@ -181,7 +180,6 @@ JUNK = st.recursive(
 
 
 @given(JUNK, st.sampled_from(["start", "receptacles", "things", "can_contain"]))
-@settings(max_examples=150)
 def test_from_dict_refuses_junk_in_one_way_only(junk: object, key: str) -> None:
     data = {**kitchen().to_dict(), key: junk}
     try:
@@ -211,7 +209,6 @@ FRAGMENTS = [
 
 
 @given(st.data())
-@settings(max_examples=300)
 def test_mutated_text_is_read_or_refused_in_one_way_only(data: st.DataObject) -> None:
     """Whatever happens to the text, the parser answers with a game or with GameFormatError."""
     text = str(FILE["pddl_problem"])

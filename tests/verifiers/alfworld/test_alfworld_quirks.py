@@ -87,7 +87,6 @@ def test_only_quirks_change_the_form() -> None:
 
 
 @given(seeds, quirks)
-@settings(max_examples=60)
 def test_round_trips(seed: int, names: list[str]) -> None:
     game = quirky_game(seed, names)
     assert Scene.from_dict(json.loads(json.dumps(game.scene.to_dict()))) == game.scene
@@ -107,7 +106,6 @@ def test_a_thing_that_no_fact_names_is_refused() -> None:
 
 
 @given(seeds, quirks)
-@settings(max_examples=60)
 def test_exactly_the_admissible_commands_do_something(seed: int, names: list[str]) -> None:
     rng = random.Random(seed)
     world = World(quirky_game(seed, names))

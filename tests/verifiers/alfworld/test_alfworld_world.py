@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from alfworld_scenes import bedroom, kitchen, random_game
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_verifiers.alfworld import Game, Goal, World, load_game
@@ -206,7 +206,6 @@ def universe(world: World) -> list[str]:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60)
 def test_exactly_the_admissible_commands_do_something(seed: int) -> None:
     rng = random.Random(seed)
     world = World(random_game(rng, places=5, things=5))
@@ -220,7 +219,6 @@ def test_exactly_the_admissible_commands_do_something(seed: int) -> None:
 
 
 @given(st.integers(0, 10**9), st.text(max_size=30))
-@settings(max_examples=60)
 def test_reset_goes_back_to_the_start_and_worlds_share_nothing(seed: int, babble: str) -> None:
     rng = random.Random(seed)
     world = World(random_game(rng, places=5, things=5))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from osworld_desk import Desk, Printed, Web, sheet
 
@@ -250,7 +250,6 @@ SOURCES = JSON | st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
 @given(
     st.fixed_dictionaries(
         {"func": JSON | st.sampled_from(sorted(METRICS)) | st.lists(st.sampled_from(sorted(METRICS)), max_size=2)},

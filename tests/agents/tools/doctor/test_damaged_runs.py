@@ -35,7 +35,7 @@ class Told(Reporter):
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A copy of a finished run of two iterations whose last evaluation is yet to come."""
-    copy = tmp_path / "small-alfworld"
+    copy = tmp_path / "alfworld"
     shutil.copytree(small_run("alfworld"), copy)
     (copy / "summary.json").unlink()
     (copy / "stages" / "after.json").unlink()

@@ -214,7 +214,7 @@ def test_a_file_that_was_cut_is_named(run: Path, tmp_path: Path) -> None:
         list(read_episodes(file))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(st.binary(max_size=80).filter(lambda b: b"\n" not in b), max_size=4))
 def test_any_lines_are_episodes_or_an_error(tmp_path: Path, lines: list[bytes]) -> None:
     file = tmp_path / "x.jsonl.gz"
