@@ -538,7 +538,7 @@ def leak_check(programs: int) -> None:
 
 
 def test_nothing_leaks() -> None:
-    leak_check(500)
+    leak_check(210)
 
 
 @pytest.mark.slow

@@ -61,6 +61,7 @@ def score(client, func, name, expected=None, gold=None, **options):
     return evaluate(evaluator, client, last_action="DONE", files=Web(gold=gold))
 
 
+@pytest.mark.slow
 def test_a_sheet_edited_in_calc(client):
     rows = [["item", "qty"], ["apple", 3], ["pear", 5]]
     name, data, gold = "stock.xlsx", sheet(*rows), sheet(*rows, ["total", 8])

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +89,19 @@ def no_row(run: Path) -> None:
     (run / "metrics.jsonl").write_text(f"{rows[0][:40]}\n{rows[1]}\n")
 
 
+slow = partial(pytest.param, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("breaking", "broken", "said"),
     [
         (flip("checkpoints/0002/policy/model.safetensors"), "0002/policy/model", "going on after iteration 1"),
-        (cut("checkpoints/0002/judge/learner.pt"), "0002/judge/learner.pt", "0002/judge/learner.pt: it has"),
-        (flip("checkpoints/0002/pool.sqlite"), "0002/pool.sqlite", "0002/pool.sqlite: its content has changed"),
+        slow(cut("checkpoints/0002/judge/learner.pt"), "0002/judge/learner.pt", "0002/judge/learner.pt: it has"),
+        slow(flip("checkpoints/0002/pool.sqlite"), "0002/pool.sqlite", "0002/pool.sqlite: its content has changed"),
         (garbage("pool.sqlite"), "pool.sqlite", ""),
         (no_row, "metrics.jsonl", ""),
         (cut("stages/before.json"), "stages/before.json", "the stage before is done again"),
-        (flip("stages/before/judge_panel.json"), "stages/before/judge_panel.json", "the stage before is done again"),
+        slow(flip("stages/before/judge_panel.json"), "before/judge_panel.json", "the stage before is done again"),
         (cut("trajectories/0002.jsonl.gz"), "trajectories/0002.jsonl.gz", "the report shows no episodes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
