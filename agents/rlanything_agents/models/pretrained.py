@@ -1,12 +1,10 @@
-"""Pretrained causal language models: loading from a folder or the hub, and weights to a folder and back.
+"""Pretrained causal language models: loading of a checkpoint, and weights to a folder and back.
 
 Weights are read and written as safetensors only, and code inside a checkpoint is never run.
 """
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,22 +15,19 @@ from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything_agents.config import CheckpointConfig, LoraConfig
+from rlanything_agents.models.checkpoint import CheckpointError, brief, checkpoint_source
+from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.template import ChatTemplate, TemplateError
 from rlanything_envs.errors import MissingExtra
 
 if TYPE_CHECKING:
     from peft import PeftModel
 
-__all__ = ["CheckpointError", "load_model", "load_template", "load_weights", "save_weights", "trained"]
+__all__ = ["load_model", "load_template", "load_weights", "save_weights", "trained"]
 
-_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _BROKEN = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, SafetensorError)
 """Exceptions of transformers for a checkpoint that is absent, incomplete or malformed."""
 ADAPTER = "adapter_model.safetensors"
-
-
-class CheckpointError(ValueError):
-    """Checkpoint that cannot be used; the message names it and the remedy."""
 
 
 def load_template(config: CheckpointConfig) -> ChatTemplate:
@@ -42,6 +37,7 @@ def load_template(config: CheckpointConfig) -> ChatTemplate:
 
     Raises:
         CheckpointError: There is no such checkpoint, or its tokenizer has no usable chat template.
+        MissingExtra: The package of the checkpoint is not installed.
     """
     tokenizer: PreTrainedTokenizerBase = _read(AutoTokenizer, config, "tokenizer")
     try:
@@ -66,12 +62,13 @@ def load_model(config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, see
     Raises:
         CheckpointError: There is no such checkpoint, it is not a causal language model, it does not fit its tokenizer,
             or its context is shorter than ``config.context``.
-        MissingExtra: ``config.lora`` is set, and peft is not installed.
+        MissingExtra: ``config.lora`` is set, and peft is not installed; or the package of the checkpoint is not.
     """
-    settings = _read(AutoConfig, config, "configuration")
-    _check(config, settings, tokenizer)
+    source, local = checkpoint_source(config.checkpoint, precision_of(config.dtype))
+    if not (local and (Path(source) / "adapter_config.json").is_file()):  # adapters know their base, and have no config
+        _check(config, _read(AutoConfig, config, "configuration"))
     model: PreTrainedModel = _read(
-        AutoModelForCausalLM, config, "model", dtype=getattr(torch, config.dtype), use_safetensors=True
+        AutoModelForCausalLM, config, "model", dtype=getattr(torch, precision_of(config.dtype)), use_safetensors=True
     )
     rows = model.get_input_embeddings().weight.shape[0]
     if rows < len(tokenizer):
@@ -123,7 +120,7 @@ def load_weights(model: PreTrainedModel | PeftModel, folder: Path) -> None:
             )
             model.load_state_dict(stored.state_dict())
     except _BROKEN as error:
-        raise CheckpointError(f"{folder}: no weights of this model ({_brief(error)}): go back a checkpoint") from error
+        raise CheckpointError(f"{folder}: no weights of this model ({brief(error)}): go back a checkpoint") from error
 
 
 def _must_match(unexpected: list[str]) -> None:
@@ -133,10 +130,7 @@ def _must_match(unexpected: list[str]) -> None:
 
 def _read(kind: Any, config: CheckpointConfig, what: str, **options: Any) -> Any:
     """Load a part of a checkpoint: from its folder if there is one, else from the hub or its cache."""
-    name = config.checkpoint
-    local = os.path.isdir(name)  # noqa: PTH112  (pathlib raises over names that no file can have)
-    if not local and (Path(name).is_absolute() or name.startswith(".") or not _HUB_NAME.fullmatch(name)):
-        raise CheckpointError(f"{name}: there is no such folder, and it is no name on the hub (organisation/name)")
+    name, local = checkpoint_source(config.checkpoint, precision_of(config.dtype))
     try:
         return kind.from_pretrained(name, local_files_only=local, trust_remote_code=False, **options)
     except _BROKEN as error:
@@ -145,10 +139,10 @@ def _read(kind: Any, config: CheckpointConfig, what: str, **options: Any) -> Any
             if local
             else "download it first and name its folder, log in with `hf auth login` if it is gated, or check the name"
         )
-        raise CheckpointError(f"{name}: the {what} cannot be loaded ({_brief(error)}): {remedy}") from error
+        raise CheckpointError(f"{name}: the {what} cannot be loaded ({brief(error)}): {remedy}") from error
 
 
-def _check(config: CheckpointConfig, settings: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+def _check(config: CheckpointConfig, settings: Any) -> None:
     longest = getattr(settings.get_text_config(), "max_position_embeddings", None)
     if isinstance(longest, int) and config.context > longest:
         raise CheckpointError(
@@ -175,12 +169,7 @@ def _with_adapters(model: PreTrainedModel, lora: LoraConfig, name: str, seed: in
         try:
             return peft.get_peft_model(model, settings).eval()
         except ValueError as error:
-            raise CheckpointError(f"{name}: lora.targets do not fit the model ({_brief(error)})") from error
-
-
-def _brief(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+            raise CheckpointError(f"{name}: lora.targets do not fit the model ({brief(error)})") from error
 
 
 def trained(model: PreTrainedModel | PeftModel, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

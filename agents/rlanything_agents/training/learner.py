@@ -12,7 +12,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.models.pretrained import CheckpointError, load_weights, save_weights
+from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.pretrained import load_weights, save_weights
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.update import Trainer, UpdateStats
 from rlanything_envs.llm.generator import TextGenerator

@@ -13,8 +13,9 @@ from safetensors.torch import load_file
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.master_weights import MasterAdamW
-from rlanything_agents.models.pretrained import CheckpointError, load_model, load_template, load_weights, save_weights
+from rlanything_agents.models.pretrained import load_model, load_template, load_weights, save_weights
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.trainer import make_trainer
@@ -155,6 +156,16 @@ def test_what_was_stored_of_a_run_is_a_checkpoint_itself(folder: Path, tmp_path:
     made.save(tmp_path)
     again = learner(tmp_path)
     assert all(torch.equal(a, b) for a, b in zip(made.model.parameters(), again.model.parameters(), strict=True))
+
+
+def test_adapters_of_a_run_are_a_checkpoint_on_their_base(folder: Path, tmp_path: Path) -> None:
+    made = learner(folder, lora=LORA)
+    made.update(SAMPLES, 1.0, groups=1)
+    made.save(tmp_path)
+    again = load_model(config(tmp_path), load_template(config(tmp_path)).tokenizer, seed=0)
+    ids = torch.arange(20)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(again(ids).logits, made.model(ids).logits)
 
 
 def test_weights_of_another_model_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.models.pretrained import CheckpointError
+from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, Part, RunConfig
+from rlanything_agents.models.checkpoint import CheckpointError, checkpoint_source
+from rlanything_agents.models.precision import precision_of
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.doctor import Finding
@@ -21,7 +22,6 @@ from rlanything_agents.training.ranks.launch import launched, obstacles
 
 __all__ = ["DryRun"]
 
-HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 EPISODES_DISK = 20_000
 """Bytes of an episode's compressed record; one of the quickstart takes about 2,000, longer thoughts take more."""
 
@@ -29,7 +29,8 @@ Check = Callable[[], Iterator[Finding]]
 
 
 class DryRun:
-    """Checks of a run that is about to start; nothing is written or downloaded, and no service gets a request.
+    """Checks of a run that is about to start; nothing is downloaded or written, besides the cached conversion of a GGUF
+    file, and no service gets a request.
 
     Args:
         config: All settings of the run.
@@ -92,7 +93,7 @@ class DryRun:
         config = self.config
         domain = get_domain(config.domain)
         wanted: list[tuple[str, tuple[Part, ...], str]] = [("curriculum.knobs", config.curriculum.knobs, "train")]
-        if not isinstance(config.policy, CheckpointConfig):
+        if any(not isinstance(m, CheckpointConfig) or m.lessons for m in (config.policy, config.reward_model)):
             wanted.append(("warm_start.knobs", config.warm_start.knobs, "train"))
         wanted += [("evaluation.knobs", config.evaluation.knobs, split) for split in config.evaluation.panels]
         made = 0
@@ -190,15 +191,15 @@ class DryRun:
             if not isinstance(model, CheckpointConfig):
                 yield Finding(key, True, "made from nothing")
                 continue
-            name, folder = model.checkpoint, Path(model.checkpoint)
-            if folder.is_dir():
-                yield from _checkpoint_folder(key, folder, model, self.config.domain)
-            elif folder.is_absolute() or name.startswith(".") or not HUB_NAME.fullmatch(name):
-                yield Finding(
-                    key, False, f"{name}: no such folder, and no name on the hub", "organisation/name, or a folder"
-                )
+            try:
+                source, local = checkpoint_source(model.checkpoint, precision_of(model.dtype))
+            except CheckpointError as error:
+                yield Finding(key, False, str(error), "organisation/name, or a folder")
+                continue
+            if local:
+                yield from _checkpoint_folder(key, Path(source), model)
             else:
-                yield Finding(key, None, f"{name}: a name on the hub; its weights are fetched when the run starts")
+                yield Finding(key, None, f"{source}: a name on the hub; its weights are fetched when the run starts")
 
     def _plan(self) -> Iterator[Finding]:
         """Whether every phase has enough memory."""
@@ -250,7 +251,7 @@ class DryRun:
         yield Finding("disk", free >= need, message, "" if free >= need else "make room, or another --runs")
 
 
-def _checkpoint_folder(key: str, folder: Path, model: CheckpointConfig, domain: str) -> Iterator[Finding]:
+def _checkpoint_folder(key: str, folder: Path, model: CheckpointConfig) -> Iterator[Finding]:
     absent = [name for name in ("config.json",) if not (folder / name).is_file()]
     if not any(folder.glob("*.safetensors")):
         absent.append("*.safetensors")

