@@ -17,7 +17,7 @@ GO_TO = "go to"
 REPEAT, ACT, OBS = "<repeat>", "<act>", "<obs>"
 """Marks in a judge prompt: earlier uses of the command, the command, and its observation."""
 
-PHASES = ("find", "get", "prep", "put", "light", "idle")
+PHASES = ("find", "get", "need", "put", "light", "drop")
 """First word of a thought, the agent's current phase. The second word is the type that the phase is about."""
 
 REASONS = ("progress", "discovery", "useless", "repeated", "refused")

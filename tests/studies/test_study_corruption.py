@@ -25,7 +25,7 @@ from studies.detection import COLUMNS, auc_of, noticed, noticed_more
 GO = Step("find cup", "go to shelf 1", "You arrive at shelf 1.")
 TAKE = Step("get cup", "take cup 1 from shelf 1", "You pick up the cup 1 from the shelf 1.")
 PUT = Step("put table", "move cup 1 to table 1", "You move the cup 1 to the table 1.")
-LOOK = Step("idle cup", "look", "You are facing the table 1.")
+LOOK = Step("drop cup", "look", "You are facing the table 1.")
 
 
 def played(task: str, *steps: Step, outcome: int | None = 1) -> Trajectory:

@@ -39,7 +39,8 @@ class WarmStartConfig(Section):
     """Most steps of a demonstration; one that has not solved its task by then is dropped."""
     epochs: Positive = 6
     batch_size: Positive = 16
-    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """Peak learning rate; 2e-3 for a small model and 3e-4 for a pretrained one if None."""
     judge_steps: Positive = 5000
     judge_epochs: Positive = 2
     label_noise: Share = 0.15

@@ -163,7 +163,8 @@ def _demonstration(
     learnt = [False] * len(ids)
     for _ in range(max_steps):
         move = expert.act(observation, info)
-        answer = renderer.answer(move.thought, move.action)
+        plain = renderer.view.name == "full" and move.plain
+        answer = renderer.answer(plain or move.thought, move.action)
         ids += answer
         learnt += [move.exemplary] * len(answer)
         observation, _, terminated, truncated, info = env.step(move.action)

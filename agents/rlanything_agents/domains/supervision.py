@@ -48,14 +48,16 @@ class Move:
     """One turn of an expert.
 
     Attributes:
-        thought: Thought, in the words of the view.
+        thought: Thought, in the words of the short view.
         action: Action for the environment.
         exemplary: False for a deliberate mistake, after which the demonstration shows the recovery.
+        plain: The same thought as an English sentence, for the full view.
     """
 
     thought: str
     action: str
     exemplary: bool = True
+    plain: str = ""
 
 
 class Expert(Protocol):

@@ -35,6 +35,17 @@ class Judgement:
     score: int
 
 
+PLAIN = {
+    "progress": "The step brings the task nearer to its end",
+    "discovery": "The step finds out something that the task needs",
+    "useless": "The step does not help with the task",
+    "repeated": "The step repeats an earlier one",
+    "refused": "The environment refused the step, so it changes nothing",
+    "early": "The step ends the episode before the task is done",
+}
+"""Reasons of the short views as sentences, for answers in the full view; any other reason is a sentence already."""
+
+
 class StepPrompts(Protocol):
     """Prompts of a step judge, and the form of its answers."""
 
@@ -74,7 +85,7 @@ class FullStepPrompts:
 
     def judgement(self, judgement: Judgement) -> str:
         """A reason, and the score in its box."""
-        return f"{judgement.reason}. \\boxed{{{judgement.score}}}"
+        return f"{PLAIN.get(judgement.reason, judgement.reason)}. \\boxed{{{judgement.score}}}"
 
     def _prompt(self, opening: str, steps: Sequence[Step]) -> list[int]:
         limit, context = self._config.max_tokens, self._config.context

@@ -16,6 +16,9 @@ from rlanything_agents.training.learner import Learner
 
 __all__ = ["warm_start"]
 
+SMALL_RATE, PRETRAINED_RATE = 2e-3, 3e-4
+"""Peak learning rates: of a model of random weights, and of SmolLM2-135M with some hundred demonstrations."""
+
 SHARED = ("domain", "policy", "reward_model")
 """Sections that a run must share with the run whose warm start it reuses."""
 
@@ -83,16 +86,20 @@ def _train(parts: RunParts) -> dict[str, Any]:
 def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epochs: int) -> list[float]:
     settings = parts.config.warm_start
     steps = epochs * -(-len(rows) // settings.batch_size)
-    trainer = parts.config.policy_trainer if role == "policy" else parts.config.judge_trainer
+    policy = role == "policy"
+    trainer = parts.config.policy_trainer if policy else parts.config.judge_trainer
+    pretrained = isinstance(parts.config.policy if policy else parts.config.reward_model, CheckpointConfig)
     with parts.reporter.stage(f"Warm start, {role}", steps) as stage:
         return fit(
             learner.model,
             rows,
             epochs=epochs,
             batch_size=settings.batch_size,
-            learning_rate=settings.learning_rate,
+            learning_rate=settings.learning_rate or (PRETRAINED_RATE if pretrained else SMALL_RATE),
             seed=parts.seed(role, "fit"),
             micro_batch_tokens=trainer.micro_batch_tokens,
+            warmup=0.1 if pretrained else 0.05,
+            checkpointing=trainer.checkpointing,
             progress=lambda step, _, loss: stage.reach(step, f"loss {loss:.3f}"),
         )
 

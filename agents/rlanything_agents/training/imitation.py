@@ -43,9 +43,11 @@ def fit(
     learning_rate: float,
     seed: int,
     micro_batch_tokens: int | None = None,
+    warmup: float = 0.05,
+    checkpointing: bool = False,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> list[float]:
-    """Maximise the likelihood of the learnt tokens: AdamW, 5 % linear warm-up, then cosine decay to a tenth.
+    """Maximise the likelihood of the learnt tokens: AdamW, linear warm-up, then cosine decay to a tenth.
 
     Args:
         model: Model to train in place; afterwards it is in evaluation mode.
@@ -56,6 +58,8 @@ def fit(
         seed: Seed of the order of the rows.
         micro_batch_tokens: Most padded tokens of a forward pass (a single row may have more), None = no limit. It
             changes memory, not the result.
+        warmup: Share of the optimiser steps in which the rate rises to its peak.
+        checkpointing: Gradient checkpointing, see `TrainerConfig`; it changes memory and speed, not the result.
         progress: Called after each optimiser step with its number, the number of all steps, and the loss.
 
     Returns:
@@ -70,9 +74,12 @@ def fit(
     batches = -(-len(rows) // batch_size)
     total = epochs * batches
     optimizer = MasterAdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total, warmup))
     decoder, head = model.get_decoder(), model.get_output_embeddings()
     model.train()
+    switched = checkpointing and not model.is_gradient_checkpointing  # a trainer of this model may have it on
+    if switched:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     means, step = [], 0
     for _ in range(epochs):
         losses = []
@@ -95,12 +102,14 @@ def fit(
             if progress is not None:
                 progress(step, total, losses[-1])
         means.append(float(np.mean(losses)))
+    if switched:
+        model.gradient_checkpointing_disable()
     model.eval()
     return means
 
 
-def _rate(step: int, total: int) -> float:
-    warm = max(1, total // 20)
+def _rate(step: int, total: int, warmup: float) -> float:
+    warm = max(1, int(total * warmup))
     if step < warm:
         return (step + 1) / warm
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * (step - warm) / max(1, total - warm))))

@@ -1,5 +1,6 @@
 """Supervised start of policy and judge on generated games."""
 
+import re
 from collections.abc import Callable
 
 import gymnasium as gym
@@ -18,11 +19,13 @@ from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import small_model
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.step_judge import StepJudge, parse_score
-from rlanything_agents.reward_models.step_prompts import ShortStepPrompts
+from rlanything_agents.reward_models.step_prompts import PLAIN, FullStepPrompts, ShortStepPrompts
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Step, Trajectory
-from rlanything_agents.training.imitation import Row, fit
+from rlanything_agents.training.imitation import Row, _rate, fit
+from rlanything_envs.alfworld import words as alfworld_words
+from rlanything_envs.osworld.short import words as osworld_words
 from rlanything_envs.views import get_view
 from rlanything_task_pools import Task
 
@@ -136,6 +139,66 @@ def test_only_learnt_tokens_are_learnt() -> None:
         probabilities = model(torch.tensor([row.ids])).logits[0].softmax(-1)
     assert probabilities[1, 6] > 0.9
     assert probabilities[2, 7] < 0.5
+
+
+def learnt_texts(rows: list[Row], family: str) -> list[str]:
+    """The learnt answers of some rows, without their ends."""
+    texts, chat = [], template(family)
+    for row in rows:
+        marks = "".join("x" if learnt else " " for learnt in row.learnt)
+        texts += [chat.decode(row.ids[part.start() : part.end()]) for part in re.finditer("x+", marks)]
+    return texts
+
+
+def test_pretrained_models_imitate_plain_words(full_envs: Envs, envs: Envs, games: Games) -> None:
+    """In the full view a sentence and a marked action, in the short one two words and the command; both for a model
+    with a tokenizer of its own."""
+    config = CheckpointConfig(checkpoint="x", max_tokens=32, context=8192)
+    found = {}
+    for view, env in (("full", full_envs[0]), ("short", envs[0])):
+        renderer = Renderer(template("qwen2.5"), get_view("RLAnything/AlfWorld-v0", view), config)
+        taught = demonstrate(SUPERVISION, renderer, env, games(12), max_steps=40, seed=0)
+        assert len(taught) > 7
+        found[view] = learnt_texts(taught, "qwen2.5")
+        sentence = r"I [A-Za-z' ,]+\.\nAction: " if view == "full" else "(find|get|need|put|light|drop) [a-z]+: "
+        command = "(go to|take|move|open|close|use|heat|cool|clean|examine) "
+        assert [text for text in found[view] if not re.match(sentence + command, text)] == []
+    actions = {view: [re.split(": ", text)[-1] for text in texts] for view, texts in found.items()}
+    assert actions["full"] == actions["short"]
+
+
+def test_judgements_of_the_full_view_are_sentences(envs: Envs, games: Games) -> None:
+    assert set(PLAIN) == {*alfworld_words.REASONS, *osworld_words.REASONS}
+    chat = template("qwen2.5")
+    judge = JudgeModel(generator(tiny()), chat, CheckpointConfig(checkpoint="x", max_tokens=64, context=8192))
+    prompts = FullStepPrompts(chat, judge.config)
+    rows = judge_rows(SUPERVISION, prompts, judge, aimless(envs[0], games(4)), steps=40, label_noise=0.0, seed=0)
+    texts = learnt_texts(rows, "qwen2.5")
+    assert len(texts) == 40
+    assert all(re.fullmatch(r"(The|It) [a-z ,]+\. \\boxed\{-?1\}", text, re.I) for text in texts), texts
+    assert {parse_score(text) for text in texts} == {1, -1}
+
+
+def test_the_rate_rises_for_a_share_of_the_steps_and_falls_to_a_tenth() -> None:
+    rates = [_rate(step, 100, 0.1) for step in range(100)]
+    assert rates[:10] == pytest.approx([k / 10 for k in range(1, 11)])
+    assert sorted(rates[10:], reverse=True) == rates[10:]
+    assert rates[-1] == pytest.approx(0.1, abs=0.001)
+
+
+def test_checkpointing_changes_memory_not_the_result(rows: list[Row]) -> None:
+    found, passes = [], []
+    for on in (False, True):
+        model, count = tiny(layers=2), []
+        model.model.layers[0].mlp.register_forward_pre_hook(lambda *_, count=count: count.append(1))
+        losses = fit(model, rows[:8], epochs=1, batch_size=4, learning_rate=1e-3, seed=0, checkpointing=on)
+        found.append((losses, [p.detach().clone() for p in model.parameters()]))
+        passes.append(len(count))
+        assert not model.is_gradient_checkpointing
+    assert passes == [2, 4], "each block is computed again"
+    assert found[0][0] == pytest.approx(found[1][0])
+    for plain, again in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(plain, again)
 
 
 @pytest.mark.parametrize("tokens", [1, 60, 10_000])

@@ -189,9 +189,9 @@ def test_the_same_commands_win_in_both_views(tasks: list[Task]) -> None:
         assert words_in(brief) <= set(WORDS)
         assert told["message"] == seen
         for command in task.proof:
-            assert matches(told["choices"], write("idle apple", command))
+            assert matches(told["choices"], write("drop apple", command))
             seen, *outcome, info = full.step(command)
-            _, *brief_outcome, told = short.step(write("idle apple", command))
+            _, *brief_outcome, told = short.step(write("drop apple", command))
             assert told["message"] == seen
             assert brief_outcome == outcome
             assert {name: told[name] for name in info} == info

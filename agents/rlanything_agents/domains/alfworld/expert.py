@@ -13,6 +13,16 @@ from rlanything_envs.alfworld.texts import kind_of_name
 
 __all__ = ["ExploringExpert"]
 
+PLAIN = {
+    "find": "I still have to find the {focus}.",
+    "get": "I have seen the {focus}, so I fetch it.",
+    "need": "I need the {focus} for the {object}.",
+    "put": "I bring the {object} to the {focus}.",
+    "light": "I look at the {object} under the {focus}.",
+    "drop": "I do not need the {focus}, so I put it down.",
+}
+"""Thoughts in English by the first word of the short view's thought."""
+
 _AIMLESS = ("help", "inventory", "look")
 
 
@@ -48,18 +58,18 @@ class ExploringExpert:
             self._belief.update(observation)
         commands = set(info["admissible_commands"])
         phase, focus, wanted = self._plan(self._belief, commands)
-        mistaken = bool(self._rng.random() < self._mistakes)
-        if mistaken or wanted not in commands:
+        exemplary = not self._rng.random() < self._mistakes and wanted in commands
+        if not exemplary:
             choices = [command for command in sorted(commands) if command not in _AIMLESS] or sorted(commands)
             wanted = choices[int(self._rng.integers(len(choices)))]
-            return Move(f"{phase} {focus}", wanted, exemplary=False)
-        return Move(f"{phase} {focus}", wanted)
+        plain = PLAIN[phase].format(focus=focus, object=self._belief.task.object)
+        return Move(f"{phase} {focus}", wanted, exemplary, plain)
 
     def _plan(self, belief: Belief, commands: set[str]) -> tuple[str, str, str]:
         """Phase, focus and next command; a command that is not admissible yet is replaced by a step towards it."""
         task, held = belief.task, belief.holding
         if held and kind_of_name(held) != task.object:
-            return "idle", kind_of_name(held), self._put_down(held, commands)
+            return "drop", kind_of_name(held), self._put_down(held, commands)
         if not held:
             return self._fetch(belief, commands)
         if task.kind == "look":
@@ -71,7 +81,7 @@ class ExploringExpert:
         appliance = APPLIANCES.get(task.kind)
         if appliance and held not in belief.prepared:
             wanted = [(name, f"{task.kind} {held} with {name}") for name in self._named(belief, appliance)]
-            return "prep", appliance, self._nearest(wanted, belief, commands)
+            return "need", appliance, self._nearest(wanted, belief, commands)
         targets = self._named(belief, task.receptacle)
         begun = [place for place, _ in belief.found(task.object) if place in targets]
         wanted = [(place, f"move {held} to {place}") for place in (begun if task.kind == "two" and begun else targets)]

@@ -57,10 +57,10 @@ def test_what_is_in_hand_is_no_receptacle() -> None:
 
 
 def test_a_judge_reads_what_is_in_hand() -> None:
-    step = Step("prep microwave", "go to microwave 1", "You arrive at microwave 1. The microwave 1 is closed.")
+    step = Step("need microwave", "go to microwave 1", "You arrive at microwave 1. The microwave 1 is closed.")
     held, empty = (SUPERVISION.judge_texts(episode(opening, [step]))[0] for opening in (HELD, EMPTY))
     assert held == (
-        "put a hot apple in fridge <held> apple <wanted> <repeat> 0 <act> prep microwave go to microwave 1 <obs> closed"
+        "put a hot apple in fridge <held> apple <wanted> <repeat> 0 <act> need microwave go to microwave 1 <obs> closed"
     )
     assert empty == held.replace("<held> apple <wanted>", "<held> nothing")
 
