@@ -1,139 +1,164 @@
-"""``hf:PATH``: a causal language model with a chat template, from a local folder."""
+"""``hf:CHECKPOINT``: a causal language model with a chat template, in this process."""
 
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, LogitsProcessor, LogitsProcessorList
 from transformers.utils import logging as transformers_logging
 
+from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.tools.benchmark.agent import History, Message, Response
 from rlanything_agents.tools.benchmark.episode import Episode, Result, course
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_envs.llm.budget import Usage
+from rlanything_envs.llm.generator import SamplingParams
+from rlanything_envs.llm.log import PromptLog, Record, prompt_key
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import World
     from rlanything_agents.tools.benchmark.settings import ChatSettings
     from rlanything_envs.conversation import Conversation
+    from rlanything_envs.llm.choices import Form
 
 __all__ = ["CheckpointAgent"]
 
 
 class CheckpointAgent:
-    """Plays many episodes in step, so that the model answers all of them in one batch.
+    """Plays many episodes in step, so that the model answers all of them in one batch; a new one takes the place of one
+    that has ended.
 
     The result of an episode depends on its own seed alone, up to the rounding of batched arithmetic.
 
     Args:
-        path: Folder that `transformers` loads; code in it is not run.
+        checkpoint: Name of the model, as everywhere (`rlanything_agents.models.checkpoint`).
         settings: Sampling and history.
+        log: File of the prompts and the answers.
 
     Raises:
-        AgentError: The folder holds no such model, or its tokenizer has no chat template.
+        AgentError: There is no such model, or its tokenizer has no chat template.
+        MissingExtra: The package of the model is not installed.
     """
 
     parallel = 16
 
-    def __init__(self, path: str, settings: ChatSettings) -> None:
-        self.name = f"hf:{path}"
+    def __init__(self, checkpoint: str, settings: ChatSettings, log: Path) -> None:
+        self.name = f"hf:{checkpoint}"
         self.settings = settings
+        self.log = PromptLog(log)
         transformers_logging.disable_progress_bar()
-        if not Path(path).is_dir():
-            raise AgentError(f"{self.name}: there is no such folder; download the model first, and name its folder")
+        config = CheckpointConfig(checkpoint=checkpoint, max_tokens=1, context=2)  # `reply` knows its own limits
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(path, local_files_only=True, padding_side="left")
-            self.model: Any = AutoModelForCausalLM.from_pretrained(path, local_files_only=True)
-        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            self.template = load_template(config)
+            self.model = load_model(config, self.template.tokenizer, seed=0)
+        except CheckpointError as error:
             raise AgentError(f"{self.name} cannot be loaded: {error}") from error
-        if not self.tokenizer.chat_template:
-            raise AgentError(f"{self.name}: its tokenizer has no chat template; use an instruction-tuned model")
-        if self.tokenizer.pad_token_id is None:
-            self.tokenizer.pad_token = self.tokenizer.eos_token
-        self.model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        self._generator = TransformersGenerator(self.model, self.template.tokenizer)
 
     def check(self, episodes: Sequence[Episode]) -> None:
         """Nothing to look at."""
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Drop the cache of conversations."""
+        self._generator.close()
 
     def play(self, world: World, episodes: Sequence[Episode], parallel: int) -> Generator[Result, None, None]:
-        """Play chunks of ``parallel`` episodes, one chunk after the other, all episodes of a chunk in step."""
+        """Play the episodes, ``parallel`` of them in step."""
+        waiting = deque(enumerate(episodes))
+        live: list[_Dialogue] = []
         with contextlib.ExitStack() as stack:
-            conversations = [stack.enter_context(world.open()) for _ in range(min(parallel, len(episodes)))]
-            for first in range(0, len(episodes), parallel):
-                chunk = episodes[first : first + parallel]
-                yield from self._in_batch(
-                    [_Dialogue(c, e, self.settings.max_history) for c, e in zip(conversations, chunk, strict=False)]
-                )
+            free = [stack.enter_context(world.open()) for _ in range(min(parallel, len(episodes)))]
+            while waiting or live:
+                while waiting and free:
+                    live.append(_Dialogue(free.pop(), *waiting.popleft(), self.settings.max_history))
+                for dialogue in live:
+                    if dialogue.result is not None:
+                        failed = dialogue.result.outcome is None  # its environment may be of no more use
+                        free.append(stack.enter_context(world.open()) if failed else dialogue.conversation)
+                        yield dialogue.result
+                live = [dialogue for dialogue in live if dialogue.result is None]
+                self._answer(live)
 
-    def _in_batch(self, dialogues: list[_Dialogue]) -> Generator[Result, None, None]:
-        while dialogues:
-            yield from (dialogue.result for dialogue in dialogues if dialogue.result is not None)
-            dialogues = [dialogue for dialogue in dialogues if dialogue.result is None]
-            if dialogues:
-                seeds = [seed_of(dialogue.episode.seed, "turn", dialogue.turns) for dialogue in dialogues]
-                responses = self.reply([dialogue.chat for dialogue in dialogues], seeds)
-                for dialogue, response in zip(dialogues, responses, strict=True):
-                    dialogue.answer(response)
+    def _answer(self, dialogues: Sequence[_Dialogue]) -> None:
+        if not dialogues:
+            return
+        responses = self.reply(
+            [dialogue.chat for dialogue in dialogues],
+            [seed_of(dialogue.episode.seed, "turn", dialogue.turns) for dialogue in dialogues],
+            [dialogue.number for dialogue in dialogues],
+            [dialogue.form for dialogue in dialogues],
+        )
+        for dialogue, response in zip(dialogues, responses, strict=True):
+            dialogue.answer(response)
 
-    @torch.inference_mode()
-    def reply(self, chats: Sequence[list[Message]], seeds: Sequence[int]) -> list[Response]:
+    def reply(
+        self,
+        chats: Sequence[list[Message]],
+        seeds: Sequence[int],
+        keys: Sequence[int] = (),
+        forms: Sequence[Form | None] = (),
+    ) -> list[Response]:
         """Sample an answer to each chat with its own seed.
+
+        Args:
+            chats: Chats whose last message is the environment's.
+            seeds: Seed of each answer.
+            keys: Number of each chat's episode; what the model has read of an episode is not read again.
+            forms: Form of each answer, None where it is free; empty if all are free.
 
         Raises:
             AgentError: A chat is longer than the model's context.
         """
-        ids = [self._ids(chat) for chat in chats]
-        longest, limit = max(map(len, ids)), getattr(self.model.config, "max_position_embeddings", None)
+        prompts = [self.template.prompt(chat) for chat in chats]
+        longest = max(map(len, prompts))
+        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         if limit is not None and longest + self.settings.max_tokens > limit:
             raise AgentError(
                 f"{self.name}: a chat of {longest} tokens and an answer of {self.settings.max_tokens} do not fit into "
                 f"the model's {limit}: cut the history with --max-history, or the answers with --max-tokens"
             )
-        batch = self.tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self.model.device)
-        noise = LogitsProcessorList(
-            [_GumbelNoise(seeds, self.settings.temperature)] if self.settings.temperature else []
+        greedy = self.settings.temperature == 0
+        params = SamplingParams(
+            self.settings.max_tokens,
+            temperature=1.0 if greedy else self.settings.temperature,
+            top_k=1 if greedy else 0,
+            seeds=tuple(seeds),
+            choices=tuple(forms),
+            keys=tuple(keys),
         )
-        written = self.model.generate(
-            **batch,
-            generation_config=self._generation_config(),
-            logits_processor=noise,
-            max_new_tokens=self.settings.max_tokens,
-        )[:, longest:].tolist()
-        return [self._response(prompt, row) for prompt, row in zip(ids, written, strict=True)]
-
-    def _ids(self, chat: list[Message]) -> list[int]:
-        return list(self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"])
-
-    def _generation_config(self) -> GenerationConfig:
-        """Greedy decoding of the logits after `_GumbelNoise`; the checkpoint's own sampling settings are ignored."""
-        own = self.model.generation_config
-        end = own.eos_token_id if own.eos_token_id is not None else self.tokenizer.eos_token_id
-        return GenerationConfig(do_sample=False, eos_token_id=end, pad_token_id=self.tokenizer.pad_token_id)
-
-    def _response(self, prompt: list[int], row: list[int]) -> Response:
-        ends = self._generation_config().eos_token_id
-        stops = set(ends if isinstance(ends, list) else [ends])
-        length = next((i + 1 for i, token in enumerate(row) if token in stops), len(row))
-        text = self.tokenizer.decode(row[:length], skip_special_tokens=True)
-        return Response(text, Usage(len(prompt), length))
+        responses = []
+        answers = self._generator.generate(prompts, params)
+        for chat, prompt, own, (answer,) in zip(chats, prompts, params.each(len(chats)), answers, strict=True):
+            usage = Usage(len(prompt), len(answer.token_ids or ()))
+            self.log.write(
+                Record(
+                    key=prompt_key(chat, own),
+                    model=self.name,
+                    prompt=chat,
+                    text=answer.text,
+                    params=own.settings,
+                    finish_reason=answer.finish_reason,
+                    usage=usage,
+                )
+            )
+            responses.append(Response(answer.text, usage))
+        return responses
 
 
 class _Dialogue:
-    """One episode of a batch, with the chat to be answered next."""
+    """One episode of a batch, with the chat to be answered next and the form of the answer."""
 
-    def __init__(self, conversation: Conversation, episode: Episode, history: int | None) -> None:
-        self.episode, self.turns = episode, 0
+    def __init__(self, conversation: Conversation, number: int, episode: Episode, history: int | None) -> None:
+        self.conversation, self.number, self.episode, self.turns = conversation, number, episode, 0
         self.chat: list[Message] = []
+        self.form: Form | None = None
         self.result: Result | None = None
         self._history, self._course = History(history), course(conversation, episode, counts=True)
         self._go_on(None)
@@ -150,19 +175,4 @@ class _Dialogue:
         except StopIteration as end:
             self.result = end.value
         else:
-            self.chat = self._history.read(turn)
-
-
-class _GumbelNoise(LogitsProcessor):  # type: ignore[misc]
-    """Sampling by the Gumbel-max trick, with an RNG stream per row, so that rows are independent of one another.
-
-    The argmax of ``logits / temperature + Gumbel noise`` is a sample at that temperature.
-    """
-
-    def __init__(self, seeds: Sequence[int], temperature: float) -> None:
-        self._streams = [np.random.default_rng(seed) for seed in seeds]
-        self._temperature = temperature
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        noise = np.stack([stream.gumbel(size=scores.shape[1]) for stream in self._streams])
-        return scores / self._temperature + torch.from_numpy(noise).to(scores.device, scores.dtype)
+            self.chat, self.form = self._history.read(turn), turn.info.get("choices")

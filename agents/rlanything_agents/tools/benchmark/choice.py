@@ -11,7 +11,7 @@ from rlanything_agents.tools.benchmark.settings import ChatSettings
 
 __all__ = ["FORMS", "open_agent", "packages_of"]
 
-FORMS = ("random", "expert", "openai:MODEL", "hf:FOLDER", "run:FOLDER", "python:MODULE:NAME")
+FORMS = ("random", "expert", "openai:MODEL", "hf:CHECKPOINT", "run:FOLDER", "python:MODULE:NAME")
 """Forms of the names of agents."""
 
 
@@ -21,7 +21,7 @@ def open_agent(name: str, settings: ChatSettings, log: Path) -> Solo | Lockstep:
     Args:
         name: A name in one of the `FORMS`.
         settings: Settings of chat agents.
-        log: File of the prompts to a service and its answers.
+        log: File of the prompts to a model and its answers.
 
     Raises:
         AgentError: There is no agent of this name, or it cannot be opened.
@@ -40,7 +40,7 @@ def open_agent(name: str, settings: ChatSettings, log: Path) -> Solo | Lockstep:
         case "hf", True:
             from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
 
-            return CheckpointAgent(rest, settings)
+            return CheckpointAgent(rest, settings, log)
         case "run", True:
             from rlanything_agents.tools.benchmark.policy import RunAgent
 

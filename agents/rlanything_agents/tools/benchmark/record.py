@@ -31,7 +31,7 @@ class ResultFolder:
 
         benchmark.json   settings: a command with the same ones continues, with others it is refused
         results.jsonl    one line per episode, as soon as it has ended
-        prompts.jsonl    prompts to a service and its answers
+        prompts.jsonl    prompts to a model and its answers
         results.json  report.md  report.html
     """
 

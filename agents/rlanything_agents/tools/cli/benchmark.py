@@ -36,7 +36,8 @@ def benchmark(
     agent: Annotated[
         str,
         typer.Option(
-            help="random, expert, openai:MODEL, hf:FOLDER, run:FOLDER or python:MODULE:NAME.", autocompletion=_agents
+            help="random, expert, openai:MODEL, hf:CHECKPOINT, run:FOLDER or python:MODULE:NAME.",
+            autocompletion=_agents,
         ),
     ],
     panel: Annotated[

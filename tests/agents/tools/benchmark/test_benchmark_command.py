@@ -61,7 +61,7 @@ def test_exit_codes(invoke: Invoke) -> None:
         ((*EASY, "--agent", "random", "--env", "x"), "expected key=value"),
         ((*EASY, "--agent", "random", "--price-in", "1"), "go together"),
         ((*EASY, "--agent", "random", "--max-dollars", "1"), "--price-in"),
-        ((*EASY, "--agent", "hf:none"), "no such folder"),
+        ((*EASY, "--agent", "hf:./none"), "no such folder"),
         (("compare", "o", "none"), "has no results.json"),
     ]
     for words, told in bad:

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.models import precision
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
@@ -20,10 +21,18 @@ from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_agents.tools.benchmark.policy import RunAgent
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.settings import ChatSettings
+from rlanything_envs.llm.choices import OneOf
+from rlanything_envs.llm.log import read_log
 from rlanything_task_pools.panel import Panel, load_panel
 
 SHORT = {"max_episode_steps": 3}
 FEW = ChatSettings(max_tokens=6, max_history=1)
+
+
+@pytest.fixture(autouse=True)
+def exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float32 on every machine, where an answer does not depend on the others of its batch."""
+    monkeypatch.setattr(precision, "_here", lambda: "float32")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +46,10 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
-    fast.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}</s>{% endfor %}assistant: "
+    fast.chat_template = (
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}</s>{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}"
+    )
     model = random_model(fast, hidden_size=16, layers=1, heads=2, intermediate_size=16, spread=0.5)
     model.generation_config.temperature, model.generation_config.do_sample = 0.3, True
     model.save_pretrained(folder)
@@ -58,8 +70,33 @@ def test_a_checkpoint_plays_in_batches(checkpoint: Path, games: Panel, tmp_path:
     assert {"torch", "transformers"} <= set(found["versions"])
 
 
-def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path) -> None:
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8))
+def test_answers_are_kept_and_no_token_is_read_twice(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=6), tmp_path / "prompts.jsonl")
+    read: list[int] = []
+    agent.model.get_input_embeddings().register_forward_hook(lambda _, given, __: read.append(given[0].shape[1]))
+    episodes = episodes_of(games, 2, seed=0)
+    results = list(agent.play(World(games.domain, SHORT), episodes[:5], parallel=1))
+    assert [result.key for result in results] == [episode.key for episode in episodes[:5]]
+    assert all((result.steps, result.outcome) == (3, -1) for result in results)
+    assert all(result.readable is not None and result.readable <= 3 for result in results)
+    records = list(read_log(tmp_path / "prompts.jsonl"))
+    assert [len(record.prompt) for record in records] == [1, 3, 5] * 5
+    assert records[1].prompt[1] == {"role": "assistant", "content": records[0].text}
+    once = sum(record.usage.prompt_tokens for record in records[2::3])
+    assert once <= sum(read) < once + 5 * 3 * 8
+    assert sum(result.usage.prompt_tokens for result in results if result.usage) > 2 * once
+
+
+def test_an_offered_form_is_kept(checkpoint: Path, tmp_path: Path) -> None:
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=20), tmp_path / "prompts.jsonl")
+    chat = [{"role": "user", "content": "hi"}]
+    form = OneOf(("look", "inventory"))
+    found = {agent.reply([chat, chat], [seed, seed], [0, 1], [form, None])[0].text for seed in range(8)}
+    assert found == {"look", "inventory"}
+
+
+def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path, tmp_path: Path) -> None:
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8), tmp_path / "log")
     chats = [[{"role": "user", "content": text}] for text in ("hello", "a longer message", "x")]
     together = agent.reply(chats, [1, 2, 3])
     assert [agent.reply([chat], [seed])[0] for chat, seed in zip(chats, [1, 2, 3], strict=True)] == together
@@ -67,21 +104,21 @@ def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path) ->
     assert [said.usage.prompt_tokens for said in together if said.usage] == [
         len(f"user: {chat[0]['content']}assistant: ") + 1 for chat in chats
     ]
-    greedy = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8, temperature=0))
+    greedy = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8, temperature=0), tmp_path / "log")
     assert greedy.reply(chats, [1, 2, 3]) == greedy.reply(chats, [4, 5, 6])
 
 
-def test_tokens_come_as_often_as_the_model_says(checkpoint: Path) -> None:
+def test_tokens_come_as_often_as_the_model_says(checkpoint: Path, tmp_path: Path) -> None:
     """Chi-squared of first tokens against the model's own distribution at a temperature of 0.7."""
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=1, temperature=0.7))
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=1, temperature=0.7), tmp_path / "log")
     chat, draws = [{"role": "user", "content": "hi"}], 2000
     with torch.no_grad():
-        logits = agent.model(torch.tensor([agent._ids(chat)])).logits[0, -1]
+        logits = agent.model(torch.tensor([agent.template.prompt(chat)])).logits[0, -1]
     wanted = (logits / 0.7).softmax(-1)
     counts: dict[str, int] = {}
     for said in agent.reply([chat] * draws, list(range(draws))):
         counts[said.text] = counts.get(said.text, 0) + 1
-    texts = [agent.tokenizer.decode([token], skip_special_tokens=True) for token in range(len(wanted))]
+    texts = [agent.template.decode([token]) for token in range(len(wanted))]
     common = [token for token in wanted.argsort(descending=True)[:8].tolist() if texts.count(texts[token]) == 1]
     for token in common:
         expected = draws * float(wanted[token])
@@ -101,7 +138,7 @@ def test_what_is_no_chat_model(checkpoint: Path, tmp_path: Path, change: str, to
             if file.name != "chat_template.jinja":
                 (folder / file.name).write_bytes(file.read_bytes())
     with pytest.raises(AgentError, match=told):
-        CheckpointAgent(str(folder), ChatSettings())
+        CheckpointAgent(str(folder), ChatSettings(), tmp_path / "log")
 
 
 def test_a_chat_that_is_too_long_is_told(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
