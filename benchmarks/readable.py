@@ -7,8 +7,9 @@ Wilson intervals:
 - policy: turns on generated tasks, in the full view (AlfWorld also with the listed commands, free and as choices) and
   with the choices of the short view;
 - judge: votes on the steps of those full-view episodes, and unit tests for coding problems;
-- rewriter: proposals for the tasks, one attempt each, harder and easier by turns. "Solved" is here the share of the
-  readable proposals that the domain proved, and the line below counts the reasons of the others.
+- rewriter: proposals for the tasks, one attempt each, harder and easier by turns, with all of the domain's operators
+  and with those alone that choose from lists. "Solved" is here the share of the readable proposals that the domain
+  proved, and the line below the table counts the reasons of the others.
 """
 
 import argparse
@@ -149,12 +150,13 @@ class Reader:
         line.seconds = time.perf_counter() - start
         return line
 
-    def rewrite(self, domain: str, tasks: Sequence[Task], schema: bool) -> tuple[Line, list[str]]:
-        """One proposal for each task, and the texts of the answers."""
-        start, generator = time.perf_counter(), _Overheard(self.chat, schema)
+    def rewrite(self, domain: str, tasks: Sequence[Task], how: str) -> tuple[Line, list[str]]:
+        """One proposal for each task, and the texts of the answers; ``how`` names schema and operators."""
+        start, generator = time.perf_counter(), _Overheard(self.chat, "schema" in how)
         params = SamplingParams(self.config.max_tokens, temperature=0.7)
-        rewriter = LLMRewriter(generator, "model", attempts=1, params=params)
-        line = Line("rewriter", domain, "schema" if schema else "free", 0, 0, None, 0, 0)
+        operators = LISTED[domain] if "lists" in how else None
+        rewriter = LLMRewriter(generator, "model", attempts=1, params=params, operators=operators)
+        line = Line("rewriter", domain, how, 0, 0, None, 0, 0)
         for number, task in enumerate(tasks):
             harder = number % 2 == 0
             request = Request(task, "harder" if harder else "easier", 1.0 if harder else 0.0)
@@ -191,6 +193,9 @@ class _Overheard:
         """Not used."""
 
 
+LISTED = {"coding": ("knob",), "osworld": ("evaluator", "hints")}
+"""Operators whose proposals choose from lists, in the domains that have others too."""
+
 WAYS = {
     "alfworld": ("full, free", "full, commands listed, free", "full, commands listed, choices", "short, choices"),
     "coding": ("full, free", "short, choices"),
@@ -221,8 +226,9 @@ def lines(
                     [],
                 )
         if "rewriter" in roles:
-            for schema in (False, True):
-                yield reader.rewrite(domain, games, schema)
+            for how in ("free", "schema", "schema, lists"):
+                if "lists" not in how or domain in LISTED:
+                    yield reader.rewrite(domain, games, how)
 
 
 def main() -> None:

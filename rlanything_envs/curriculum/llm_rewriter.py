@@ -17,6 +17,7 @@ from rlanything_envs.curriculum.rewriter import Request, Rewriting
 from rlanything_envs.errors import CurriculumError
 from rlanything_envs.llm.errors import GenerationStopped, RunMustStop
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
+from rlanything_envs.llm.schema import schema_text
 from rlanything_task_pools import Domain, Rejection, Task, get_domain
 
 __all__ = ["GENERATOR_ERROR", "LLMRewriter", "read_proposal"]
@@ -56,7 +57,7 @@ class LLMRewriter:
         operators: The domain's rewrite operators to enable; the domain's defaults if None.
         params: Sampling parameters; ``n`` and ``seed`` are set for each attempt.
         template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``description``,
-            ``critique``, ``schema`` and ``failed``.
+            ``critique``, ``schema`` (its text, see `schema_text`) and ``failed``.
         domain_of: Function from a name to its domain.
 
     Raises:
@@ -149,7 +150,7 @@ class _Attempts:
             accuracy=request.accuracy,
             description=self.domain.describe(request.task)[:MAX_DESCRIPTION],
             critique=request.critique,
-            schema=json.dumps(self.domain.proposal_schema(request.task)),
+            schema=schema_text(self.domain.proposal_schema(request.task)),
             failed=self.failed,
         )
         return [{"role": "user", "content": text}]

@@ -13,7 +13,7 @@ from typing import Any
 
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then
 
-__all__ = ["NoForm", "form_of_schema"]
+__all__ = ["NoForm", "form_of_schema", "schema_text"]
 
 MAX_TEXT = 300
 """Most characters of a text without a ``maxLength``, or with a larger one."""
@@ -64,6 +64,41 @@ def form_of_schema(schema: Mapping[str, Any]) -> Form:
     if isinstance(kind, str) and kind in _PLAIN_TYPES:
         return _PLAIN_TYPES[kind]
     raise NoForm(f"there is no form of a JSON schema with type {kind!r}: {json.dumps(schema)[:200]}")
+
+
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """A schema in a few words, for a prompt: the values that it lists, a variant a line.
+
+    >>> properties = {"knob": {"const": "size"}, "to": {"enum": [1, 2]}}
+    >>> knob = {"type": "object", "properties": properties, "required": ["knob"]}
+    >>> print(schema_text({"anyOf": [knob, {"const": None}]}))
+    {"knob": "size", "to"?: 1 | 2}
+    or null
+    """
+    note = f"({schema['description']})" if "description" in schema else ""
+    for several in ("oneOf", "anyOf"):
+        if several in schema:
+            variants = "\nor ".join(schema_text(option) for option in schema[several])
+            return f"{note}\n{variants}" if note else variants
+    return " ".join(part for part in (_brief(schema), note) if part)
+
+
+def _brief(schema: Mapping[str, Any]) -> str:
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return " | ".join(map(json.dumps, schema["enum"]))
+    if schema.get("type") == "object":
+        required = frozenset(schema.get("required", ()))
+        parts = [
+            f"{json.dumps(name)}{'' if name in required else '?'}: {schema_text(value)}"
+            for name, value in schema.get("properties", {}).items()
+        ]
+        one = " with just one of these" if schema.get("maxProperties") == 1 else ""
+        return f"{{{', '.join(parts)}}}{one}"
+    if schema.get("type") == "array":
+        return f"[{schema_text(schema.get('items', {}))}, ...]"
+    return str(schema.get("type", "any value"))
 
 
 def _text(schema: Mapping[str, Any]) -> Form:

@@ -21,6 +21,7 @@ from rlanything_envs.curriculum.llm_rewriter import GENERATOR_ERROR, MAX_ANSWER,
 from rlanything_envs.errors import CurriculumError
 from rlanything_envs.llm import Completion, SamplingParams, ScriptedGenerator
 from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused
+from rlanything_envs.llm.schema import schema_text
 from rlanything_task_pools import Outcome, Rejection, Task, TaskPool, UnknownOperator
 from rlanything_task_pools.alfworld import DOMAIN
 
@@ -89,7 +90,9 @@ def test_the_prompt_holds_what_a_rewriter_needs():
     assert "won 0 of 100" in prompt
     assert "easier" in prompt
     assert "harder" not in prompt
-    assert json.dumps(DOMAIN.with_operators(OPERATORS).proposal_schema(TASK)) in prompt
+    assert schema_text(DOMAIN.with_operators(OPERATORS).proposal_schema(TASK)) in prompt
+    for name in ("in_hand", "Mug", "CoffeeMachine", "Cabinet"):
+        assert json.dumps(name) in prompt
     assert "\nnever saw mug\nWHAT YOU MAY PROPOSE\n(|im_start|)system\n" in prompt
     assert "TURNED DOWN" not in prompt
     model, _ = ask("no", "no", "no", direction="harder")

@@ -456,8 +456,22 @@ def test_schemas_are_json_and_name_what_there_is() -> None:
     schema = DOMAIN.with_operators(ALL).proposal_schema(task)
     assert json.loads(json.dumps(schema)) == schema
     assert len(schema["oneOf"]) == len(ALL)
-    assert set(DOMAIN.proposal_schema(task)["properties"]) == {"kind", "object_type", "receptacle_type"}
-    assert task.traits["object_type"] in DOMAIN.proposal_schema(task)["properties"]["object_type"]["enum"]
+    goals = DOMAIN.proposal_schema(task)["anyOf"]
+    assert all(set(goal["properties"]) == {"kind", "object_type", "receptacle_type"} for goal in goals)
+    assert any(task.traits["object_type"] in goal["properties"]["object_type"]["enum"] for goal in goals)
+
+
+def test_most_goals_of_the_schema_fit_the_room() -> None:
+    rng, found = np.random.default_rng(0), Counter[str]()
+    for task in sample()[:8]:
+        for name in ("goal", "types", "kind"):
+            domain = DOMAIN.with_operators([name])
+            for goals in domain.proposal_schema(task)["anyOf"]:
+                proposal = {key: str(rng.choice(value["enum"])) for key, value in goals["properties"].items()}
+                new = domain.validate(task, proposal, direction="harder", author="x")
+                found["proved" if isinstance(new, Task) else new.reason] += 1
+    assert found["proved"] > found.total() / 4, found
+    assert found["proved"] + found["wrong_direction"] > 0.8 * found.total(), found
 
 
 @pytest.mark.parametrize("every", [24, pytest.param(4, marks=pytest.mark.slow)])

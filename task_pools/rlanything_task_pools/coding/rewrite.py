@@ -83,12 +83,16 @@ def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[st
                 "type": "object",
                 "properties": {
                     "knob": {"const": knob.name},
-                    "level": {"enum": list(knob.levels), "description": "from easy to hard"},
+                    "level": {
+                        "enum": [level for level in knob.levels if level != found[1][knob.name]],
+                        "description": f"from easy to hard; now {found[1][knob.name]}",
+                    },
                 },
                 "required": ["knob", "level"],
                 "additionalProperties": False,
             }
             for knob in found[0].knobs
+            if len(knob.levels) > 1
         ]
         schemas.extend(choices)
     if "statement" in operators:

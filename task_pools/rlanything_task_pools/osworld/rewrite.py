@@ -68,13 +68,23 @@ def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[st
     """JSON schema of the proposals that `validate` reads for a task."""
     payload = read_payload(task.payload)
     names = list(payload.evaluators) if "evaluator" in operators else [payload.current]
-    text: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_WORDS}
+    free = {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_WORDS,
+        "description": "one of these in other words, with every name and number of it",
+    }
+    properties: dict[str, Any] = {}
+    for name in names:
+        known = payload.hints.get(name, ()) if {"hints", "words"} & set(operators) else ()
+        texts = [told(payload.instructions[name], known[:count]) for count in range(len(known) + 1)]
+        kept = [text for text in texts if (name, text.split()) != (payload.current, payload.instruction.split())]
+        options = [{"enum": kept}] * bool(kept) + [free] * ("words" in operators)
+        if options:
+            properties[name] = {"anyOf": options}
     return {
         "type": "object",
-        "properties": {
-            name: {**text, "description": f"the new instruction, which still asks: {payload.instructions[name]}"}
-            for name in names
-        },
+        "properties": properties,
         "minProperties": 1,
         "maxProperties": 1,
         "additionalProperties": False,

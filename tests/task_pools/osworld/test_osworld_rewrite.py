@@ -166,6 +166,22 @@ def test_describe_and_schema():
     json.dumps(schema)
 
 
+def test_the_texts_of_the_schema_are_proved():
+    task = generate(0, kinds="edit_csv", difficulty=0)
+    domain = DOMAIN.with_operators(["evaluator", "hints"])
+    proved = 0
+    for name, value in domain.proposal_schema(task)["properties"].items():
+        (listed,) = value["anyOf"]
+        for text in listed["enum"]:
+            found = [domain.validate(task, {name: text}, direction=way, author="x") for way in ("harder", "easier")]
+            reasons = {one.reason for one in found if not isinstance(one, Task)}
+            assert reasons == {"wrong_direction"} or not reasons
+            proved += len(found) - sum(not isinstance(one, Task) for one in found)
+    assert proved >= 3
+    free = DOMAIN.proposal_schema(task)["properties"]["evaluator1"]["anyOf"][-1]
+    assert free["type"] == "string"
+
+
 def test_operators():
     assert DOMAIN.operators == ("evaluator", "hints", "words")
     for names in (["magic"], [], "evaluator hints"):

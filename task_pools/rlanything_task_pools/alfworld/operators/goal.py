@@ -26,6 +26,9 @@ from rlanything_verifiers.alfworld.goal import GOAL_KINDS, TASK_TYPES, GoalKind
 
 FIELDS = ("kind", "object_type", "receptacle_type")
 
+EASY_FIRST: tuple[str, ...] = ("simple", "look", "heat", "cool", "clean", "two")
+"""Kinds of goals from few steps to many, in the mean of generated games."""
+
 NEW_KIND = 1.5
 """Penalty of another kind of goal in the ranking: a rewrite that keeps the kind trains the same skill."""
 
@@ -87,20 +90,36 @@ class GoalOperator:
         return Change(scene, goal, {name: told[name] for name in FIELDS if told[name] != before[name]})
 
     def schema(self, parent: Parent) -> dict[str, Any]:
-        """JSON schema of the proposals `apply` reads."""
-        scene = parent.scene
-        names = {
-            "kind": list(GOAL_KINDS),
-            "object_type": types_of(in_reach(scene)),
-            "receptacle_type": sorted({item.type for item in scene.receptacles} | {*lamp_types(scene)}),
-        }
-        return {
-            "description": f"{self.note}; what is left out stays as it is",
-            "type": "object",
-            "properties": {name: {"enum": names[name]} for name in self.fields},
-            "additionalProperties": False,
-            "minProperties": 1,
-        }
+        """JSON schema of the goals of the room, each object with its kinds and places; a part may also be left out.
+
+        Objects with the same kinds and places share a variant. So a few goals of the schema do not fit after all, such
+        as one that holds from the start.
+        """
+        lamps: dict[str, tuple[list[str], list[str]]] = {}
+        places: dict[str, tuple[list[str], list[str]]] = {}
+        for goal in goals_on(parent.scene):
+            if goal != parent.goal and self.allows(parent.goal, goal) and not _barred(parent.task, goal):
+                known = lamps if goal.kind == "look" else places
+                for values, value in zip(
+                    known.setdefault(goal.object_type, ([], [])), (goal.kind, goal.receptacle_type), strict=True
+                ):
+                    if value not in values:
+                        values.append(value)
+        groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+        for object_type, (kinds, homes) in (*places.items(), *lamps.items()):
+            groups.setdefault((tuple(sorted(kinds, key=EASY_FIRST.index)), tuple(homes)), []).append(object_type)
+        variants = [
+            {
+                "type": "object",
+                "properties": {name: {"enum": list(parts[name])} for name in self.fields},
+                "required": list(self.fields),
+                "additionalProperties": False,
+            }
+            for (kinds, homes), things in groups.items()
+            if (parts := {"kind": kinds, "object_type": things, "receptacle_type": homes})
+        ]
+        order = f"; kinds from few steps to many: {', '.join(EASY_FIRST)}" if "kind" in self.fields else ""
+        return {"description": f"{self.note}{order}", "anyOf": variants}
 
 
 class TypesOperator(GoalOperator):
