@@ -20,8 +20,9 @@ from rlanything_envs.coding import actions as coding_actions
 from rlanything_envs.coding.list_language import read_program
 from rlanything_envs.coding.messages import ran
 from rlanything_envs.coding.short import read as read_short_coding
-from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, task_critique
+from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, LLMSummariser, task_critique
 from rlanything_envs.curriculum.llm_rewriter import read_proposal
+from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.llm.errors import RequestFailed
 from rlanything_envs.llm.log import LogFormatError, read_log
 from rlanything_envs.llm.wire import parse_answer, retry_after
@@ -127,7 +128,9 @@ def _proposals() -> list[bytes]:
 
 def _critique(text: str) -> None:
     steps = tuple(JudgedStep(action=text, observation=text, votes=(-1, -1)) for _ in range(2))
-    task_critique([JudgedEpisode(goal=text, steps=steps, success=False)]).encode()
+    episode = JudgedEpisode(goal=text, steps=steps, success=False)
+    task_critique([episode]).encode()
+    task_critique([episode], LLMSummariser(ScriptedGenerator([text]))).encode()
 
 
 # -- programs and what they print ----------------------------------------------------------------------------------
@@ -240,7 +243,9 @@ TARGETS = (
         "simulated shell", of_text(_shell), (), lambda: [b"echo a > b && cat b | sort -r", b"find . -name '*.t[x]t'"]
     ),
     Target("rewrite", of_text(_rewrite), (), _proposals),
-    Target("critique", of_text(_critique), (), lambda: [b"It went to the shelf. It took nothing. And more."]),
+    Target(
+        "critique", of_text(_critique), (), lambda: [b"It went to the shelf. And more.", b'{"summary": "It went."}']
+    ),
     Target("judgement", of_text(parse_score), (), lambda: [b"It helps. \\boxed{1}", b"\\boxed{-1}"]),
     Target("unit test of a model", of_text(read_unit_test), (UnreadableTest,), lambda: [UNIT_TEST]),
     Target("small program", of_text(read_program), (), lambda: [b"import sys\nprint(sum(map(int, sys.stdin)))\n"]),

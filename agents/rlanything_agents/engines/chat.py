@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -44,7 +43,7 @@ class ChatGenerator:
         self._ready()
         form = params.form
         if form is None and params.schema is not None and not params.choices:
-            form = _form(json.dumps(params.schema))
+            form = _form(params.schema)
         if form is not None:
             choices = (fitted(form, params.max_tokens),) * len(prompts)
             params = replace(params, choices=choices, form=None, schema=None)
@@ -71,11 +70,15 @@ class ChatGenerator:
         return self.template.prompt(prompt)  # type: ignore[arg-type]
 
 
-@lru_cache(maxsize=64)  # a warning about a schema is logged once
-def _form(schema: str) -> Form | None:
+def _form(schema: Mapping[str, Any]) -> Form | None:
     """Form of a JSON schema; None where it has none, and answers are free."""
     try:
-        return form_of_schema(json.loads(schema))
+        return form_of_schema(schema)
     except NoForm as error:
-        logger.warning("answers are free text: %s", error)
+        _warn(f"answers are free text: {error}")
         return None
+
+
+@lru_cache(maxsize=64)  # once each
+def _warn(message: str) -> None:
+    logger.warning("%s", message)
