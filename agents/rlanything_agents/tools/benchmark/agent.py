@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import Episode, Result, World
     from rlanything_envs.conversation import Turn
     from rlanything_envs.llm.budget import Usage
+    from rlanything_envs.llm.choices import Form
 
 __all__ = ["Agent", "ChatPlayer", "History", "Lockstep", "Message", "Player", "Response", "Solo"]
 
@@ -126,15 +127,20 @@ class ChatPlayer(ABC):
 
     Args:
         history: Exchanges that it reads, see `History`.
+
+    Attributes:
+        form: Form of the next answer, where the environment offers one.
     """
 
     counts = True
+    form: Form | None = None
 
     def __init__(self, history: int | None = None) -> None:
         self._history = History(history)
 
     def act(self, turn: Turn) -> Response:
         """Answer a message."""
+        self.form = turn.info.get("choices")
         response = self.reply(self._history.read(turn))
         self._history.wrote(response.text)
         return response

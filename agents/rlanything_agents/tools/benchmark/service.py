@@ -97,6 +97,7 @@ class ServicePlayer(ChatPlayer):
             self._settings.max_tokens,
             temperature=self._settings.temperature or 1.0,  # the endpoint sends a 0
             seed=seed_of(self._seed, "turn", self._turns),
+            form=self.form,
         )
         self._turns += 1
         ((completion,),) = self._generator.generate([messages], params)

@@ -95,3 +95,12 @@ def test_the_greedy_choice_and_a_cut_history(games: Panel, tmp_path: Path) -> No
         roles = [message["role"] for message in asked["messages"]]
         assert roles == ["user", "assistant", "user"][: len(roles)]
         assert "Your task is to" in asked["messages"][0]["content"]
+
+
+def test_a_listed_command_is_the_form_of_an_answer(games: Panel, tmp_path: Path) -> None:
+    with expert_service(games) as service:
+        chat, listed = ChatSettings(base_url=service.base_url), {"max_episode_steps": 2, "admissible": "list"}
+        run_benchmark(games, "openai:expert", tmp_path / "out", chat=chat, workers=1, environment=listed)
+        asked = service.asked[0]
+    assert "Action:" in asked["structured_outputs"]["regex"]
+    assert "go to " in asked["structured_outputs"]["regex"]
