@@ -85,7 +85,9 @@ def test_the_quickstart_is_a_configuration() -> None:
 
 def test_the_three_metrics_are_reported_before_and_after(finished: tuple[Path, dict[str, Any], str]) -> None:
     path, summary, said = finished
-    assert [line["what"].split(":")[0] for line in summary["table"]] == ["code", "ut", "detect", "tasks rewritten"]
+    assert [line["what"].split(":")[0] for line in summary["table"]] == [
+        *("code", "ut", "detect", "answers without a test", "tasks rewritten")
+    ]
     for when in ("before", "after"):
         assert summary[when]["panels"]["valid_seen"]["episodes"] == 6
         judged = summary[when]["judge"]
