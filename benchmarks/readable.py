@@ -17,7 +17,6 @@ import json
 import os
 import platform
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -64,7 +63,7 @@ class Line:
     tried: int | None = None
     solved: int | None = None
     seconds: float = 0.0
-    reasons: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, int] = field(default_factory=dict)
 
     def cells(self) -> list[str]:
         """The columns as text."""
@@ -163,10 +162,10 @@ class Reader:
             found = rewriter.rewrite(request, np.random.default_rng(number))
             reason = found.rejections[0].reason if found.rejections else "proved"
             line.answers += 1
-            line.reasons[reason] += 1
+            line.reasons[reason] = line.reasons.get(reason, 0) + 1
             if reason not in UNREAD:
                 line.readable += 1
-        line.tried, line.solved = line.readable, line.reasons["proved"]
+        line.tried, line.solved = line.readable, line.reasons.get("proved", 0)
         line.seconds = time.perf_counter() - start
         return line, generator.texts
 
@@ -227,7 +226,7 @@ def lines(
                 )
         if "rewriter" in roles:
             for how in ("free", "schema", "schema, lists"):
-                if "lists" not in how or domain in LISTED:
+                if ways in how and ("lists" not in how or domain in LISTED):
                     yield reader.rewrite(domain, games, how)
 
 
@@ -237,7 +236,7 @@ def main() -> None:
     parser.add_argument("model", help="checkpoint with a chat template")
     parser.add_argument("--roles", nargs="+", choices=ROLES, default=ROLES)
     parser.add_argument("--domains", nargs="+", choices=DOMAINS, default=DOMAINS)
-    parser.add_argument("--ways", default="", help="only the policy's lines whose name holds this text")
+    parser.add_argument("--ways", default="", help="only lines of policy and rewriter whose name holds this")
     parser.add_argument("--tasks", type=int, default=8, help="tasks of each domain")
     parser.add_argument("--steps", type=int, default=3, help="most turns of an episode")
     parser.add_argument("--max-tokens", type=int, default=192, help="most tokens of an answer")
@@ -261,7 +260,7 @@ def main() -> None:
         for text in texts[: args.texts]:
             print(f"    {json.dumps(text)[:400]}", flush=True)
         if line.reasons:
-            counted = ", ".join(f"{reason} {count}" for reason, count in line.reasons.most_common())
+            counted = ", ".join(f"{reason} {count}" for reason, count in line.reasons.items())
             reasons.append(f"- {line.role}, {line.domain}, {line.how}: {counted}")
         if args.out is not None:
             with args.out.open("a") as file:

@@ -17,7 +17,7 @@ from rlanything_envs.curriculum.rewriter import Request, Rewriting
 from rlanything_envs.errors import CurriculumError
 from rlanything_envs.llm.errors import GenerationStopped, RunMustStop
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
-from rlanything_envs.llm.schema import schema_text
+from rlanything_envs.llm.schema import example_of, schema_text
 from rlanything_task_pools import Domain, Rejection, Task, get_domain
 
 __all__ = ["GENERATOR_ERROR", "LLMRewriter", "read_proposal"]
@@ -57,7 +57,7 @@ class LLMRewriter:
         operators: The domain's rewrite operators to enable; the domain's defaults if None.
         params: Sampling parameters; ``n`` and ``seed`` are set for each attempt.
         template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``description``,
-            ``critique``, ``schema`` (its text, see `schema_text`) and ``failed``.
+            ``critique``, ``schema`` (its text, see `schema_text`), ``example`` and ``failed``.
         domain_of: Function from a name to its domain.
 
     Raises:
@@ -97,7 +97,8 @@ class LLMRewriter:
         for _ in range(self.attempts):
             seed = int(rng.integers(2**31))
             schema = domain.proposal_schema(request.task)
-            answer = self._ask(attempts.prompt(self.template), replace(self.params, seed=seed, schema=schema))
+            prompt = attempts.prompt(self.template, schema, np.random.default_rng(seed))
+            answer = self._ask(prompt, replace(self.params, seed=seed, schema=schema))
             if isinstance(answer, Rejection):
                 attempts.rejections.append(answer)
                 break
@@ -141,8 +142,8 @@ class _Attempts:
     failed: list[tuple[str, str, str]] = field(default_factory=list)
     """Proposal, reason and detail of each rejection, for the next prompt."""
 
-    def prompt(self, template: str | os.PathLike[str]) -> Messages:
-        """The prompt of the next attempt."""
+    def prompt(self, template: str | os.PathLike[str], schema: Mapping[str, Any], rng: np.random.Generator) -> Messages:
+        """The prompt of the next attempt, with a proposal drawn from the schema as an example."""
         request = self.request
         text = render(
             template,
@@ -150,7 +151,8 @@ class _Attempts:
             accuracy=request.accuracy,
             description=self.domain.describe(request.task)[:MAX_DESCRIPTION],
             critique=request.critique,
-            schema=schema_text(self.domain.proposal_schema(request.task)),
+            schema=schema_text(schema),
+            example=json.dumps(example_of(schema, rng)),
             failed=self.failed,
         )
         return [{"role": "user", "content": text}]

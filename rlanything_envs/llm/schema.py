@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then
 
-__all__ = ["NoForm", "form_of_schema", "schema_text"]
+__all__ = ["NoForm", "example_of", "form_of_schema", "schema_text"]
 
 MAX_TEXT = 300
 """Most characters of a text without a ``maxLength``, or with a larger one."""
@@ -99,6 +101,37 @@ def _brief(schema: Mapping[str, Any]) -> str:
     if schema.get("type") == "array":
         return f"[{schema_text(schema.get('items', {}))}, ...]"
     return str(schema.get("type", "any value"))
+
+
+def example_of(schema: Mapping[str, Any], rng: np.random.Generator) -> Any:
+    """A value of a schema, drawn evenly; of several variants one without free text, if there is one."""
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][int(rng.integers(len(schema["enum"])))]
+    for several in ("oneOf", "anyOf"):
+        if several in schema:
+            options = [option for option in schema[several] if _is_listed(option)] or schema[several]
+            return example_of(options[int(rng.integers(len(options)))], rng)
+    if schema.get("type") == "object":
+        required = [name for name in schema.get("properties", {}) if name in schema.get("required", ())]
+        if not required and schema.get("properties"):
+            required = [list(schema["properties"])[int(rng.integers(len(schema["properties"])))]]
+        return {name: example_of(schema["properties"][name], rng) for name in required}
+    if schema.get("type") == "array":
+        return [example_of(schema.get("items", {}), rng) for _ in range(max(1, int(schema.get("minItems", 0))))]
+    if schema.get("type") == "string":
+        return "..."[: int(schema.get("maxLength", 3))]
+    return {"integer": 1, "number": 0.5, "boolean": True}.get(str(schema.get("type")))
+
+
+def _is_listed(schema: Mapping[str, Any]) -> bool:
+    """Whether all values of a schema are listed, or an object of which that holds."""
+    for several in ("oneOf", "anyOf"):
+        if several in schema:
+            return any(map(_is_listed, schema[several]))
+    parts = schema.get("properties", {}).values()
+    return "const" in schema or "enum" in schema or (bool(parts) and all(map(_is_listed, parts)))
 
 
 def _text(schema: Mapping[str, Any]) -> Form:

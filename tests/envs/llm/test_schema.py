@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs.llm.choices import matches
-from rlanything_envs.llm.schema import MAX_TEXT, NoForm, form_of_schema
+from rlanything_envs.llm.schema import MAX_TEXT, NoForm, example_of, form_of_schema
 from rlanything_task_pools import get_domain
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -62,6 +62,19 @@ def test_the_proposals_of_every_domain_have_a_form(domain: str) -> None:
         schema = get_domain(domain).proposal_schema(task)
         for _ in range(10):
             jsonschema.validate(json.loads(some_answer(form_of_schema(schema), rng)), schema)
+
+
+@given(SCHEMAS, st.integers(0, 2**32 - 1))
+def test_an_example_is_a_value_of_the_schema(schema: dict[str, Any], seed: int) -> None:
+    jsonschema.validate(example_of(schema, np.random.default_rng(seed)), schema)
+
+
+def test_examples_have_no_free_text_where_values_are_listed() -> None:
+    rng = np.random.default_rng(0)
+    for domain in ("coding", "osworld"):
+        schema = get_domain(domain).proposal_schema(get_domain(domain).generate(3))
+        for _ in range(20):
+            assert "..." not in json.dumps(example_of(schema, rng))
 
 
 def test_properties_by_hand() -> None:
