@@ -19,6 +19,7 @@ from rlanything_agents.tools.benchmark.agent import History, Message, Response
 from rlanything_agents.tools.benchmark.episode import Episode, Result, course
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_envs.llm.budget import Usage
+from rlanything_envs.llm.choices import fitted
 from rlanything_envs.llm.generator import SamplingParams
 from rlanything_envs.llm.log import PromptLog, Record, prompt_key
 
@@ -130,7 +131,7 @@ class CheckpointAgent:
             temperature=1.0 if greedy else self.settings.temperature,
             top_k=1 if greedy else 0,
             seeds=tuple(seeds),
-            choices=tuple(forms),
+            choices=tuple(None if form is None else fitted(form, self.settings.max_tokens) for form in forms),
             keys=tuple(keys),
         )
         responses = []
