@@ -241,7 +241,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3, help="most turns of an episode")
     parser.add_argument("--max-tokens", type=int, default=192, help="most tokens of an answer")
     parser.add_argument("--context", type=int, default=6000, help="most tokens of an episode")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--dtype", choices=["auto", "float32", "bfloat16"], default="auto")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     parser.add_argument("--texts", type=int, default=0, help="answers to show of each line")
     parser.add_argument("--out", type=Path, help="JSON file to append the lines to, one a line")
