@@ -152,4 +152,5 @@ def _convert(name: str, file: Path, dtype: str, folder: Path) -> None:
     model.save_pretrained(folder)
     if isinstance(config.eos_token_id, int):  # transformers 5.17 gives a GGUF tokenizer its beginning as its end
         tokenizer.eos_token = tokenizer.convert_ids_to_tokens(config.eos_token_id)
+    tokenizer.clean_up_tokenization_spaces = False  # transformers does not clean up byte-level texts, and warns of it
     tokenizer.save_pretrained(folder)

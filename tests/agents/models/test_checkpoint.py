@@ -117,7 +117,8 @@ def test_a_gguf_file_is_a_checkpoint_like_any_other(file: Path, cache: Path) -> 
     (folder,) = (found for found in (cache / "rlanything" / "checkpoints").iterdir() if found.is_dir())
     assert folder.name.startswith("tiny.q4_1-float32-")
     assert (folder / "model.safetensors").is_file()
-    assert AutoTokenizer.from_pretrained(folder).chat_template == TEMPLATE
+    stored = AutoTokenizer.from_pretrained(folder)
+    assert (stored.chat_template, stored.clean_up_tokenization_spaces) == (TEMPLATE, False)
 
 
 def test_bfloat16_has_a_folder_of_its_own(file: Path) -> None:
