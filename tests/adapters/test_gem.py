@@ -4,4 +4,4 @@ from isolated import Isolated
 
 
 def test_gem() -> None:
-    Isolated("gem").run_tests("gem_checks.py")
+    Isolated("gem").run_tests("adapters/gem_checks.py")

@@ -4,4 +4,4 @@ from isolated import Isolated
 
 
 def test_openenv() -> None:
-    Isolated("openenv").run_tests("openenv_checks.py")
+    Isolated("openenv").run_tests("adapters/openenv_checks.py")

@@ -5,9 +5,9 @@ from isolated import Isolated
 
 
 def test_verifiers() -> None:
-    Isolated("verifiers").run_tests("verifiers_checks.py")
+    Isolated("verifiers").run_tests("adapters/verifiers_checks.py")
 
 
 @pytest.mark.slow
 def test_the_command_line_of_verifiers() -> None:
-    Isolated("verifiers").run_tests("verifiers_checks.py", marks="slow")
+    Isolated("verifiers").run_tests("adapters/verifiers_checks.py", marks="slow")

@@ -7,7 +7,7 @@ block instructs whoever runs it, and nobody else sees it:
 * ``<!-- run with: ARGUMENTS -->``: each ``rlanything`` command gets these arguments too, to be quick.
 
 ``<!-- environment: NAME -->`` anywhere marks the whole page as one for a virtual environment of its own, see
-``tests/adapters/isolated.py``.
+``tests/isolated.py``.
 """
 
 from __future__ import annotations

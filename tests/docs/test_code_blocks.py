@@ -10,13 +10,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import gymnasium as gym
 import pytest
 from doc_blocks import Page, PageError, read_page
 from doc_runner import ROOT, BlockFailed, run_page
+from isolated import Isolated
 from preloaded import Preloaded
 
 import rlanything_envs  # noqa: F401 (what it registers is to stay)
@@ -61,9 +61,8 @@ def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comma
         monkeypatch.syspath_prepend(str(tmp_path))
         run_page(page, tmp_path, commands)
         return
-    monkeypatch.syspath_prepend(str(ROOT / "tests" / "adapters"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    python = import_module("isolated").Isolated(page.environment).python()
+    python = Isolated(page.environment).python()
     command = [str(python), str(ROOT / "tests" / "docs" / "doc_runner.py"), str(page.path), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]

@@ -35,7 +35,7 @@ class ServerConfig(Section):
     """Most seconds for one request, all its attempts together."""
 
 
-_VLLM_ONLY = ("gpu_memory_utilization", "tensor_parallel_size", "max_model_len", "max_num_seqs")
+_VLLM_ONLY = ("gpu_memory_utilization", "tensor_parallel_size", "max_model_len", "max_num_seqs", "enforce_eager")
 """Keys that only an engine in this process has."""
 
 
@@ -56,10 +56,12 @@ class EngineConfig(Section):
     """Most tokens of prompt and response together; the model's own limit if None."""
     max_num_seqs: Positive | None = None
     """Most sequences decoded at once; vLLM's default if None."""
+    enforce_eager: bool = False
+    """Whether vLLM runs the model without compiling it: slower, but it starts sooner; needed on processors."""
     sleep: bool | None = None
     """Whether an engine frees its GPU memory while other phases run; otherwise all engines and the trainers must fit
-    together. None: engines in this process sleep; servers do not, because they have GPUs of their own (start them with
-    ``--enable-sleep-mode`` otherwise)."""
+    together. None: engines in this process sleep where vLLM can (on GPUs); servers do not, because they have GPUs of
+    their own (start them with ``--enable-sleep-mode`` otherwise)."""
     policy: ServerConfig | None = None
     """Server of the policy."""
     judge: ServerConfig | None = None

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.engines.choices import FormTokens
+from rlanything_envs.llm.choices import Form, pattern
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
@@ -81,6 +82,18 @@ class CompletionReader:
             allowed = self._forms.allowed(params.choices[0], ids)
             values = [0.0 if one and len(one) == 1 else value for one, value in zip(allowed, values, strict=True)]
         return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
+
+    def pattern(self, form: Form) -> str:
+        """Regular expression of a form for vLLM's structured outputs.
+
+        vLLM matches an expression with the tokens' own texts, one after the other. A tokenizer of whole words has no
+        decoder that would put blanks between them, so the expression has none either.
+        """
+        return pattern(form, str if self.tokenizer.backend_tokenizer.decoder is not None else self._joined)
+
+    def _joined(self, text: str) -> str:
+        ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+        return "".join(self.tokenizer.convert_ids_to_tokens(ids))
 
     def error(self, prompt: list[int], message: str, version: int) -> Completion:
         """Make an empty completion with ``finish_reason="error"`` and this message."""

@@ -1,7 +1,7 @@
 """Generator on vLLM in this process: an engine that sleeps while other phases need the GPU, and loads new weights from
 a folder.
 
-Written for vLLM 0.31 (extra ``vllm``), which is imported when the engine first starts.
+Written for vLLM 0.31 to 0.33 (extra ``vllm``), which is imported when the engine first starts.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from transformers import PreTrainedTokenizerBase
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.engines.completions import CompletionReader, token_prompts
+from rlanything_agents.engines.handover import PROBE_PARAMS, WeightsDiffer, reset_with_retries
+from rlanything_agents.engines.vllm_watch import noticing_death
+from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.errors import MissingExtra
-from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -63,6 +65,10 @@ class VLLMGenerator:
 
     The engine starts at the first `wake` or `generate`. While it sleeps it holds no GPU memory: trained weights are
     dropped (level 2) and loaded again from their folder, the base of adapters moves to the host's memory (level 1).
+    Where vLLM cannot sleep (on processors) it stays awake.
+
+    After each load of weights, log-probabilities of a few tokens are compared with those of the model's own forward
+    pass (see `rlanything_agents.engines.handover`). Weights that came from a folder are not compared.
 
     Args:
         model: Trained model; the generator only reads it.
@@ -90,7 +96,10 @@ class VLLMGenerator:
             raise ValueError(f"lora.rank {self._weights.rank}: vLLM takes {LORA_RANKS[-1]} at most")
         self._engine: Any = None
         self._asleep = False
+        self._sleeps = config.sleeps
+        self._packs = False
         self._read: Path | None = None
+        self._checked = False
 
     @property
     def version(self) -> int:
@@ -112,10 +121,14 @@ class VLLMGenerator:
             ValueError: A prompt is not a list of the model's ids, there is not one seed for each prompt, or vLLM does
                 not accept the temperature.
             EngineFailed: The engine died; the next call starts another.
+            WeightsDiffer: The engine has other weights than the trainer.
         """
         check_temperature(params)
         ids, own = token_prompts(prompts, self._reader.vocabulary), seeded(params, len(prompts))
         self.wake()
+        return self._sample(ids, own)
+
+    def _sample(self, ids: Sequence[list[int]], own: Sequence[SamplingParams]) -> list[list[Completion]]:
         limit = int(self._engine.model_config.max_model_len)
         fitting = [at for at, prompt in enumerate(ids) if len(prompt) < limit]
         answers: dict[int, Any] = {}
@@ -133,7 +146,7 @@ class VLLMGenerator:
         return [
             self._completions(prompt, answers.get(at), own[at])
             if len(prompt) < limit
-            else [self._reader.error(prompt, full.format(len(prompt)), self.version)] * params.n
+            else [self._reader.error(prompt, full.format(len(prompt)), self.version)] * own[at].n
             for at, prompt in enumerate(ids)
         ]
 
@@ -143,6 +156,7 @@ class VLLMGenerator:
         Raises:
             ValueError: The folder does not hold such weights.
             EngineFailed: The engine did not load them.
+            WeightsDiffer: The engine has other weights than the trainer.
             OSError: The weights cannot be written.
         """
         self._weights.put(source, version)
@@ -155,7 +169,7 @@ class VLLMGenerator:
         Raises:
             EngineFailed: The engine died, which frees its memory too.
         """
-        if not self.awake or not self.config.sleeps:
+        if not self.awake or not self._sleeps:
             return
         with self._failing("on its way to sleep"):
             self._engine.sleep(level=1 if self._weights.adapters else 2)
@@ -168,6 +182,7 @@ class VLLMGenerator:
 
         Raises:
             EngineFailed: The engine did not start, or did not load them.
+            WeightsDiffer: The engine has other weights than the trainer.
         """
         if self._engine is None:
             self._open()
@@ -182,24 +197,37 @@ class VLLMGenerator:
 
     def close(self) -> None:
         """Shut the engine down and delete the weights in transit; a later call starts another engine."""
+        self._end()
+        self._weights.clear()
+
+    def _end(self) -> None:
         engine, self._engine, self._asleep, self._read = self._engine, None, False, None
         if engine is not None:
             engine.llm_engine.engine_core.shutdown()
-        self._weights.clear()
 
     def _open(self) -> None:
         weights, config = self._weights, self.config
+        platform = importlib.import_module("vllm.platforms").current_platform
+        self._packs = platform.is_cpu() and not weights.adapters
+        if config.sleeps and not platform.is_sleep_mode_available():
+            if config.sleep:
+                raise EngineFailed("engine.sleep: vLLM cannot sleep on this machine (only on GPUs): leave the key out")
+            logger.warning("vLLM cannot sleep on this machine: its engines keep their memory (engine.sleep is off)")
+            self._sleeps = False
         settings: dict[str, Any] = {
             "tokenizer": str(weights.tokenizer_folder),
             "trust_remote_code": False,
             "dtype": weights.dtype,
             "gpu_memory_utilization": config.gpu_memory_utilization,
             "tensor_parallel_size": config.tensor_parallel_size,
-            "enable_sleep_mode": config.sleeps,
+            "enable_sleep_mode": self._sleeps,
+            "enforce_eager": config.enforce_eager,
             "logprobs_mode": "raw_logprobs",
         }
         optional = {"max_model_len": config.max_model_len, "max_num_seqs": config.max_num_seqs}
         settings |= {name: value for name, value in optional.items() if value is not None}
+        if self._packs:
+            settings["worker_extension_cls"] = WORKER_EXTENSION
         if weights.adapters:
             rank = next(rank for rank in LORA_RANKS if rank >= weights.rank)
             settings |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": rank}
@@ -207,24 +235,33 @@ class VLLMGenerator:
         model = weights.base if weights.adapters else str(path)
         with self._failing("as it started"):
             self._engine = importlib.import_module("vllm").LLM(model, **settings)
-        self._asleep = False
+        self._asleep = self._checked = False
         self._read = None if weights.adapters else path
 
     def _refresh(self) -> None:
-        """Load the newest weights into an engine that is awake."""
+        """Load the newest weights into an engine that is awake, and check weights that were loaded since the last."""
         if self._read != self._weights.path():
             with self._failing("as it read new weights"):
                 self._load()
                 # Keys and values of other weights must not be reused; an engine that slept has dropped them already.
-                if not self._engine.reset_prefix_cache():
+                if not reset_with_retries(self._engine.reset_prefix_cache):
                     raise RuntimeError("the prefix cache was not reset")
         self._weights.prune()
+        if not self._checked and (reference := self._weights.reference) is not None:
+            answers = self._sample(reference.prompts, seeded(PROBE_PARAMS, len(reference.prompts)))
+            try:
+                reference.check(answers, "the vLLM engine", self.version)
+            except WeightsDiffer:
+                self._end()
+                raise
+        self._checked = True
 
     def _load(self) -> None:
         path = self._weights.path()
         if not self._weights.adapters:  # these come with each request
-            self._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(path)})
-        self._read = path
+            method = "reload_and_pack" if self._packs else "reload_weights"
+            self._engine.collective_rpc(method, kwargs={"weights_path": str(path)})
+        self._read, self._checked = path, False
 
     def _adapter(self) -> Any:
         if not self._weights.adapters:
@@ -253,7 +290,7 @@ class VLLMGenerator:
         if not params.choices or params.choices[0] is None:
             return {}
         kind = importlib.import_module("vllm.sampling_params").StructuredOutputsParams
-        return {"structured_outputs": kind(regex=pattern(params.choices[0]))}
+        return {"structured_outputs": kind(regex=self._reader.pattern(params.choices[0]))}
 
     def _completions(self, prompt: list[int], answer: Any, params: SamplingParams) -> list[Completion]:
         outputs: list[Any] = [] if answer is None else sorted(answer.outputs, key=lambda output: output.index)
@@ -273,14 +310,13 @@ class VLLMGenerator:
     def _failing(self, when: str) -> Iterator[None]:
         """Shut the engine down after any failure within the block: its state cannot be relied on."""
         try:
-            yield
+            with noticing_death(self._engine):
+                yield
         except BaseException as error:
-            engine, self._engine, self._asleep, self._read = self._engine, None, False, None
-            if engine is not None:
-                try:
-                    engine.llm_engine.engine_core.shutdown()
-                except Exception as another:
-                    logger.warning("the engine could not be ended: %s", another)
+            try:
+                self._end()
+            except Exception as another:
+                logger.warning("the engine could not be ended: %s", another)
             if not isinstance(error, Exception):
                 raise
             raise EngineFailed(

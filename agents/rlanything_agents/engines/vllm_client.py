@@ -20,7 +20,6 @@ from rlanything_agents.engines.completions import CompletionReader, token_prompt
 from rlanything_agents.engines.controls import Controls, read_object
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature, seeded
 from rlanything_envs.llm import wire
-from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.endpoint import Endpoint, Retries
 from rlanything_envs.llm.errors import EndpointRefused, NotTrainable, RequestFailed, RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
@@ -151,7 +150,7 @@ class VLLMClient(OpenAIGenerator):
             "skip_special_tokens": False,
         }
         if params.choices and params.choices[0] is not None:
-            fields["structured_outputs"] = {"regex": pattern(params.choices[0])}
+            fields["structured_outputs"] = {"regex": self._reader.pattern(params.choices[0])}
         return path, body | _NEUTRAL | fields
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:

@@ -1,7 +1,7 @@
 """Generator on a vLLM server over HTTP, which also gives the server its weights: by the path of a folder that both can
 read.
 
-Written for vLLM 0.31, started with ``VLLM_SERVER_DEV_MODE=1`` (or, for adapters, with ``--enable-lora`` and
+Written for vLLM 0.31 to 0.33, started with ``VLLM_SERVER_DEV_MODE=1`` (or, for adapters, with ``--enable-lora`` and
 ``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``). These endpoints let anybody who reaches the server change its weights: keep it
 in a network of your own.
 """
@@ -18,8 +18,10 @@ from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines.completions import CompletionReader
+from rlanything_agents.engines.handover import PROBE_PARAMS, reset_with_retries
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature
 from rlanything_agents.engines.vllm_client import ServedWeights, UnfitServer, VLLMClient
+from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -29,6 +31,10 @@ logger = logging.getLogger(__name__)
 
 _SAME = 0.05
 """Greatest difference between log-probabilities of the same distribution, computed in different batches."""
+
+
+_ON_PROCESSORS = f"--enforce-eager --worker-extension-cls {WORKER_EXTENSION}"
+"""Options of a server on a processor, without which it goes on with parts of its first weights."""
 
 
 class VLLMServerGenerator(VLLMClient):
@@ -69,7 +75,8 @@ class VLLMServerGenerator(VLLMClient):
         self._run_id = secrets.token_hex(4)
         self._sent = 0
         self._adapter = ""
-        self._asleep = self._probed = False
+        self._asleep = self._probed = self._checked = False
+        self._packs: bool | None = None
 
     @property
     def served(self) -> ServedWeights:
@@ -85,6 +92,7 @@ class VLLMServerGenerator(VLLMClient):
                 not accept the temperature.
             UnfitServer: The server hides its ids, takes no weights, or reports log-probabilities after temperature.
             EngineFailed: The server is out of reach, or lost its weights twice during the call.
+            WeightsDiffer: The server has other weights than the trainer.
             EndpointRefused: The server refuses the key or the model.
         """
         check_temperature(params)
@@ -122,6 +130,7 @@ class VLLMServerGenerator(VLLMClient):
         Raises:
             EngineFailed: The server is out of reach, or did not load them.
             UnfitServer: The server takes no weights, or hides what training needs.
+            WeightsDiffer: The server has other weights than the trainer.
         """
         if self._asleep:
             self._command("/wake_up?tags=weights", {})
@@ -134,12 +143,14 @@ class VLLMServerGenerator(VLLMClient):
         self._weights.prune()
         if not self._probed:
             self._probe()
+        if not self._checked:
+            self._check()
 
     def serve(self) -> ServedWeights:
         """Load the newest weights into the server for other processes, and return their name.
 
         Raises:
-            EngineFailed, UnfitServer: See `wake`.
+            EngineFailed, UnfitServer, WeightsDiffer: See `wake`.
         """
         self.wake()
         return self.served
@@ -151,6 +162,7 @@ class VLLMServerGenerator(VLLMClient):
 
     def _send_weights(self) -> None:
         self._sent += 1  # completions of the previous transfer, still under way elsewhere, have another name
+        self._checked = False
         path, mark = self._weights.path(), self.served.mark
         if self._weights.adapters:
             self._command("/v1/load_lora_adapter", {"lora_name": mark, "lora_path": str(path)})
@@ -160,10 +172,36 @@ class VLLMServerGenerator(VLLMClient):
             return
         # The name "under-way" marks half-loaded weights: after any failure from here on they are sent again.
         self._command("/update_weight_version", {"new_version": f"{mark}-under-way"})
-        self._command("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(path)}})
-        if self._read("/reset_prefix_cache", {}).get("success") is not True:
+        method = "reload_and_pack" if self._can_pack() else "reload_weights"
+        self._command("/collective_rpc", {"method": method, "kwargs": {"weights_path": str(path)}})
+        if not reset_with_retries(lambda: self._read("/reset_prefix_cache", {}).get("success") is True):
             raise EngineFailed(f"{self!r} did not reset its prefix cache after a change of weights: do others use it?")
         self._command("/update_weight_version", {"new_version": mark})
+
+    def _can_pack(self) -> bool:
+        """Whether the server was started with `PackingWorker`."""
+        if self._packs is None:
+            try:
+                info = self._read("/server_info?config_format=json").get("vllm_config")
+            except (EngineFailed, UnfitServer) as error:
+                logger.info("%s", error)
+                info = None
+            self._packs = WORKER_EXTENSION in str(info)
+        return self._packs
+
+    def _check(self) -> None:
+        """Compare log-probabilities of the server with those of the model's own forward pass.
+
+        Raises:
+            WeightsDiffer: They differ.
+        """
+        reference = self._weights.reference
+        if reference is not None:
+            completions = self._completions(reference.prompts, PROBE_PARAMS)
+            if completions is None:  # it lost the weights meanwhile, and gets them again before the next use
+                return
+            reference.check(completions, f"{self!r} (on a processor start it with {_ON_PROCESSORS})", self.version)
+        self._checked = True
 
     def _forget(self, adapter: str) -> None:
         try:
@@ -188,7 +226,7 @@ class VLLMServerGenerator(VLLMClient):
             if not choice.get("token_ids") or not isinstance(tops, list) or not tops or not isinstance(tops[0], dict):
                 raise UnfitServer(
                     f"{self!r} does not return the ids it samples and their log-probabilities: nothing can learn from "
-                    "its text; it must be a vLLM server (0.31)"
+                    "its text; it must be a vLLM server (0.31 to 0.33)"
                 )
             seen.append({token: value for token, value in tops[0].items() if type(value) in (int, float)})
         first, second = seen

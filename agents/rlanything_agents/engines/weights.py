@@ -12,6 +12,8 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
+from rlanything_agents.engines.handover import Reference
+
 __all__ = ["Weights"]
 
 _WEIGHT_FILES = (".safetensors", ".json", ".jinja")
@@ -32,6 +34,9 @@ class Weights:
     def __init__(self, folder: Path, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
         self.folder = folder.resolve()
         self.version = 0
+        self.reference: Reference | None = None
+        """Log-probabilities that an engine must have with the newest weights; None for weights from a folder, and
+        before the first `path`."""
         self._model = model
         self._tokenizer = tokenizer
         self._written = 0
@@ -107,10 +112,11 @@ class Weights:
                 self._copy(source, path)
             else:
                 source.save_pretrained(path)
+            reference = None if isinstance(source, Path) else Reference(source)
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise
-        self._path, self.version = path, version
+        self._path, self.version, self.reference = path, version, reference
 
     def prune(self) -> None:
         """Delete all weights but the newest, which the engine has loaded."""

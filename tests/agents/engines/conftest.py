@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fake_vllm
 import pytest
+import stand_in_vllm
 
 
 @pytest.fixture
-def engines(monkeypatch: pytest.MonkeyPatch) -> type[fake_vllm.LLM]:
+def engines(monkeypatch: pytest.MonkeyPatch) -> type[stand_in_vllm.LLM]:
     """``import vllm`` finds the stand-in."""
-    return fake_vllm.install(monkeypatch)
+    return stand_in_vllm.install(monkeypatch)

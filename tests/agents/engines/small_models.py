@@ -30,13 +30,13 @@ def adapted(folder: Path, seed: int = 1) -> Any:
     return model
 
 
-def shake(model: Any, seed: int) -> None:
-    """Change what is trained of a model, as an update would."""
+def shake(model: Any, seed: int, size: float = 0.5) -> None:
+    """Change what is trained of a model by noise of this standard deviation."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.requires_grad:
-                parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.5)
+                parameter.add_(torch.randn(parameter.shape, generator=generator) * size)
 
 
 def scored(model: Any, prompt: list[int], ids: list[int]) -> list[float]:

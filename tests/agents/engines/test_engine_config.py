@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_vllm import LLM
 from pydantic import ValidationError
 from small_models import WORDS, make_small
+from stand_in_vllm import LLM
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.open import open_engine

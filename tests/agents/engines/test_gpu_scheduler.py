@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_vllm import LLM
 from hypothesis import given
 from hypothesis import strategies as st
 from small_models import WORDS, make_small, shake
+from stand_in_vllm import LLM
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.open import open_engine

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 from chat_runs import run, settings
-from fake_vllm import LLM
-from fake_vllm_server import FakeServer, Handler
 from safetensors.torch import load_file
+from stand_in_server import Handler, StandInServer
+from stand_in_vllm import LLM
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.section import ANY
@@ -33,12 +33,12 @@ WORKERS = {"number": 2, "cpus": 0.5}
 
 
 @pytest.fixture
-def served(engines: type[LLM], tmp_path: Path) -> Iterator[tuple[RunConfig, dict[str, FakeServer]]]:
+def served(engines: type[LLM], tmp_path: Path) -> Iterator[tuple[RunConfig, dict[str, StandInServer]]]:
     """A run whose models are written for by two servers."""
     config, servers = settings(tmp_path / "models"), {}
     for role, model in (("policy", config.policy), ("judge", config.reward_model)):
         folder = model.checkpoint  # type: ignore[union-attr]
-        servers[role] = FakeServer(engines, {"model": folder, "tokenizer": folder}, name=role)
+        servers[role] = StandInServer(engines, {"model": folder, "tokenizer": folder}, name=role)
         threading.Thread(target=servers[role].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     engine = {"kind": "vllm_server"} | {
         role: {"base_url": server.base_url, "model": role, "attempts": 1, "patience": 60}
@@ -52,7 +52,7 @@ def served(engines: type[LLM], tmp_path: Path) -> Iterator[tuple[RunConfig, dict
 
 @pytest.mark.slow
 def test_a_run_on_workers_with_servers_is_the_run_of_one_process(
-    served: tuple[RunConfig, dict[str, FakeServer]], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    served: tuple[RunConfig, dict[str, StandInServer]], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config, servers = served
     threads = torch.get_num_threads()
@@ -91,7 +91,7 @@ def play(workers: Workers) -> list[Trajectory]:
 
 @pytest.mark.slow
 def test_requests_that_fail_mask_episodes_and_a_server_that_is_gone_stops_the_run(
-    served: tuple[RunConfig, dict[str, FakeServer]], tmp_path: Path
+    served: tuple[RunConfig, dict[str, StandInServer]], tmp_path: Path
 ) -> None:
     config, servers = served
     learners = Learners(config, tmp_path / "engines")

@@ -72,6 +72,23 @@ def form_of(expression: str) -> Form:
     return form
 
 
+def spelled(form: Form, tokenizer: Any) -> Form:
+    """The form in texts that the tokenizer reads: one of whole words gets expressions of words without blanks."""
+    if tokenizer.backend_tokenizer.decoder is not None or isinstance(form, Prose):
+        return form
+    if isinstance(form, OneOf):
+        return OneOf(tuple(spelled(option, tokenizer) for option in form.options))
+    if isinstance(form, Then):
+        return Then(tuple(spelled(part, tokenizer) for part in form.parts))
+    if isinstance(form, Repeat):
+        return Repeat(spelled(form.part, tokenizer), form.least, form.most)
+    words, found = sorted(tokenizer.get_vocab(), key=len, reverse=True), list[str]()
+    while form:
+        found.append(next(word for word in words if form.startswith(word)))
+        form = form[len(found[-1]) :]
+    return " ".join(found)
+
+
 def _alternatives(expression: str, at: int) -> tuple[Form, int]:
     options: list[Form] = []
     while True:
@@ -240,7 +257,7 @@ class LLM:
             n=params.n,
             stop=tuple(params.stop or ()),
             seed=params.seed,
-            choices=() if structured is None else (form_of(structured.regex),),
+            choices=() if structured is None else (spelled(form_of(structured.regex), self.tokenizer),),
         )
         (samples,) = TransformersGenerator(model, self.tokenizer).generate([prompt], ours)
         outputs = []
@@ -316,6 +333,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> type[LLM]:
         "vllm": {"LLM": made, "SamplingParams": lambda **values: fielded("SamplingParams", values)},
         "vllm.inputs": {"TokensPrompt": _tokens_prompt},
         "vllm.sampling_params": {"StructuredOutputsParams": lambda *, regex: SimpleNamespace(regex=regex)},
+        "vllm.platforms": {
+            "current_platform": types.SimpleNamespace(is_cpu=lambda: False, is_sleep_mode_available=lambda: True)
+        },
         "vllm.lora": {},
         "vllm.lora.request": {"LoRARequest": _lora_request},
     }

@@ -1,4 +1,7 @@
-"""vLLM's server over real HTTP, played by a stand-in that samples from a real model."""
+"""vLLM's server over real HTTP, by a stand-in for it on a GPU: sleep, refusals, restarts, answers that cannot be true.
+
+`vllm_server_checks.py` has the real one, on a processor, which does not sleep.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_vllm import LLM, form_of
-from fake_vllm_server import FakeServer, Handler, base_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import WORDS, adapted, make_small, scored, shake
+from stand_in_server import Handler, StandInServer, base_settings
+from stand_in_vllm import LLM, form_of
 
 from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines.completions import CompletionReader
@@ -28,16 +31,16 @@ from rlanything_envs.llm.errors import MalformedAnswer, is_outage
 
 PROMPTS = [[1, 5, 6], [1, 7]]
 PARAMS = SamplingParams(8, n=3, seed=5)
-Serve = Callable[..., FakeServer]
+Serve = Callable[..., StandInServer]
 
 
 @pytest.fixture
 def serve(engines: type[LLM], tmp_path: Path) -> Iterator[Serve]:
     running = []
 
-    def start(**options: Any) -> FakeServer:
+    def start(**options: Any) -> StandInServer:
         settings = base_settings(tmp_path / "served", make_small(9), WORDS) | options.pop("settings", {})
-        server = FakeServer(engines, settings, **options)
+        server = StandInServer(engines, settings, **options)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         running.append(server)
         return server
@@ -49,7 +52,9 @@ def serve(engines: type[LLM], tmp_path: Path) -> Iterator[Serve]:
         server.server_close()
 
 
-def client(server: FakeServer, model: Any, folder: Path, sleeps: bool = False, **changes: Any) -> VLLMServerGenerator:
+def client(
+    server: StandInServer, model: Any, folder: Path, sleeps: bool = False, **changes: Any
+) -> VLLMServerGenerator:
     config = ServerConfig.model_validate(
         {"base_url": server.base_url, "model": "small", "attempts": 2, "read_timeout": 20, "patience": 30} | changes
     )
@@ -77,7 +82,7 @@ def test_the_server_samples_from_the_trained_weights_and_says_all_it_must(serve:
         assert generator.generate(PROMPTS, PARAMS) == answers
     assert server.engine.log == [f"{what}" for n in range(3) for what in (f"reload weights-{n:06d}", "reset")]
     assert server.bodies[-1]["top_k"] == 0
-    assert len(server.bodies) == 2 + 4 * len(PROMPTS)  # two probes; the samples of a prompt in one request
+    assert len(server.bodies) == 2 + 3 * 8 + 4 * len(PROMPTS)  # probes, checks; the samples of a prompt in one request
 
 
 def test_adapters_go_to_the_server_as_adapters(serve: Serve, tmp_path: Path) -> None:
@@ -385,7 +390,7 @@ def test_forms_go_to_the_server_as_structured_outputs(serve: Serve, tmp_path: Pa
     with client(server, make_small(), tmp_path) as generator:
         generator.generate([[4, 5], [6]], SamplingParams(3, seed=1, choices=forms))
     asked = {tuple(body["prompt"]): body.get("structured_outputs") for body in server.bodies}
-    assert (asked[4, 5], asked[6,]) == ({"regex": "(?:w1 w2|w1 w3)"}, None)
+    assert (asked[4, 5], asked[6,]) == ({"regex": "(?:w1w2|w1w3)"}, None)  # as the ids of the words spell it
 
 
 def test_what_was_sampled_of_a_form_is_followed() -> None:

@@ -1,4 +1,7 @@
-"""vLLM in this process, played by a stand-in that samples from a real model."""
+"""vLLM in this process, by a stand-in for vLLM on a GPU: sleep and wake, refusals, deaths, answers that cannot be true.
+
+`vllm_engine_checks.py` has the real one, on a processor, where engines do not sleep.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from fake_vllm import LLM
 from small_models import WORDS, adapted, make_small, scored, shake
+from stand_in_vllm import LLM
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.vllm import EngineFailed, VLLMGenerator
@@ -180,8 +183,9 @@ LIES = {
 @pytest.mark.parametrize("name", LIES)
 def test_what_an_engine_cannot_have_sampled_is_an_error(engines: type[LLM], tmp_path: Path, name: str) -> None:
     lie, message = LIES[name]
-    engines.lie = staticmethod(lie)
     generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator.wake()
+    engines.lie = staticmethod(lie)
     (samples,) = generator.generate([[1, 5]], SamplingParams(4, n=2, seed=0))
     assert len(samples) == 2
     wrong = [sample for sample in samples if sample.finish_reason == "error"]

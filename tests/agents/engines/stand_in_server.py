@@ -15,14 +15,14 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from fake_vllm import LLM, RECORD, fielded
+from stand_in_vllm import LLM, RECORD, fielded
 
 FIELDS = RECORD["fields"]
 DEFAULTS = {"temperature": 0.6, "top_k": 2, "top_p": 0.8, "min_p": 0.1, "repetition_penalty": 1.1}
 """What the checkpoint's ``generation_config.json`` is supposed to say: applied where a request is silent."""
 
 
-class FakeServer(ThreadingHTTPServer):
+class StandInServer(ThreadingHTTPServer):
     """One model behind vLLM's routes.
 
     Args:
@@ -86,7 +86,7 @@ class FakeServer(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: FakeServer
+    server: StandInServer
 
     def do_GET(self) -> None:
         self._answer("GET")

@@ -1,15 +1,16 @@
-"""Whole runs whose models write with the stand-ins for vLLM: one engine awake at a time, and weights of each moment."""
+"""Whole runs on a stand-in for vLLM on a GPU: engines sleep and wake in turn, and have the weights of each moment.
+
+`vllm_run_checks.py` has the same on the real vLLM, on a processor, where engines do not sleep.
+"""
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_runs import run, settings
-from fake_vllm import LLM
-from fake_vllm_server import FakeServer
+from stand_in_vllm import LLM
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stopping import RunStopped
@@ -31,27 +32,6 @@ def test_policy_and_judge_on_one_gpu(engines: type[LLM], tmp_path: Path) -> None
     rows(tmp_path / "run")
     assert not engines.alive
     assert engines.gpu.used == 0
-
-
-@pytest.mark.slow
-def test_policy_and_judge_on_servers(engines: type[LLM], tmp_path: Path) -> None:
-    config = settings(tmp_path / "models")
-    servers = {}
-    for role, model in (("policy", config.policy), ("judge", config.reward_model)):
-        folder = model.checkpoint  # type: ignore[union-attr]
-        servers[role] = FakeServer(engines, {"model": folder, "tokenizer": folder}, name=role)
-        threading.Thread(target=servers[role].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        engine = {"kind": "vllm_server"} | {
-            role: {"base_url": server.base_url, "model": role} for role, server in servers.items()
-        }
-        run(settings(tmp_path / "models", engine=engine), tmp_path / "run")
-        rows(tmp_path / "run")
-        assert all(any("reload weights-000001" in line for line in server.engine.log) for server in servers.values())
-    finally:
-        for server in servers.values():
-            server.shutdown()
-            server.server_close()
 
 
 @pytest.mark.slow
