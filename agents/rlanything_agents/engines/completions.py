@@ -7,12 +7,13 @@ without a sign, so they become a completion with ``finish_reason="error"``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.engines.choices import FormTokens
-from rlanything_envs.llm.choices import Form, pattern
+from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
@@ -78,22 +79,40 @@ class CompletionReader:
         text, stopped = cut_at_stop(str(self.tokenizer.decode(written)), params.stop)
         finish: Literal["stop", "length"] = "stop" if ended or stopped or reason == "stop" else "length"
         values, allowed = [float(value) for value in logprobs], None
-        if params.choices and params.choices[0] is not None:
+        if params.choices and params.choices[0] is not None and self.expression(params) is not None:
             allowed = self._forms.allowed(params.choices[0], ids)
             values = [0.0 if one and len(one) == 1 else value for one, value in zip(allowed, values, strict=True)]
         return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
 
-    def pattern(self, form: Form) -> str:
-        """Regular expression of a form for vLLM's structured outputs.
+    def expression(self, params: SamplingParams) -> str | None:
+        """Regular expression for vLLM's structured outputs, from the form of one prompt's parameters.
 
         vLLM matches an expression with the tokens' own texts, one after the other. A tokenizer of whole words has no
         decoder that would put blanks between them, so the expression has none either.
-        """
-        return pattern(form, str if self.tokenizer.backend_tokenizer.decoder is not None else self._joined)
 
-    def _joined(self, text: str) -> str:
-        ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
-        return "".join(self.tokenizer.convert_ids_to_tokens(ids))
+        Returns:
+            The expression; None if the completion is free, or if it has to be: where a word begins with another one,
+            as ``12`` with ``1``, vLLM may choose the shorter one and find no token to go on with.
+        """
+        form = params.choices[0] if params.choices else None
+        if form is None or self.tokenizer.backend_tokenizer.decoder is not None:
+            return None if form is None else pattern(form)
+        used: set[str] = set()
+
+        def written(text: str) -> str:
+            ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+            words: list[str] = self.tokenizer.convert_ids_to_tokens(ids)
+            used.update(words)
+            return "".join(words)
+
+        expression = pattern(form, written)
+        return None if used & self._extended else expression
+
+    @cached_property
+    def _extended(self) -> frozenset[str]:
+        """Words that begin with another word of the vocabulary."""
+        words = self.tokenizer.get_vocab()
+        return frozenset(word for word in words if any(word[:at] in words for at in range(1, len(word))))
 
     def error(self, prompt: list[int], message: str, version: int) -> Completion:
         """Make an empty completion with ``finish_reason="error"`` and this message."""

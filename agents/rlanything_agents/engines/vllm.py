@@ -287,10 +287,11 @@ class VLLMGenerator:
         } | self._form(params)
 
     def _form(self, params: SamplingParams) -> dict[str, Any]:
-        if not params.choices or params.choices[0] is None:
+        expression = self._reader.expression(params)
+        if expression is None:
             return {}
         kind = importlib.import_module("vllm.sampling_params").StructuredOutputsParams
-        return {"structured_outputs": kind(regex=self._reader.pattern(params.choices[0]))}
+        return {"structured_outputs": kind(regex=expression)}
 
     def _completions(self, prompt: list[int], answer: Any, params: SamplingParams) -> list[Completion]:
         outputs: list[Any] = [] if answer is None else sorted(answer.outputs, key=lambda output: output.index)

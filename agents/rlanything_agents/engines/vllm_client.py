@@ -149,8 +149,8 @@ class VLLMClient(OpenAIGenerator):
             "ignore_eos": True,
             "skip_special_tokens": False,
         }
-        if params.choices and params.choices[0] is not None:
-            fields["structured_outputs"] = {"regex": self._reader.pattern(params.choices[0])}
+        if (expression := self._reader.expression(params)) is not None:
+            fields["structured_outputs"] = {"regex": expression}
         return path, body | _NEUTRAL | fields
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:

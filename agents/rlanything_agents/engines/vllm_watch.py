@@ -22,7 +22,7 @@ def noticing_death(engine: Any) -> Iterator[None]:
     Args:
         engine: vLLM's ``LLM``; None before it has started.
     """
-    core = None if engine is None else engine.llm_engine.engine_core
+    core: Any = None if engine is None else engine.llm_engine.engine_core
     if getattr(core, "resources", None) is None:  # no engine yet, or one without a process of its own
         yield
         return

@@ -184,6 +184,10 @@ def test_shared_matrices_are_packed_again_after_a_reload() -> None:
     assert (loaded, packed) == (["weights-1"], ["embedding", "head"])
 
 
-def test_patterns_are_in_the_texts_of_a_tokenizers_tokens() -> None:
-    form = Then((OneOf(("w1 w2", "w3")), Repeat(" w4", 0, 2)))
-    assert CompletionReader(WORDS, len(WORDS)).pattern(form) == "(?:(?:w1w2|w3)(?:w4){0,2})"
+def test_expressions_are_in_the_texts_of_a_tokenizers_tokens() -> None:
+    reader = CompletionReader(WORDS, len(WORDS))
+    form = Then((OneOf(("w2 w3", "w4")), Repeat(" w5", 0, 2)))
+    assert reader.expression(SamplingParams(4, choices=(form,))) == "(?:(?:w2w3|w4)(?:w5){0,2})"
+    # vLLM might write w1 and then find no word 0.
+    assert reader.expression(SamplingParams(4, choices=(OneOf(("w4", "w10")),))) is None
+    assert reader.expression(SamplingParams(4)) is None
