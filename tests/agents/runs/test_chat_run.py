@@ -118,17 +118,11 @@ def test_adapters_learn_on_what_another_run_stored(taught: Path, models: Path, m
 
 @pytest.mark.slow
 def test_turns_without_earlier_thoughts_are_rows_of_their_own(taught: Path, models: Path) -> None:
-    paths = {role: str(taught / "stages" / "warm_start" / role) for role in ("policy", "judge")}
-    config = settings(
-        models,
-        policy={"checkpoint": paths["policy"], "thinking": "strip"},
-        reward_model={"checkpoint": paths["judge"]},
-        judge={"constrained": False},
-        iterations=1,
-    )
-    run(config, models / "strip")
+    policy = {"checkpoint": str(taught / "stages" / "warm_start" / "policy"), "thinking": "strip"}
+    run(settings(models, policy=policy, iterations=1), models / "strip")  # votes of a judge that was not taught differ
     (row,) = RunFolder(models / "strip").rows()
-    assert row["policy"]["rows"] == row["policy"]["step_samples"] > 4
+    assert row["policy"]["rows"] == pytest.approx(row["policy"]["step_samples"], abs=1e-3)
+    assert row["policy"]["rows"] > 4
 
 
 @pytest.mark.slow
