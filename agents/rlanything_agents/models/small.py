@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
@@ -47,7 +48,13 @@ def make_small_model(folder: Path, words: Sequence[str], size: SmallConfig, seed
         ValueError: The words are not a vocabulary, see `word_tokenizer`.
     """
     tokenizer = word_tokenizer(words)
-    small_model(tokenizer, size, seed).save_pretrained(folder)
+    model = small_model(tokenizer, size, seed)
+    # `model.save_pretrained` writes nothing in training processes other than the first, and each makes its own model.
+    folder.mkdir(parents=True, exist_ok=True)
+    model.config.save_pretrained(folder)
+    model.generation_config.save_pretrained(folder)
+    weights = {name: value for name, value in model.state_dict().items() if name != "lm_head.weight"}  # tied
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save_pretrained(folder)
 
 

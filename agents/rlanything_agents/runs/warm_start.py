@@ -58,13 +58,16 @@ def _adopt(parts: RunParts, source: RunFolder) -> None:
 
 
 def _trained_learners(parts: RunParts) -> list[tuple[str, Learner]]:
-    """Roles and learners that have a warm start."""
+    """Roles and learners that have a warm start.
+
+    A small reward model beside a policy in the full view has none: it lacks the words, and nothing queries it.
+    """
     models = {"policy": parts.config.policy, "judge": parts.config.reward_model}
     learners = {"policy": parts.learners.policy, "judge": parts.learners.judge}
     return [
         (role, learners[role])
         for role, model in models.items()
-        if not isinstance(model, CheckpointConfig) or model.lessons
+        if (model.lessons if isinstance(model, CheckpointConfig) else parts.config.view == "short")
     ]
 
 

@@ -505,7 +505,8 @@ def test_an_interrupted_run_ends_all_processes(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_all_meet_is_said_once(tmp_path: Path) -> None:
     file = tmp_path / "two.yaml"
-    file.write_text(TWO.replace("rollout: {tasks: 3", "rollout: {tasks: 300"))
+    rollout = {**SHORT["rollout"], "tasks": 300}
+    file.write_text(yaml.safe_dump({**SHORT, **TRAINERS, "name": "two", "rollout": rollout}))
     _, err, _ = ended(start(TORCHRUN, file, tmp_path / "runs"))
     assert err.count("rollout.tasks (300)") == 1
     assert not (tmp_path / "runs").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -237,12 +236,16 @@ def play_episode(conversation: Conversation, player: Player, episode: Episode) -
         return result
 
 
+_MOST = 2**53
+"""Largest stored number: means of larger integers cannot be computed in floats."""
+
+
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST <= value <= _MOST
 
 
 def _is_usage(value: Any) -> bool:
