@@ -206,7 +206,8 @@ def test_a_reward_model_that_writes_unit_tests_does_so_on_workers(cluster: None,
         for some in (None, workers):
             envs = [] if some else make_envs(config, 3)
             loop = Loop(config, learners, reviewer_of(config, learners), pool, envs, ScriptedRewriter(), some)
-            found.append(loop._play(1, rng_of(config.seed, "iteration", 1), _Stopwatch()))
+            assignments = loop.curriculum.assign(config.rollout.tasks, rng_of(config.seed, "iteration", 1))
+            found.append(loop._rollout_and_judge(assignments, 1, _Stopwatch()))
             for env in envs:
                 env.close()
     for one, other in zip(*found, strict=True):
