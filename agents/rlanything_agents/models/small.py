@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 from safetensors.torch import save_file
@@ -143,11 +142,11 @@ def as_checkpoint(model: AnyModel, folder: Path, words: Sequence[str], seed: int
     if isinstance(model, CheckpointConfig):
         return model
     if not (folder / "config.json").exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent) as scratch:  # so that a folder with a config.json is complete
-            make_small_model(Path(scratch) / "model", words, model, seed)
-            shutil.rmtree(folder, ignore_errors=True)
-            (Path(scratch) / "model").rename(folder)
+        partial = folder.with_name(f"{folder.name}.partial")  # so that a folder with a config.json is complete
+        for place in (partial, folder):  # what a killed process left
+            shutil.rmtree(place, ignore_errors=True)
+        make_small_model(partial, words, model, seed)
+        partial.rename(folder)
     return CheckpointConfig(
         checkpoint=str(folder), dtype="float32", lessons=True, max_tokens=model.max_tokens, context=MAX_POSITIONS
     )
