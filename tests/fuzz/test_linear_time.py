@@ -25,7 +25,7 @@ from rlanything_verifiers.coding.checkers import (
     Unordered,
     YesNo,
 )
-from rlanything_verifiers.coding.sandbox import frames, process
+from rlanything_verifiers.coding.sandbox import frames, run
 
 PACKAGES = ("rlanything_verifiers.coding", "rlanything_envs.coding", "rlanything_task_pools.coding")
 LONG = 10_000
@@ -201,7 +201,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "driver": lambda content: function.driver(content, "f"),
     "answer of a checker": Python.answer,
     "question to a checker": lambda content: Python("pass").question("1", "2", content),
-    "why a run failed": lambda content: process._judge(0, 1, None, content, False, Limits(), 0.1),
+    "why a run failed": lambda content: run.status_of(0, 1, None, content, False, Limits(), 0.1),
     "observation of a run": lambda content: messages.ran(Run("RE", content, content[-8192:])),
     "action": _action,
     "frame": _frame,

@@ -70,7 +70,7 @@ def test_from_the_list_of_runs_to_a_turn_and_back(runs: Path, served: Served, vi
     page.click("text=alfworld >> nth=0")
     page.wait_for_selector(".chart text.tick")
     assert page.locator(".chart").count() >= 6
-    assert visit.text("h2 >> nth=0") == "Before and after"
+    assert "Before and after" in page.locator("h2").all_inner_texts()
 
     page.click("#bar nav >> text=Tasks")
     page.wait_for_selector("table.tasks tbody tr")
@@ -173,6 +173,7 @@ def test_a_chart_tells_what_the_pointer_is_on_and_leads_to_it(runs: Path, served
     page = visit.page
     visit.go(served(runs / "alfworld").url, ".chart text.tick")
     chart = page.locator(".chart", has_text="Tasks rewritten")
+    chart.scroll_into_view_if_needed()
     box = chart.locator("svg").bounding_box()
     page.mouse.move(box["x"] + 44, box["y"] + 60)
     chart.locator(".when", has_text="iteration 1").wait_for()

@@ -44,8 +44,8 @@ from box.shim import main
 main()
 """
 _MODULES = """
-compiled compiler errors executable frames landlock libc limits messages namespaces packages process program run
-runtime seccomp shim submission syscalls threads tier toolchain waiting worker
+compiled compiler errors executable frames landlock libc limits memory_file messages namespaces packages process program
+run runtime seccomp shim submission syscalls threads tier toolchain waiting worker
 """
 
 
