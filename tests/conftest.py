@@ -39,15 +39,14 @@ TOGETHER = {
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
-    """Where nothing else is chosen (`--dist`), a process gets whole files, in their order: the slow ones come first."""
+    """Where nothing else is chosen (`--dist`), a process gets whole files, in their order."""
     if config.getvalue("dist") != "load":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return next((name for name, places in TOGETHER.items() if file.startswith(places)), file)
+            return _shared_by(nodeid)
 
     config.option.loadscopereorder = False
     return Together(config, log)
@@ -55,6 +54,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | Non
 
 EXAMPLES = 300 if os.environ.get("RLANYTHING_EXHAUSTIVE") else 25
 """Of a property, where its test does not say how many: `make test-all` tries more than `make test`."""
+
+
+def _shared_by(nodeid: str) -> str:
+    """The file of a test, or the name of its files that one process has."""
+    file = nodeid.partition("::")[0]
+    return next((name for name, places in TOGETHER.items() if file.startswith(places)), file)
+
 
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile(
@@ -70,8 +76,14 @@ def find_alfworld_data() -> Path | None:
     return next((p / "alfworld" for p in places if (p / "alfworld" / "json_2.1.1").is_dir()), None)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip by name what compares with the original ALFWorld stack, where that is not installed."""
+    """Files with slow tests come first, so that none is the last that a process has.
+
+    What compares with the original ALFWorld stack is skipped by name where that is not installed.
+    """
+    slow = {_shared_by(item.nodeid) for item in items if item.get_closest_marker("slow") is not None}
+    items.sort(key=lambda item: _shared_by(item.nodeid) not in slow)
     # A folder of tests named alfworld is found, too, as a namespace package: it has no origin.
     found = {name: find_spec(name) for name in ("textworld", "alfworld", "fast_downward")}
     missing = [name for name, spec in found.items() if spec is None or spec.origin is None]

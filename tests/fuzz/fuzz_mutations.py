@@ -107,22 +107,26 @@ FRAGMENTS: tuple[bytes, ...] = (
 """Pieces of the languages that are read here."""
 
 
-def hostile_json(examples: Sequence[Any], thorough: bool) -> Iterator[bytes]:
-    """Examples with one of their values replaced by a hostile one: each by each, or each hostile one somewhere."""
+def hostile_json(examples: Sequence[Any], thorough: bool, every: int = 1) -> Iterator[bytes]:
+    """Examples with one of their values replaced by a hostile one: each by each, or each hostile one somewhere.
+
+    Where every third is asked for, each hostile value takes a third of the places, and each place a third of them.
+    """
     for number, value in enumerate(HOSTILE_VALUES):
         for turn, example in enumerate(examples if thorough else examples[number % len(examples) :][:1]):
             places = list(_places(example))
             chosen = places if thorough else [places[(number * 7 + turn) % len(places)]]
-            for place in chosen[:200]:
+            for place in chosen[:200][number % every if thorough else 0 :: every]:
                 yield _replaced(example, place, value)
 
 
-def hostile_inputs(seeds: Sequence[bytes], thorough: bool = False) -> Iterator[bytes]:
+def hostile_inputs(seeds: Sequence[bytes], thorough: bool = False, every: int = 1) -> Iterator[bytes]:
     """What no reader of a text or a file may stumble over, whatever it reads.
 
     Args:
         seeds: Valid examples.
         thorough: Whether to put each hostile value in each place of each example, and to take all sizes in full.
+        every: Of those values in those places, one of so many.
     """
     size = LARGE if thorough else LARGE // 10
     yield b""
@@ -158,7 +162,7 @@ def hostile_inputs(seeds: Sequence[bytes], thorough: bool = False) -> Iterator[b
         yield from changed if thorough else (changed[number % len(changed)],)
     values = [value for seed in seeds if isinstance(value := _json(seed), dict | list)]
     if values:
-        yield from hostile_json(values, thorough)
+        yield from hostile_json(values, thorough, every)
 
 
 @cache

@@ -14,7 +14,7 @@ from re import _constants, _parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Use", "attacks", "modules", "pumped", "seconds", "slowest", "uses"]
+__all__ = ["Use", "attacks", "modules", "pumped", "seconds", "too_long", "uses"]
 
 _WHOLE = ("match", "fullmatch")
 _ANYWHERE = ("search", "findall", "finditer", "sub", "subn", "split")
@@ -170,17 +170,13 @@ def seconds(size: int) -> float:
     return 0.05 + size * 1e-5
 
 
-def slowest(read: Callable[[int], Callable[[], object]], sizes: tuple[int, ...]) -> str | None:
-    """The first size at which a reading takes longer than `seconds`, in words; larger ones are not tried then.
+def too_long(once: Callable[[], object], size: int) -> str | None:
+    """How much longer than `seconds` a reading of so many bytes takes, in words.
 
     A busy machine makes processor time longer too, so what is too long is measured again.
     """
-    for size in sizes:
-        once = read(size)
-        taken = min(_measured(once, seconds(size)))
-        if taken > seconds(size):
-            return f"{taken:.2f} s for {size}, at most {seconds(size):.2f} s"
-    return None
+    taken = min(_measured(once, seconds(size)))
+    return f"{taken:.2f} s for {size}, at most {seconds(size):.2f} s" if taken > seconds(size) else None
 
 
 def _measured(once: Callable[[], object], enough: float) -> Iterator[float]:

@@ -7,11 +7,10 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 
 import pytest
 from fuzz_table import as_text
-from fuzz_time import Use, attacks, modules, pumped, slowest, uses
+from fuzz_time import Use, attacks, modules, pumped, too_long, uses
 
 from rlanything_envs.coding import actions, messages
 from rlanything_verifiers.coding import Limits, Run, function
@@ -59,7 +58,7 @@ def too_slow(use: Use, longest: int) -> str | None:
     """The first text that takes too long, of growing lengths: one of cubic time would never end on the longest."""
     for length in (24, 120, 1000, LONG):
         for text in attacks(use.pattern, length) if length <= longest else ():
-            if complaint := slowest(lambda _, text=text: partial(use, text), (length,)):  # type: ignore[misc]
+            if complaint := too_long(partial(use, text), length):
                 return f"{use.pattern.pattern!r} on {text[:20]!r} ... {text[-20:]!r}: {complaint}"
     return None
 
@@ -130,22 +129,16 @@ def values(size: int) -> Iterator[tuple[str, str]]:
 
 
 def check_texts(checker: TextChecker, sizes: tuple[int, ...]) -> None:
-    for number in range(len(list(outputs(SIZES[0])))):
-
-        def once(size: int, number: int = number) -> Callable[[], object]:
-            return partial(checker.complaint, *next(islice(outputs(size), number, None)))
-
-        assert slowest(once, sizes) is None, (checker, next(islice(outputs(40), number, None)))
+    for size in sizes:  # larger ones are not tried where one takes too long
+        for expected, actual in outputs(size):
+            assert too_long(partial(checker.complaint, expected, actual), size) is None, (expected[:40], actual[:40])
 
 
 def check_values(checker: TextChecker, sizes: tuple[int, ...]) -> None:
-    for number in range(len(list(values(SIZES[0])))):
-
-        def once(size: int, number: int = number) -> Callable[[], object]:
-            expected, actual = next(islice(values(size), number, None))
-            return partial(function.complaint, checker, expected, actual.encode())
-
-        assert slowest(once, sizes) is None, (checker, next(islice(values(200), number, None)))
+    for size in sizes:
+        for expected, actual in values(size):
+            once = partial(function.complaint, checker, expected, actual.encode())
+            assert too_long(once, size) is None, (expected[:200], actual[:200])
 
 
 @pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.kind)
@@ -220,9 +213,6 @@ def test_readers_take_linear_time_up_to_the_cap(name: str) -> None:
 
 
 def check_reader(name: str, sizes: tuple[int, ...]) -> None:
-    for number in range(len(list(pumped(SIZES[0])))):
-
-        def once(size: int, number: int = number) -> Callable[[], object]:
-            return partial(READERS[name], next(islice(pumped(size), number, None)))
-
-        assert slowest(once, sizes) is None, next(islice(pumped(40), number, None))
+    for size in sizes:
+        for content in pumped(size):
+            assert too_long(partial(READERS[name], content), size) is None, content[:40]

@@ -36,7 +36,7 @@ def test_hostile_content_is_read_or_refused(target: Target) -> None:
 @pytest.mark.slow
 @by_name
 def test_much_hostile_content_is_read_or_refused(target: Target) -> None:
-    _try(target, hostile_inputs(target.seeds, thorough=True))
+    _try(target, hostile_inputs(target.seeds, thorough=True, every=1 if target.effort < 20 else 4))
 
 
 def _try(target: Target, contents: Iterable[bytes]) -> None:
@@ -62,7 +62,7 @@ def test_changed_examples_are_read_or_refused(target: Target) -> None:
 @pytest.mark.slow
 @by_name
 def test_many_changed_examples_are_read_or_refused(target: Target) -> None:
-    @settings(max_examples=1000, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=1000 if target.effort < 20 else 300, suppress_health_check=list(HealthCheck))
     @given(mutations(target.seeds) | st.binary(max_size=400))
     def check(content: bytes) -> None:
         with bounded(len(content)):

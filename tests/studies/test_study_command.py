@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -79,14 +78,16 @@ def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp
 
 
 @pytest.mark.slow
-def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(micro_file: Path, tmp_path: Path) -> None:
-    folder, python = tmp_path / "study", Path(sys.executable)
+def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(
+    preloaded: Preloaded, python: Path, micro_file: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "study"
     words = command(python, "table1", "--file", str(micro_file), "--folder", str(folder))
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = preloaded.start(*words[1:])
     try:
         deadline = time.monotonic() + 1200
         while not list(folder.glob("runs/small/seed-0/*/metrics.jsonl")):
-            assert process.poll() is None, process.communicate()[1].decode()
+            assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline, "no run came to its first iteration"
             time.sleep(0.05)
     finally:

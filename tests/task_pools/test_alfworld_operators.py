@@ -567,7 +567,7 @@ def test_a_searching_agent_finds_it_so(name: str, direction: Direction) -> None:
 @pytest.mark.parametrize(("name", "direction"), SCORED)
 def test_a_searching_agent_finds_it_so_of_each_sort(name: str, direction: Direction) -> None:
     sign = 1 if direction == "harder" else -1
-    for sort, changes in measured(name, direction, tasks=200).items():
+    for sort, changes in measured(name, direction, tasks=100).items():
         if len(changes) >= 20:
             assert sign * np.mean(changes) > np.std(changes) / len(changes) ** 0.5, sort
 
@@ -587,15 +587,15 @@ def some_rewrite(name: str, direction: Direction, room: str, seed: int) -> Task 
     return good[seed % len(good)] if good else None
 
 
-def real(name: str, direction: Direction, room: str, number: int, path: Path, patch: pytest.MonkeyPatch) -> None:
+def real(name: str, direction: Direction, room: str, number: int, path: Path) -> None:
     found = (some_rewrite(name, direction, room, seed) for seed in range(100))
     for _ in range(number):
-        play_both(next(task for task in found if task is not None), path, patch)
+        play_both(next(task for task in found if task is not None), path)
 
 
 @pytest.mark.textworld
-def test_a_rewrite_plays_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real("scene", "harder", "Bathroom", 1, tmp_path / "game.tw-pddl", monkeypatch)
+def test_a_rewrite_plays_alike(tmp_path: Path) -> None:
+    real("scene", "harder", "Bathroom", 1, tmp_path / "game.tw-pddl")
 
 
 @pytest.mark.slow
@@ -603,7 +603,5 @@ def test_a_rewrite_plays_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("room", ["Bathroom", "Bedroom", "Kitchen"])
 @pytest.mark.parametrize("direction", get_args(Direction))
 @pytest.mark.parametrize("name", ALL)
-def test_all_rewrites_play_alike(
-    name: str, direction: Direction, room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real(name, direction, room, 3 if room != "Kitchen" else 1, tmp_path / "game.tw-pddl", monkeypatch)
+def test_all_rewrites_play_alike(name: str, direction: Direction, room: str, tmp_path: Path) -> None:
+    real(name, direction, room, 3 if room != "Kitchen" else 1, tmp_path / "game.tw-pddl")

@@ -28,6 +28,7 @@ from rlanything_envs.alfworld import words as alfworld_words
 from rlanything_envs.osworld.short import words as osworld_words
 from rlanything_envs.views import get_view
 from rlanything_task_pools import Task
+from rlanything_task_pools.alfworld import DOMAIN
 
 Games = Callable[..., list[Task]]
 Envs = list[gym.Env[str, str]]
@@ -259,12 +260,16 @@ def test_a_warm_judge_is_better_than_chance(envs: Envs, games: Games) -> None:
 
 
 @pytest.mark.slow
-def test_a_warm_policy_solves_a_good_part_of_new_games(envs: Envs, games: Games) -> None:
-    rows = demonstrate(SUPERVISION, RENDERER, envs[0], games(1000), max_steps=40, seed=0)
-    model = small_model(tokenizer("small"), SmallConfig(), 0)
-    fit(model, rows, epochs=6, batch_size=16, learning_rate=2e-3, seed=0)
+def test_a_warm_policy_solves_a_good_part_of_new_games(envs: Envs) -> None:
+    """In one sort of room, for which few games and a small model are enough."""
+
+    def games(number: int, first: int, split: str) -> list[Task]:
+        return [DOMAIN.generate(first + seed, split, rooms=["Bathroom"]) for seed in range(number)]
+
+    rows = demonstrate(SUPERVISION, RENDERER, envs[0], games(400, 0, "train"), max_steps=40, seed=0)
+    model = tiny(layers=2, hidden_size=64, heads=4, intermediate_size=192)
+    fit(model, rows, epochs=6, batch_size=8, learning_rate=3e-3, seed=0)
     for split in ("valid_seen", "valid_unseen"):
-        tasks = games(128, first=50_000, split=split)
         policy = Policy(generator(model), RENDERER)
-        trajectories = rollout(policy, envs, tasks, max_steps=40, seed=0, temperature=0.8)
-        assert 0.15 < np.mean([t.outcome == 1 for t in trajectories]) < 0.6, split
+        trajectories = rollout(policy, envs, games(64, 50_000, split), max_steps=40, seed=0, temperature=0.8)
+        assert 0.2 < np.mean([t.outcome == 1 for t in trajectories]) < 0.7, split

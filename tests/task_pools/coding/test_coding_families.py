@@ -185,7 +185,7 @@ def test_the_same_task_is_made_again(name: str) -> None:
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_several_seeds(name: str, end: str) -> None:
-    for seed in range(1, 6):
+    for seed in (1, 2):
         check(FAMILIES[name], levels_of(FAMILIES[name], end), seed)
 
 

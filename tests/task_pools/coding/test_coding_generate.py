@@ -209,8 +209,8 @@ def test_unsafe_sandboxes_are_for_those_who_ask() -> None:
 
 
 @pytest.mark.slow
-def test_hundreds_of_tasks_are_distinct_and_verified() -> None:
-    tasks = [generate(seed) for seed in range(150)]
-    assert len({task.id for task in tasks}) == 150
+def test_many_tasks_are_distinct_and_verified() -> None:
+    tasks = [generate(seed) for seed in range(60)]
+    assert len({task.id for task in tasks}) == 60
     assert len({task.traits["family"] for task in tasks}) >= 14
-    assert [DOMAIN.verify(task) for task in tasks] == [None] * 150
+    assert [DOMAIN.verify(task) for task in tasks] == [None] * 60

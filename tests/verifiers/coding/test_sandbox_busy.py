@@ -96,10 +96,10 @@ def test_no_wrong_verdict_on_a_busy_machine(tier: str) -> None:
     if (reason := available_tiers()[tier]) is not None:
         pytest.skip(f"tier {tier!r} does not work here: {reason}")
     programs = [
-        *[(SPIN, b"0.2", "OK")] * 300,
-        *[(SPIN, b"1e9", "TLE")] * 100,
-        *[(SLEEP, b"", "TLE_WALL")] * 50,
-        *[(NAP, b"", "TLE_WALL")] * 50,
+        *[(SPIN, b"0.2", "OK")] * 120,
+        *[(SPIN, b"1e9", "TLE")] * 40,
+        *[(SLEEP, b"", "TLE_WALL")] * 20,
+        *[(NAP, b"", "TLE_WALL")] * 20,
     ]
     order = sorted(range(len(programs)), key=lambda i: i * 7919 % len(programs))
     cores = os.sched_getaffinity(0)

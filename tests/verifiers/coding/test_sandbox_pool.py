@@ -542,5 +542,5 @@ def test_nothing_leaks() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_leaks_in_ten_thousand_programs() -> None:
-    leak_check(10_000)
+def test_nothing_leaks_in_thousands_of_programs() -> None:
+    leak_check(4_000)

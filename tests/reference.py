@@ -2,9 +2,11 @@
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,37 +22,64 @@ class Seen:
     won: bool
 
 
+@cache
+def _stack() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How to make an environment as ALFWorld does, and the translator of games.
+
+    TextWorld does the same work again and again: it parses each sentence of its grammar whenever it says it, and
+    translates a game when it is loaded and on each reset, once to play it and once more to plan. Here it keeps what it
+    parsed, and the last translations; both depend on nothing but their texts.
+    """
+    import fast_downward
+    import textworld
+    from alfworld.agents.environment.alfred_tw_env import AlfredDemangler, AlfredInfos
+    from textworld.envs.pddl import PddlEnv, textgen
+    from textworld.logic import Rule
+
+    parse, query = cache(textgen._parse_and_convert), cache(Rule.parse_conjunctive_query)
+    textgen._parse_and_convert = lambda *args, **kwargs: deepcopy(parse(*args, **kwargs))  # they are written on
+    Rule.parse_conjunctive_query = query
+
+    def make(plans: bool) -> Any:
+        infos = textworld.EnvInfos(won=True, admissible_commands=True, policy_commands=plans)
+        return AlfredInfos(AlfredDemangler(PddlEnv(infos)))
+
+    return make, lru_cache(maxsize=2)(fast_downward.pddl2sas)
+
+
 @contextmanager
-def _kept_argv() -> Iterator[None]:
-    """Fast Downward's translator overwrites ``sys.argv``."""
-    argv = sys.argv
+def _translated(plans: bool) -> Iterator[None]:
+    """Inside, a game is translated once, and for plans only where they are wanted.
+
+    The translator overwrites ``sys.argv``, which comes back.
+    """
+    import fast_downward
+
+    argv, translate, kept = sys.argv, fast_downward.pddl2sas, _stack()[1]
+    fast_downward.pddl2sas = lambda domain, problem, verbose=False, optimize=False: kept(
+        domain, problem, optimize=optimize and plans
+    )
     try:
         yield
     finally:
-        sys.argv = argv
+        sys.argv, fast_downward.pddl2sas = argv, translate
 
 
 class TextWorldPlayer:
     """One game in TextWorld, wrapped as ALFWorld does. One at a time, in one thread."""
 
     def __init__(self, source: Path | dict[str, Any], *, plans: bool = False) -> None:
-        import textworld
-        from alfworld.agents.environment.alfred_tw_env import AlfredDemangler, AlfredInfos
-        from textworld.envs.pddl import PddlEnv
-
-        infos = textworld.EnvInfos(won=True, admissible_commands=True, policy_commands=plans)
-        with _kept_argv():
-            self._env = AlfredInfos(AlfredDemangler(PddlEnv(infos)))
+        self._env, self._plans = _stack()[0](plans), plans
+        with _translated(plans):
             self._env.load(source if isinstance(source, dict) else str(source))
 
     def reset(self) -> Seen:
-        with _kept_argv():
+        with _translated(self._plans):
             self.state = self._env.reset()
         return self._seen()
 
     def step(self, command: str) -> Seen:
-        with _kept_argv():
-            self.state, _, _ = self._env.step(command)
+        self.state, _, _ = self._env.step(command)
         return self._seen()
 
     def _seen(self) -> Seen:
