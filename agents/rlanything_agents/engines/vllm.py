@@ -226,6 +226,9 @@ class VLLMGenerator:
         }
         optional = {"max_model_len": config.max_model_len, "max_num_seqs": config.max_num_seqs}
         settings |= {name: value for name, value in optional.items() if value is not None}
+        if platform.is_cpu():
+            # A seeded request whose prompt is read in parts fails there: its generator cannot go back a draw.
+            settings["enable_chunked_prefill"] = False
         if self._packs:
             settings["worker_extension_cls"] = WORKER_EXTENSION
         if weights.adapters:

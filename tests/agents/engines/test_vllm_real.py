@@ -7,6 +7,8 @@ FILES = (
     "vllm_interface_checks.py",
     "vllm_engine_checks.py",
     "vllm_server_checks.py",
+    "vllm_run_checks.py",
+    "vllm_endpoint_checks.py",
 )
 
 

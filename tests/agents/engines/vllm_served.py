@@ -44,7 +44,9 @@ class Served:
             self.port = free.getsockname()[1]
         self.command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(folder)]
         self.command += ["--served-model-name", name, "--host", "127.0.0.1", "--port", str(self.port)]
-        self.command += ["--dtype", "float32", "--max-num-seqs", "16", "--enforce-eager", *options]
+        self.command += ["--dtype", "float32", "--max-num-seqs", "16", "--enforce-eager"]
+        # A seeded request whose prompt is read in parts fails on a processor.
+        self.command += ["--no-enable-chunked-prefill", *options]
         self.environment = {**os.environ, "HF_HUB_OFFLINE": "1", **environment}
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
