@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.updates`` trains on votes: ``--steps`` prompts of ``--prompt`` tokens, ``--votes`` completions of
 ``--completion`` tokens each, once with shared prompts and once without, in turn and from the same weights. The models
-are the small Qwen3 (0.8 million parameters, the project's own forward pass) and a Llama of 20 million random weights
-(that of transformers). A third row has prompts that no two samples share: the masks of the first two cost it nothing.
-Times are medians by the clock; after the first update both ways must come to the same loss.
+are the small Qwen3 of 0.8 million parameters and a Llama of 20 million, with random weights. A
+third row has prompts that no two samples share: the masks of the first two cost it nothing. Times are medians by the
+clock; after the first update both ways must come to the same loss.
 """
 
 import argparse

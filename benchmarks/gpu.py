@@ -1,0 +1,345 @@
+"""A real language model on one GPU, in one command: sampling and training against the card's limits, and a learning
+curve.
+
+``python -m benchmarks.gpu --out FOLDER`` writes ``FOLDER/gpu.json`` and ``FOLDER/gpu.png`` and ends within
+``--minutes``. Each part is stored as soon as it is done:
+
+- *card*: what a large matrix product and a copy on the device reach here. All shares below are shares of these.
+- *sampling*: tokens a second of the transformers engine and, where vLLM is installed, of vLLM, by the number of prompts
+  of one call. The limit is the time to read the weights and the keys and values of all prompts once for each token.
+- *training*: tokens a second of the trainer (forward, loss, backward, optimizer), by the tokens of a micro-batch. The
+  limit is six operations a parameter and token at the speed of the matrix product; attention is not counted.
+- *learning*: ``configs/smollm2-quickstart.yaml`` with larger batches, in the minutes that are left: success on held-out
+  games after imitation and during the loop. The run is kept in ``FOLDER/runs``, and `rlanything train` goes on with it.
+
+It needs the packages of the extra ``train`` and the model, and no network. ``--small`` does all parts in small sizes,
+to see on a processor that they work.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.config.engine import EngineConfig
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.engines.vllm import VLLMGenerator
+from rlanything_agents.models.pretrained import load_model, load_template
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.training.samples import Sample
+from rlanything_agents.training.trainer import make_trainer
+from rlanything_envs.llm.generator import Prompt, SamplingParams
+
+CONFIG = Path(__file__).resolve().parent.parent / "configs" / "smollm2-quickstart.yaml"
+PROMPT, ANSWER = 256, 64
+"""Tokens of a prompt and most tokens of an answer in the measurements."""
+SHORTEST = 2.0
+"""Seconds that a measured call is repeated for."""
+
+
+class Sizes:
+    """What is measured."""
+
+    def __init__(self, small: bool) -> None:
+        self.matrix = 512 if small else 8192
+        self.copied = 2**24 if small else 2**32
+        self.prompts = (2,) if small else (1, 16, 64, 256, 1024)
+        self.micro_batches = (1024,) if small else (2048, 16384, 65536)
+        self.rows = 4 if small else 256
+        self.answer = 8 if small else ANSWER
+        few = {
+            "warm_start.demonstrations": 6,
+            "warm_start.judge_steps": 8,
+            "warm_start.max_steps": 8,
+            "rollout.tasks": 2,
+            "rollout.rollouts": 2,
+            "rollout.max_steps": 3,
+            "judge.steps": 8,
+            "curriculum.pool_size": 4,
+            "iterations": 1,
+            "evaluation.episodes": 4,
+            "evaluation.max_steps": 3,
+            "evaluation.judge_episodes": 2,
+            "evaluation.every": 1,
+            "evaluation.every_episodes": 4,
+        }
+        many = {
+            "warm_start.demonstrations": 2000,
+            "warm_start.judge_steps": 1200,
+            "warm_start.batch_size": 16,
+            "rollout.tasks": 32,
+            "rollout.rollouts": 8,
+            "judge.steps": 512,
+            "curriculum.pool_size": 128,
+            "iterations": 60,
+            "policy_trainer.micro_batch_tokens": 32768,
+            "judge_trainer.micro_batch_tokens": 32768,
+            "evaluation.episodes": 512,
+            "evaluation.every": 2,
+            "evaluation.every_episodes": 256,
+        }
+        self.changes: dict[str, int] = few if small else many
+
+
+def wait(device: torch.device) -> None:
+    """Wait until the device has done all work."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+Result = TypeVar("Result")
+
+
+def seconds_of(work: Callable[[], Result], device: torch.device, longest: float) -> tuple[float, Result]:
+    """Mean seconds of all calls that fit into `SHORTEST`, after one that is not counted, and what a call returns.
+
+    A first call that takes longer than ``longest`` is the only one.
+    """
+    start = time.perf_counter()
+    result = work()
+    wait(device)
+    taken = time.perf_counter() - start
+    if taken > longest:
+        return taken, result
+    calls, start = 0, time.perf_counter()
+    while (taken := time.perf_counter() - start) < SHORTEST:
+        work()
+        wait(device)
+        calls += 1
+    return taken / calls, result
+
+
+def card(device: torch.device, dtype: torch.dtype, sizes: Sizes) -> dict[str, Any]:
+    """Name, memory, and measured limits of the device."""
+    a, b = (torch.randn(sizes.matrix, sizes.matrix, device=device, dtype=dtype) for _ in range(2))
+    operations = 2 * sizes.matrix**3 / seconds_of(lambda: a @ b, device, 10)[0]
+    source = torch.zeros(sizes.copied // 4, device=device, dtype=torch.float32)
+    target = torch.empty_like(source)
+    copied = 2 * sizes.copied / seconds_of(lambda: target.copy_(source), device, 10)[0]  # read and written
+    on_gpu = device.type == "cuda"
+    memory = torch.cuda.get_device_properties(device).total_memory if on_gpu else None
+    name = (
+        torch.cuda.get_device_name(device) if on_gpu else f"{platform.machine()}, {torch.get_num_threads()} thread(s)"
+    )
+    return {
+        "name": name,
+        "memory_bytes": memory,
+        "dtype": str(dtype).removeprefix("torch."),
+        "flops_per_second": operations,
+        "bytes_per_second": copied,
+        "torch": torch.__version__,
+    }
+
+
+@contextmanager
+def engine(
+    kind: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+) -> Iterator[TransformersGenerator | VLLMGenerator]:
+    """An engine of the model."""
+    if kind == "transformers":
+        yield TransformersGenerator(model, tokenizer)
+        return
+    settings = EngineConfig(
+        kind="vllm",
+        gpu_memory_utilization=0.4,
+        max_model_len=2 * (PROMPT + ANSWER),
+        enforce_eager=model.device.type == "cpu",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        made = VLLMGenerator(model, tokenizer, settings, Path(folder))
+        try:
+            made.wake()
+            yield made
+        finally:
+            made.close()
+
+
+def sampling(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, limits: dict[str, Any], sizes: Sizes, seconds: float
+) -> list[dict[str, Any]]:
+    """Tokens a second by engine and number of prompts."""
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    config = model.config
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    kept = 2 * config.num_hidden_layers * config.num_key_value_heads * width * next(model.parameters()).element_size()
+    rng, found = np.random.default_rng(0), []
+    for kind in ("transformers", "vllm"):
+        if kind == "vllm" and importlib.util.find_spec("vllm") is None:
+            continue
+        end = time.perf_counter() + seconds
+        with engine(kind, model, tokenizer) as generator:
+            for count in sizes.prompts:
+                if time.perf_counter() > end:
+                    break
+                prompts: list[Prompt] = [rng.integers(100, len(tokenizer), PROMPT).tolist() for _ in range(count)]
+                params = SamplingParams(sizes.answer, seed=count)
+                taken, calls = seconds_of(partial(generator.generate, prompts, params), model.device, seconds / 4)
+                written = sum(len(answer.token_ids or ()) for group in calls for answer in group)
+                reading = weights + count * (PROMPT + sizes.answer / 2) * kept
+                limit = count * limits["bytes_per_second"] / reading
+                speed = written / taken
+                found.append(
+                    {"engine": kind, "prompts": count, "tokens_per_second": speed, "share_of_limit": speed / limit}
+                )
+                print(f"sampling, {kind}, {count} prompts: {speed:,.0f} tokens/s, {speed / limit:.1%} of the limit")
+    return found
+
+
+def training(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, limits: dict[str, Any], sizes: Sizes, seconds: float
+) -> list[dict[str, Any]]:
+    """Tokens a second of updates by the tokens of a micro-batch."""
+    rng, found, end = np.random.default_rng(0), [], time.perf_counter() + seconds
+    operations = 6 * sum(parameter.numel() for parameter in model.parameters())
+    samples = [
+        Sample(
+            prompt_ids=rng.integers(100, len(tokenizer), PROMPT).tolist(),
+            completion_ids=rng.integers(100, len(tokenizer), PROMPT).tolist(),
+            weights=[1 / PROMPT] * PROMPT,
+            advantages=[float(rng.normal())] * PROMPT,
+            logprobs=[-10.0] * PROMPT,
+        )
+        for _ in range(sizes.rows)
+    ]
+    tokens = sum(map(len, samples))
+    for size in sizes.micro_batches:
+        if time.perf_counter() > end:
+            break
+        settings = TrainerConfig(learning_rate=1e-7, optimizer_steps=4, micro_batch_tokens=size)
+        trainer = make_trainer(model, tokenizer, settings)
+        taken, _ = seconds_of(partial(trainer.update, samples), model.device, seconds / 4)
+        speed = tokens / taken
+        share = speed * operations / limits["flops_per_second"]
+        found.append({"micro_batch_tokens": size, "tokens_per_second": speed, "share_of_limit": share})
+        print(f"training, micro-batches of {size} tokens: {speed:,.0f} tokens/s, {share:.1%} of the limit")
+    return found
+
+
+def learning(checkpoint: str, out: Path, sizes: Sizes, seconds: float) -> dict[str, Any]:
+    """The loop in the time that is left, in a process of its own that is interrupted at the end of it."""
+    changes = sizes.changes | {"policy.checkpoint": checkpoint, "reward_model.checkpoint": checkpoint}
+    command = [sys.executable, "-m", "rlanything_agents", "train", "--config", str(CONFIG), "--runs", str(out / "runs")]
+    for key, value in changes.items():
+        command += ["--set", f"{key}={value}"]
+    process = subprocess.Popen(command)
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        try:
+            code = process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+    folder = RunFolder(out / "runs" / "smollm2-quickstart")
+    rows = folder.rows()
+    names = ["before", *(f"iteration-{row['iteration']:04d}" for row in rows), "after"]
+    curve = [
+        {"iteration": len(rows) if name == "after" else number, **_success(stage)}
+        for number, name in enumerate(names)
+        if (stage := folder.stage(name)) is not None
+    ]
+    iterations = [
+        {
+            "iteration": row["iteration"],
+            "success": row["success"]["active"],
+            "seconds": row["seconds"],
+            "tokens": {role: row[role]["tokens"] for role in ("policy", "judge")},
+        }
+        for row in rows
+    ]
+    return {"command": command[1:], "exit_code": code, "iterations": iterations, "curve": curve}
+
+
+def _success(stage: dict[str, Any]) -> dict[str, Any]:
+    panel = next(iter(stage["panels"].values()))
+    return {key: panel[key] for key in ("rate", "low", "high", "episodes")}
+
+
+def picture(result: dict[str, Any], path: Path) -> None:
+    """Sampling, training and the learning curve of a result next to each other."""
+    figure = Figure(figsize=(15, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, middle, right = figure.subplots(1, 3)
+    sampled, trained = result.get("sampling", []), result.get("training", [])
+    for kind in dict.fromkeys(row["engine"] for row in sampled):
+        rows = [row for row in sampled if row["engine"] == kind]
+        left.plot([r["prompts"] for r in rows], [r["tokens_per_second"] for r in rows], "o-", label=kind)
+        for row in rows:
+            left.annotate(f"{row['share_of_limit']:.0%}", (row["prompts"], row["tokens_per_second"]))
+    left.set(title="Sampling (share of the memory's limit)", xlabel="prompts of a call", ylabel="tokens/s")
+    left.set(xscale="log", yscale="log")
+    if sampled:
+        left.legend()
+    middle.bar([str(row["micro_batch_tokens"]) for row in trained], [row["tokens_per_second"] for row in trained])
+    for at, row in enumerate(trained):
+        middle.annotate(f"{row['share_of_limit']:.0%}", (at, row["tokens_per_second"]), ha="center")
+    middle.set(title="Training (share of the card's operations)", xlabel="tokens of a micro-batch", ylabel="tokens/s")
+    curve = result.get("learning", {}).get("curve", [])
+    rates = [100 * point["rate"] for point in curve]
+    errors = [[100 * (p["rate"] - p["low"]) for p in curve], [100 * (p["high"] - p["rate"]) for p in curve]]
+    right.errorbar([point["iteration"] for point in curve], rates, yerr=errors, fmt="o-", capsize=3)
+    right.set(title="Success on held-out games", xlabel="iterations after imitation", ylabel="%", ylim=(0, None))
+    figure.suptitle(f"{result['model']} on {result['card']['name']}, {result['card']['dtype']}")
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Writes one JSON file and one picture."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--model", default="smollm2-135m", help="checkpoint")
+    parser.add_argument("--minutes", type=float, default=8.5, help="time for all of it")
+    parser.add_argument("--small", action="store_true", help="small sizes, for a processor")
+    given = parser.parse_args()
+    start, sizes = time.monotonic(), Sizes(given.small)
+    os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the engine frees its memory when it is closed
+    given.out.mkdir(parents=True, exist_ok=True)
+    config = CheckpointConfig(checkpoint=given.model)
+    template = load_template(config)
+    model, tokenizer = load_model(config, template.tokenizer, seed=0), template.tokenizer
+    result: dict[str, Any] = {"model": given.model, "parameters": model.num_parameters(), "small": given.small}
+
+    def store(part: str, value: Any) -> None:
+        result[part] = value
+        (given.out / "gpu.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        picture(result, given.out / "gpu.png")
+
+    share = given.minutes * 60 / 8  # seconds of a part; the loop gets what is left
+    limits = card(model.device, model.dtype, sizes)
+    store("card", limits)
+    print(f"{limits['name']}: {limits['flops_per_second'] / 1e12:.2f} TFLOP/s in {limits['dtype']}", end=", ")
+    print(f"{limits['bytes_per_second'] / 1e9:.0f} GB/s copied")
+    store("sampling", sampling(model, tokenizer, limits, sizes, share))
+    store("training", training(model, tokenizer, limits, sizes, share))
+    del model
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    left = given.minutes * 60 - (time.monotonic() - start) - 20
+    store("learning", learning(given.model, given.out, sizes, max(60.0, left)))
+    for point in result["learning"]["curve"]:
+        print(f"iteration {point['iteration']}: {point['rate']:.1%} [{point['low']:.1%}, {point['high']:.1%}]")
+    print(f"{time.monotonic() - start:.0f} s; {given.out / 'gpu.json'}, {given.out / 'gpu.png'}")
+
+
+if __name__ == "__main__":
+    main()
