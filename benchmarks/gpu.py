@@ -69,7 +69,7 @@ class Sizes:
         few = {
             "warm_start.demonstrations": 6,
             "warm_start.judge_steps": 8,
-            "warm_start.max_steps": 8,
+            "warm_start.max_steps": 20,
             "rollout.tasks": 2,
             "rollout.rollouts": 2,
             "rollout.max_steps": 3,

@@ -13,7 +13,11 @@ from transformers import PreTrainedModel
 from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.master_weights import MasterAdamW
 
-__all__ = ["Row", "fit", "row_of"]
+__all__ = ["NothingToImitate", "Row", "fit", "row_of"]
+
+
+class NothingToImitate(ValueError):
+    """There are no demonstrations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,13 @@ def fit(
         Mean loss per epoch, nats per learnt token.
 
     Raises:
-        ValueError: There are no rows.
+        NothingToImitate: There are no rows.
     """
     if not rows:
-        raise ValueError("nothing to imitate: no rows; the expert may have solved no task")
+        raise NothingToImitate(
+            "the warm start has no demonstrations: the expert solved no task; raise warm_start.max_steps or "
+            "warm_start.demonstrations"
+        )
     rng = np.random.default_rng(seed)
     batches = -(-len(rows) // batch_size)
     total = epochs * batches
