@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.domains.supervision import StepSupervision
+from rlanything_agents.domains.supervision import StepSupervision, Unsupervised
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.step_prompts import Judgement, StepPrompts
 from rlanything_agents.rollout.renderer import Renderer
@@ -75,6 +75,9 @@ class ExpertLessons:
 
     Args:
         supervision: Makes experts and heuristic labels.
+
+    Raises:
+        Unsupervised: By both methods: there are no lessons in the run's view.
     """
 
     def __init__(self, supervision: StepSupervision) -> None:
@@ -82,6 +85,7 @@ class ExpertLessons:
 
     def policy(self, school: School) -> list[Row]:
         """Rows of the episodes that the expert solved."""
+        self._check(school)
         settings = school.config.warm_start
         tasks = school.train_tasks("demonstrations", settings.demonstrations)
         with school.reporter.stage("Demonstrations", len(tasks)) as stage:
@@ -97,6 +101,7 @@ class ExpertLessons:
 
     def judge(self, school: School) -> list[Row]:
         """Rows of steps of the warm-started policy, with noisy heuristic labels."""
+        self._check(school)
         settings, play = school.config.warm_start, school.config.rollout
         tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, play.max_steps // 2)))
         trajectories = rollout(
@@ -117,6 +122,13 @@ class ExpertLessons:
             label_noise=settings.label_noise,
             seed=school.seed("judge", "labels"),
         )
+
+    def _check(self, school: School) -> None:
+        if school.config.view not in self.supervision.taught:
+            raise Unsupervised(
+                f"the domain {school.config.domain!r} has no lessons in the {school.config.view} view: set "
+                f"environment.view to {self.supervision.taught[0]}, or leave the models' lessons off"
+            )
 
 
 def demonstrate(

@@ -94,6 +94,8 @@ class StepSupervision:
 
     form: Form | None = None
     """Form of a judge's answers in the short view; None without short judge texts."""
+    taught: tuple[str, ...] = ("full", "short")
+    """Views that the expert plays and the heuristic labels read."""
 
     def expert(self, seed: int) -> Expert:
         """Make an expert for one episode.

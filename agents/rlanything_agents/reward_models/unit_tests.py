@@ -28,12 +28,8 @@ MAX_STATEMENT = 20_000
 MAX_SAMPLE = 2_000
 SAMPLES = 3
 _TEXT = Then((OneOf(tuple(character for character in PLAIN if character not in "\n `")), Prose(1000, "`")))
-FORM = Then(
-    (
-        OneOf(("", Then((Prose(MAX_SAMPLE), "\n\n")))),
-        *("**Test Input:**\n```\n", _TEXT, "\n```\n\n**Test Output:**\n```\n", _TEXT, "\n```"),
-    )
-)
+INPUT, OUTPUT, END = "**Test Input:**\n```\n", "\n```\n\n**Test Output:**\n```\n", "\n```"
+FORM = Then((OneOf(("", Then((Prose(MAX_SAMPLE), "\n\n")))), INPUT, _TEXT, OUTPUT, _TEXT, END))
 """Form of an answer: thoughts on one line or none, then the input and the output of a test."""
 
 
@@ -76,6 +72,10 @@ class ChatTests:
         statement = _cut(payload.statement, MAX_STATEMENT)
         text = render(self.template, statement=statement, samples=samples, entry_point=payload.entry_point)
         return [{"role": "user", "content": text}]
+
+    def written(self, stdin: str, stdout: str) -> str:
+        """A test as an answer, for demonstrations."""
+        return f"{INPUT}{stdin.rstrip()}{OUTPUT}{stdout.rstrip()}{END}"
 
     def read_test(self, answer: Completion) -> Test:
         """See `unit_test_answers.read_unit_test`."""

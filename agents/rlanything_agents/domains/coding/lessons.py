@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from rlanything_agents.config.seeds import rng_of
+from rlanything_agents.domains.coding.full_lessons import FullLessons
 from rlanything_agents.domains.coding.short_tests import ShortTests, written_test
 from rlanything_agents.domains.lessons import School
 from rlanything_agents.rollout.tasks import parts_of
@@ -35,10 +36,12 @@ LIMITS = Limits(cpu=2.0)
 
 
 class CodingLessons:
-    """Demonstrations of programs and unit tests, in the short view."""
+    """Demonstrations of programs and unit tests, in the short view; `FullLessons` in the full one."""
 
     def policy(self, school: School) -> list[Row]:
         """At most one row per problem: its statement, and a program for it that the short view can write."""
+        if school.config.view == "full":
+            return FullLessons().policy(school)
         settings, rng = school.config.warm_start, rng_of(school.config.seed, "demonstrations", "mistakes")
         share = MISTAKES if settings.mistakes is None else settings.mistakes
         renderer, rows = school.actor.renderer, []
@@ -53,6 +56,8 @@ class CodingLessons:
 
     def judge(self, school: School) -> list[Row]:
         """At most `INPUTS` rows per problem: its statement, and an input with its output."""
+        if school.config.view == "full":
+            return FullLessons().judge(school)
         settings, rng = school.config.warm_start, rng_of(school.config.seed, "judge", "labels")
         count = -(-settings.judge_steps // INPUTS)
         problems = list(self._problems(school, "judge", count))

@@ -21,6 +21,7 @@ class OSWorldSupervision(StepSupervision):
     """An expert on the programs, heuristic labels, true labels from the evaluator, and short judge texts."""
 
     form = Then((OneOf(REASONS), OneOf(tuple(f" {score}" for score in SCORES))))
+    taught = ("short",)
 
     def expert(self, seed: int) -> DesktopExpert:
         """A fresh expert, for the short view."""

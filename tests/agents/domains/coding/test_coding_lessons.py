@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+import families
 import pytest
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
@@ -11,13 +12,17 @@ from rlanything_agents.domains.coding.lessons import INPUTS, CodingLessons, payl
 from rlanything_agents.domains.coding.short_tests import ShortTests
 from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.models.template import ChatTemplate
+from rlanything_agents.reward_models.unit_tests import FORM, ChatTests
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.training.imitation import Row
 from rlanything_envs.coding.actions import read_action
 from rlanything_envs.coding.list_words import words_of
+from rlanything_envs.llm.choices import matches
 from rlanything_envs.llm.generator import Completion
-from rlanything_envs.views import get_view
+from rlanything_envs.views import get_view, make_env
+from rlanything_task_pools import get_domain
+from rlanything_task_pools.coding import read_payload
 from rlanything_task_pools.coding.generate import sketch, statement_of
 from rlanything_verifiers.coding import run_program
 
@@ -85,6 +90,41 @@ def test_lessons_depend_on_the_seed_alone() -> None:
     teacher, parts = lessons(seed=1, mistakes=0.5)
     assert teacher.policy(parts) == teacher.policy(parts) != CodingLessons().policy(lessons(2)[1])
     assert teacher.judge(parts) == teacher.judge(parts)
+
+
+@pytest.mark.parametrize("mistakes", [None, 1.0])
+def test_in_the_full_view_programs_solve_the_task_and_tests_can_be_read(mistakes: float | None) -> None:
+    tasks = [get_domain("coding").generate(seed) for seed in range(2)]
+    full = get_view("RLAnything/Coding-v0", "full")
+    template = families.template("qwen3")
+    warm = {"demonstrations": 2, "judge_steps": 6, "label_noise": 0.0, "mistakes": mistakes}
+    model = {"checkpoint": "any"}
+    settings = {"name": "x", "domain": "coding", "policy": model, "reward_model": model, "warm_start": warm}
+    school: Any = SimpleNamespace(
+        config=RunConfig.model_validate(settings),
+        reporter=Reporter.silent(),
+        envs=[make_env("RLAnything/Coding-v0", "full")],
+        actor=SimpleNamespace(renderer=Renderer(template, full, CheckpointConfig(checkpoint="any"))),
+        judge_model=SimpleNamespace(template=template),
+        train_tasks=lambda purpose, count: tasks[:count],
+    )
+    env = school.envs[0]
+    for row, task in zip(CodingLessons().policy(school), tasks, strict=True):
+        action = school.actor.renderer.read(response(row))[1]
+        assert action.startswith("The program reads")
+        observation, _ = env.reset(options={"task": task})
+        assert row.ids[: len(row.ids) - sum(row.learnt)] == school.actor.renderer.opening(observation)
+        assert env.step(action)[4]["outcome"] == (1 if mistakes is None else -1)
+    rows = CodingLessons().judge(school)
+    known = {
+        (str(test.stdin.split()), str(test.stdout.split())) for t in tasks for test in read_payload(t.payload).hidden
+    }
+    assert len(rows) == 6
+    for row in rows:
+        text = template.decode(response(row))
+        assert matches(FORM, text)
+        test = ChatTests().read_test(Completion(text, "stop"))
+        assert (str(test.stdin.split()), str(test.stdout.split())) in known
 
 
 def test_problems_outside_the_language_teach_nothing() -> None:

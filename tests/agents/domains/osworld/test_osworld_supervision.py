@@ -1,17 +1,20 @@
 """Desktops for training: the expert, heuristic labels, the truth, what a judge reads, demonstrations."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from rlanything_agents.config import CheckpointConfig, SmallConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig, SmallConfig
 from rlanything_agents.domains.lessons import demonstrate, judge_rows
 from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.domains.osworld.expert import DesktopExpert
 from rlanything_agents.domains.osworld.plan import plan
 from rlanything_agents.domains.osworld.supervision import SUPERVISION
+from rlanything_agents.domains.supervision import Unsupervised
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import small_model, word_tokenizer
@@ -169,6 +172,15 @@ def test_a_plan_starts_from_what_is_done() -> None:
 def test_a_task_of_no_known_pattern_has_no_plan() -> None:
     assert plan(Belief("Task: dance\ndance\nfiles")) == [("<none>", "fail")]
     assert plan(Belief("")) == [("<none>", "fail")]
+
+
+def test_lessons_in_the_full_view_are_refused() -> None:
+    model = {"checkpoint": "any", "lessons": True}
+    config = RunConfig.model_validate({"name": "x", "domain": "osworld", "policy": model, "reward_model": model})
+    school: Any = SimpleNamespace(config=config)
+    for lesson in (SUPERVISION.lessons.policy, SUPERVISION.lessons.judge):
+        with pytest.raises(Unsupervised, match="to short, or leave"):
+            lesson(school)
 
 
 @pytest.mark.slow
