@@ -29,7 +29,8 @@ MAX_SAMPLE = 2_000
 SAMPLES = 3
 _TEXT = Then((OneOf(tuple(character for character in PLAIN if character not in "\n `")), Prose(1000, "`")))
 INPUT, OUTPUT, END = "**Test Input:**\n```\n", "\n```\n\n**Test Output:**\n```\n", "\n```"
-FORM = Then((OneOf(("", Then((Prose(MAX_SAMPLE), "\n\n")))), INPUT, _TEXT, OUTPUT, _TEXT, END))
+_THOUGHT = Then((Prose(MAX_SAMPLE, "\n`~"), "\n\n"))  # a fence in it would hide the test behind it
+FORM = Then((OneOf(("", _THOUGHT)), INPUT, _TEXT, OUTPUT, _TEXT, END))
 """Form of an answer: thoughts on one line or none, then the input and the output of a test."""
 
 

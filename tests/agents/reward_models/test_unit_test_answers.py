@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rlanything_agents.reward_models.unit_test_answers import MAX_ANSWER, MAX_TEXT, UnreadableTest, read_unit_test
 from rlanything_agents.reward_models.unit_tests import FORM
-from rlanything_envs.llm.choices import fitted, pattern
+from rlanything_envs.llm.choices import fitted, matches, pattern
 from rlanything_verifiers.coding import Test
 
 LINE = st.text(
@@ -117,3 +117,13 @@ def test_an_answer_of_the_form_holds_a_test(data: st.DataObject) -> None:
     test = read_unit_test(answer)
     assert test.stdin.strip()
     assert test.stdout.strip()
+
+
+@pytest.mark.parametrize("fence", ["```python3", "~~~"])
+def test_the_form_has_no_fence_before_the_test(fence: str) -> None:
+    """Behind an open fence the blocks would be code, and the test in them unreadable."""
+    blocks = "**Test Input:**\n```\n1\n```\n\n**Test Output:**\n```\n2\n```"
+    assert matches(FORM, f"python3\n\n{blocks}")
+    assert not matches(FORM, f"{fence}\n\n{blocks}")
+    with pytest.raises(UnreadableTest):
+        read_unit_test(f"{fence}\n\n{blocks}")
