@@ -34,6 +34,15 @@ def is_from(model: Any, generator: Any, version: int) -> None:
             assert sample.logprobs == pytest.approx(scored(model, prompt, sample.token_ids or []), abs=TOLERANCE)
 
 
+def hand_over(model: Any, generator: Any) -> None:
+    """Change the weights twice; the generator samples from the newest ones each time."""
+    for version in range(3):
+        if version:
+            shake(model, version)
+            generator.update_weights(model, version)
+        is_from(model, generator, version)
+
+
 def stored(folder: Path, seed: int) -> Path:
     make_model(seed).save_pretrained(folder)
     WORDS.save_pretrained(folder)
@@ -44,11 +53,7 @@ def test_weights_choices_and_a_restart(tmp_path: Path) -> None:
     model = make_model()
     server = training(stored(tmp_path / "served", 9), "policy", tmp_path / "server.log")
     with serving(server), VLLMServerGenerator(config(server), model, WORDS, tmp_path / "policy") as generator:
-        for version in range(3):
-            if version:
-                shake(model, version)
-                generator.update_weights(model, version)
-            is_from(model, generator, version)
+        hand_over(model, generator)
         words = OneOf(("w1 w2", "w3", "w4 w5 w6"))
         (free, chosen) = generator.generate(PROMPTS, SamplingParams(12, n=4, seed=1, choices=(None, words)))
         assert {sample.text for sample in chosen} <= set(words.options)
@@ -76,8 +81,4 @@ def test_adapters(tmp_path: Path) -> None:
     options = ("--enable-lora", "--max-lora-rank", "8")
     server = Served(tmp_path / "base", "policy", tmp_path / "server.log", options, VLLM_ALLOW_RUNTIME_LORA_UPDATING="1")
     with serving(server), VLLMServerGenerator(config(server), model, WORDS, tmp_path / "policy") as generator:
-        for version in range(3):
-            if version:
-                shake(model, version)
-                generator.update_weights(model, version)
-            is_from(model, generator, version)
+        hand_over(model, generator)
