@@ -15,6 +15,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
@@ -140,12 +141,12 @@ def _ranges(characters: str) -> str:
 _IN_CLASS = re.compile(r"[][\\^-]")
 
 
+@lru_cache(maxsize=2**10)  # many turns offer the same commands
 def fitted(form: Form, tokens: int) -> Form:
     """The form with its longest free texts cut so that every answer of it fits into a number of tokens, with its end.
 
     A token of any tokenizer has at least one character of such a text. So free text gets fewer characters than it
-    could have in most tokenizers, and an answer is never cut off before it has its form. The same object comes back
-    where nothing is to be cut.
+    could have in most tokenizers, and an answer is never cut off before it has its form.
 
     Args:
         form: The form.

@@ -95,10 +95,18 @@ class RaggedCache(Cache):  # type: ignore[misc]
 
     def keep(self, rows: np.ndarray, lengths: np.ndarray | None = None) -> None:
         """See `RaggedDecoder.keep`."""
+        grows, moved = len(rows) > len(self.lengths), np.flatnonzero(rows != np.arange(len(rows)))
         self.lengths = self.lengths[rows] if lengths is None else lengths.copy()
+        seen = self.get_seq_length()
         for tensors in (self._keys, self._values):
             for i, tensor in enumerate(tensors):
-                tensors[i] = tensor[torch.from_numpy(rows).to(tensor.device)]
+                if grows:
+                    tensors[i] = tensor[torch.from_numpy(rows).to(tensor.device)]
+                    continue
+                if len(moved):  # in place: in each turn a few conversations end, and the others move up
+                    to, source = (torch.from_numpy(some).to(tensor.device) for some in (moved, rows[moved]))
+                    tensor[to, :seen] = tensor[source, :seen]
+                tensors[i] = tensor[: len(rows)]
 
     def _reserve(self, tokens: int) -> None:
         if tokens <= self._capacity:

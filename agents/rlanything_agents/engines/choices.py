@@ -8,8 +8,9 @@ Free text (`Prose`) is sampled among the tokens of its characters and those with
 nearly the whole vocabulary, so such a token counts as free: `Place.allowed` is None there, and `Place.mask` limits the
 sampling as ``top_p`` does, without a part in the log-probability.
 
-The forms of successive turns differ in a few commands. So the parts that they share are computed once: the ids of each
-text, and the prefix tree of a `OneOf` of texts.
+Many turns offer the same commands, and other turns differ in a few of them. So forms are computed once, place by place
+as answers reach them; and so are the parts that different forms share: the ids of each text, and the prefix tree of a
+`OneOf` of texts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from transformers import PreTrainedTokenizerBase
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then
 
 __all__ = ["FormTokens", "Place"]
+
+PLACES = 2**15
+"""Most places of all forms that are kept for later answers, some 30 MB."""
 
 
 class FormTokens:
@@ -42,6 +46,9 @@ class FormTokens:
         self.node = lru_cache(maxsize=2**12)(self._node)
         self.alphabet = lru_cache(maxsize=16)(self._alphabet)
         self.mask = lru_cache(maxsize=2**10)(self._mask)
+        self._starts: dict[Form, Place] = {}
+        self.places = 0
+        """Places of `_starts` and after them."""
 
     def start(self, form: Form) -> Place:
         """Place before the first token of a form.
@@ -49,7 +56,12 @@ class FormTokens:
         Raises:
             ValueError: A text of the form holds the end of sequence.
         """
-        return _Walk(self, form).place([(form, None, None)])
+        if self.places > PLACES:
+            self._starts, self.places = {}, 0
+        if (place := self._starts.get(form)) is None:
+            place = self._starts[form] = _Walk(self, form).place([(form, None, None)])
+            self.places += 1
+        return place
 
     def allowed(self, form: Form, ids: Sequence[int]) -> list[tuple[int, ...] | None]:
         """Allowed ids at each position of an answer: None in free text, and from the first id on that leaves the form.
@@ -150,9 +162,13 @@ class Place:
 
     def after(self, token: int) -> Place:
         """Place after a further token, one that it `admits`."""
-        if token not in self._next:
-            self._next[token] = self._step(token)
-        return self._next[token]
+        place = self._next.get(token)
+        if place is None:
+            place = self._step(token)
+            if self.mask is None:  # hardly two free texts are the same
+                self._next[token] = place
+                self._walk.tokens.places += 1
+        return place
 
     def _step(self, token: int) -> Place:
         if token == self._walk.tokens.end:

@@ -79,11 +79,19 @@ class ChatTemplate:
         Raises:
             TemplateError: The template refuses such a chat.
         """
-        return self.encode(self.text(messages))
+        return self.prompts([messages])[0]
+
+    def prompts(self, chats: Sequence[Sequence[Message]]) -> list[list[int]]:
+        """Ids of several chats, each as `prompt` gives them, with one call of the tokenizer.
+
+        Raises:
+            TemplateError: The template refuses one of the chats.
+        """
+        return self._encode([self._render(chat) for chat in self._safe(chats)])
 
     def text(self, messages: Sequence[Message]) -> str:
         """Text of a chat up to the model's next response; all special tokens in it are the template's own."""
-        return self._render([self._safe(message) for message in messages])
+        return self._render(self._safe([messages])[0])
 
     def between(self, text: str) -> list[int]:
         """Ids between a response that `end_id` closed and the next response, which answers the user's ``text``."""
@@ -96,7 +104,7 @@ class ChatTemplate:
             message: Message of the user.
             ended: Whether the first response ends with `end_id`; if not, the text begins with it.
         """
-        tail = self._after_response([*_OPENING, _assistant(PLACEHOLDER), self._safe(message)])
+        tail = self._after_response([*_OPENING, _assistant(PLACEHOLDER), *self._safe([[message]])[0]])
         return tail.removeprefix(self._end) if ended else tail
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -110,7 +118,7 @@ class ChatTemplate:
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text whose special tokens are not escaped; for rendered text only."""
-        return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+        return self._encode([text])[0]
 
     def safe(self, text: str) -> str:
         """Strip a text and escape every special token in it: ``<|im_end|>`` becomes ``(im_end)``.
@@ -118,23 +126,46 @@ class ChatTemplate:
         Raises:
             TemplateError: The tokenizer treats ordinary words as special tokens, and no escape removes them.
         """
-        text = text.strip()
-        for _ in range(8):  # once is enough, unless a tokenizer has special tokens of plain words
-            encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-            spans = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
-            places = [span for token, span in spans if token in self._marks]
-            if not places:
-                return text
-            for begin, end in reversed(places):
-                text = text[:begin] + f"({' '.join(_WORDS.findall(text[begin:end]))})" + text[end:]
-        raise TemplateError(f"the tokenizer takes ordinary words for marks, such as those of {text[:80]!r}")
+        return self._all_safe([text])[0]
 
-    def _safe(self, message: Message) -> dict[str, Any]:
-        content = message["content"]
-        if isinstance(content, str):
-            return {"role": message["role"], "content": self.safe(content)}
-        parts = [{**part, "text": self.safe(part["text"])} if "text" in part else part for part in content]
-        return {"role": message["role"], "content": parts}
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        return list(self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]) if texts else []
+
+    def _all_safe(self, texts: Sequence[str]) -> list[str]:
+        """See `safe`."""
+        texts = [text.strip() for text in texts]
+        unsafe = list(range(len(texts)))
+        for _ in range(8):  # once is enough, unless a tokenizer has special tokens of plain words
+            some = [texts[at] for at in unsafe]
+            ids = self._encode(some)
+            unsafe = [at for at, found in zip(unsafe, ids, strict=True) if not self._marks.isdisjoint(found)]
+            if not unsafe:
+                return texts
+            for at in unsafe:
+                texts[at] = self._escaped(texts[at])
+        raise TemplateError(f"the tokenizer takes ordinary words for marks, such as those of {texts[unsafe[0]][:80]!r}")
+
+    def _escaped(self, text: str) -> str:
+        encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        spans = list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
+        for token, (begin, end) in reversed(spans):
+            if token in self._marks:
+                text = text[:begin] + f"({' '.join(_WORDS.findall(text[begin:end]))})" + text[end:]
+        return text
+
+    def _safe(self, chats: Sequence[Sequence[Message]]) -> list[list[dict[str, Any]]]:
+        """The chats with all texts in them escaped."""
+        texts = [text for chat in chats for message in chat for text in _texts(message["content"])]
+        safe = iter(self._all_safe(texts))
+
+        def content(given: Any) -> Any:
+            if isinstance(given, str):
+                return next(safe)
+            return [{**part, "text": next(safe)} if "text" in part else part for part in given]
+
+        return [
+            [{"role": message["role"], "content": content(message["content"])} for message in chat] for chat in chats
+        ]
 
     def _render(self, messages: Sequence[Message], *, opens: bool = True) -> str:
         try:
@@ -175,6 +206,11 @@ def _is_mark(token: AddedToken) -> bool:
     too."""
     text = token.content.strip()
     return bool(text) and (token.special or not (text[0].isalnum() or text[-1].isalnum()))
+
+
+def _texts(content: Any) -> list[str]:
+    """Texts of the content of a message."""
+    return [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
 
 
 def _user(text: str) -> dict[str, str]:

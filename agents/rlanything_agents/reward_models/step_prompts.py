@@ -117,8 +117,7 @@ class ShortStepPrompts:
 
     def prompts(self, trajectory: Trajectory) -> list[list[int]]:
         """A chat for each step."""
-        texts = self._texts(trajectory)
-        return [self._template.prompt([{"role": "user", "content": text}]) for text in texts]
+        return self._template.prompts([[{"role": "user", "content": text}] for text in self._texts(trajectory)])
 
     def judgement(self, judgement: Judgement) -> str:
         r"""For example ``progress \boxed{1}``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,12 +81,16 @@ class Episode:
         if self.renderer.strips:
             self.turns.append(PromptedTurn(prompt, ids, logprobs, completion.allowed))
         self.answer = list(ids)
-        for token, logprob, choices in zip(ids, logprobs, allowed, strict=True):
+        self.ids += ids
+        self.logprobs += logprobs
+        step = len(self.steps)
+        for choices in allowed:
             forced = choices is not None and len(choices) == 1
-            self._append(token, None if forced else len(self.steps), logprob, None if forced else choices)
+            self.step_of_token.append(None if forced else step)
+            self.allowed.append(None if forced else choices)
         if self.answer[-1] != self.renderer.end_id:
             self.answer.append(self.renderer.end_id)
-            self._append(self.renderer.end_id)
+            self._append((self.renderer.end_id,))
 
     def step(self) -> None:
         """Execute the action of this turn in the environment, and append the next message."""
@@ -102,8 +106,7 @@ class Episode:
         self.score = float(reward)
         self.done = terminated or truncated
         if not self.done:
-            for token in self.renderer.message(observation):
-                self._append(token)
+            self._append(self.renderer.message(observation))
 
     def cut(self, tokens: int) -> None:
         """End the episode as failed: its next turn would exceed the context."""
@@ -142,10 +145,9 @@ class Episode:
         """Id of the task from the environment, else from the task itself."""
         return str(self.info.get("task_id") or getattr(self.task, "id", self.task))
 
-    def _append(
-        self, token: int, step: int | None = None, logprob: float = 0.0, choices: tuple[int, ...] | None = None
-    ) -> None:
-        self.ids.append(token)
-        self.step_of_token.append(step)
-        self.logprobs.append(logprob)
-        self.allowed.append(choices)
+    def _append(self, ids: Sequence[int]) -> None:
+        """Append tokens that were not sampled."""
+        self.ids += ids
+        self.step_of_token += [None] * len(ids)
+        self.logprobs += [0.0] * len(ids)
+        self.allowed += [None] * len(ids)

@@ -35,7 +35,8 @@ class Renderer:
         self.template, self.view = template, view
         self.limit, self.context = config.max_tokens, config.context
         self.strips = config.thinking == "strip"
-        # In a short view nearly all messages and answers repeat.
+        # The episodes of a group begin alike, and in a short view nearly all messages and answers repeat.
+        self._opening = lru_cache(maxsize=2**10)(lambda text: tuple(template.prompt([self._first(text)])))
         self._between = lru_cache(maxsize=2**14)(lambda text: tuple(template.between(text)))
         self._parsed = lru_cache(maxsize=2**14)(lambda ids: view.read(template.decode(ids)))
 
@@ -46,7 +47,7 @@ class Renderer:
 
     def opening(self, observation: str) -> list[int]:
         """Ids up to the first answer: the manual of the view, and the first message."""
-        return self.template.prompt([self._first(observation)])
+        return list(self._opening(observation))
 
     def message(self, observation: str) -> tuple[int, ...]:
         """Ids between an answer and the next answer: a later message."""

@@ -14,6 +14,7 @@ import gymnasium as gym
 
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.rollout.episode import INFRASTRUCTURE, Episode
+from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.errors import InfrastructureError
@@ -92,7 +93,7 @@ def rollout(
             for i, (env, task) in enumerate(zip(envs, tasks[at : at + len(envs)], strict=False))
         ]
         turns = _Turns(policy, seed, first + at, temperature, constrained)
-        with _pool(threads) as pool:
+        with quick_collection(), _pool(threads) as pool:
             _play(turns, episodes, max_steps, pool, progress)
         trajectories += [episode.trajectory() for episode in episodes]
     return trajectories

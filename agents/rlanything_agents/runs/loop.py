@@ -23,6 +23,7 @@ from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.feedback.metrics import action_shares
 from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
+from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.rollout.group import RolloutGroup, success_by_role
 from rlanything_agents.rollout.queries import GroupCollector
 from rlanything_agents.rollout.screens import Screens
@@ -31,7 +32,6 @@ from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.background import BackgroundRewriter
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.rewriting import service_of
-from rlanything_agents.training.collection import quick_collection
 from rlanything_agents.training.samples import policy_samples
 from rlanything_agents.training.update import UpdateStats
 from rlanything_envs.curriculum import Assignment, Curriculum, Rewriter

@@ -31,7 +31,7 @@ from trl import GRPOTrainer
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.master_weights import MasterAdamW
 from rlanything_agents.models.pretrained import trained
-from rlanything_agents.training.collection import quick_collection
+from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.training.constrained import constrained
 from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
 from rlanything_agents.training.ranks.sharding import shard_optimizer, whole_optimizer, whole_weights

@@ -117,7 +117,7 @@ class CheckpointAgent:
         Raises:
             AgentError: A chat is longer than the model's context.
         """
-        prompts = [self.template.prompt(chat) for chat in chats]
+        prompts = self.template.prompts(chats)
         longest = max(map(len, prompts))
         limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         if limit is not None and longest + self.settings.max_tokens > limit:

@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from rlanything_agents.training.collection import quick_collection
+from rlanything_agents.rollout.garbage import quick_collection
 
 
 class Cycle:
