@@ -10,11 +10,11 @@ forward, loss and backward passes of an update; all the rest, sampling and the f
 *Tokens a second.* Of the tokens that policy and reward model write, and of those that the updates learn from with their
 prompts, each over all the time of its part of the iteration.
 
-*Generation.* Prompts of policy and reward model in rollouts and judging, answered in three ways that alternate
-within a round, so that all meet the same machine: the package's own; the same cache around the implementation of
-transformers; and, as one would write it first, ``generate`` once a turn with the whole transcript as its prompt,
-batched over the episodes, with its own cache inside a call and free of forms. Plain generation is timed on every few
-calls and scaled up by their tokens. Each of ours is timed whole: environments, forms and book-keeping included.
+*Generation.* Prompts of policy and reward model in rollouts and judging, answered in two ways that alternate within a
+round, so that both meet the same machine: by the package's engine; and, as one would write it first, by ``generate``
+once a turn with the whole transcript as its prompt, batched over the episodes, with its own cache inside a call and
+free of forms. Plain generation is timed on every few calls and scaled up by their tokens. The engine is timed whole:
+environments, forms and book-keeping included.
 """
 
 import argparse
@@ -296,7 +296,7 @@ def print_generation(found: dict[str, list[float]]) -> None:
         for way in ways:
             ratios = [a / b for a, b in zip(seconds["plain"], seconds[way], strict=True)]
             speed = median(t / s for t, s in zip(total, seconds[way], strict=True))
-            note = f"   target: at least {SPEEDUP}" if (part, way) == ("both", "own") else ""
+            note = f"   target: at least {SPEEDUP}" if (part, way) == ("both", "engine") else ""
             print(
                 f"{part + ', ' + way:36}{speed:10.0f}{median(ratios):21.1f}{min(ratios):7.1f}{max(ratios):7.1f}{note}"
             )

@@ -144,11 +144,12 @@ class Place:
         self._walk, self._open, self.text = walk, places, None if ended is None else _join(ended)
         self._next: dict[int, Place] = {}
         self.mask = None
-        proses = frozenset((node.alphabet, node.reach) for node, _ in places if isinstance(node, _ProseNode))
-        if len(places) == 1 and ended is None and not proses:
+        if len(places) == 1 and ended is None:
             ((node, _),) = places
-            self.allowed = node.allowed  # one object for all answers here: `sample_tokens` relies on its identity
-            return
+            if isinstance(node, _Node):
+                self.allowed = node.allowed  # one object for all answers here: `sample_tokens` relies on its identity
+                return
+        proses = frozenset((node.alphabet, node.reach) for node, _ in places if isinstance(node, _ProseNode))
         ids = {token for node, _ in places for token in node.allowed}
         self.allowed = tuple(sorted(ids | {walk.tokens.end} if ended is not None else ids))
         if proses:
