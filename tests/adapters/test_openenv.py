@@ -1,7 +1,13 @@
 """The adapter for OpenEnv, on the real package, in an environment of its own."""
 
+import pytest
 from isolated import Isolated
 
 
 def test_openenv() -> None:
     Isolated("openenv").run_tests("adapters/openenv_checks.py")
+
+
+@pytest.mark.slow
+def test_openenv_at_length() -> None:
+    Isolated("openenv").run_tests("adapters/openenv_checks.py", marks="slow")

@@ -9,5 +9,5 @@ def test_verifiers() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_line_of_verifiers() -> None:
+def test_verifiers_at_length() -> None:
     Isolated("verifiers").run_tests("adapters/verifiers_checks.py", marks="slow")

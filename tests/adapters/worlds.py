@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import gymnasium as gym
+import pytest
 
 from rlanything_task_pools import Task, get_domain
 
@@ -63,6 +64,10 @@ WORLDS = [
         ("DONE",),
     ),
 ]
+
+
+ONE_QUICKLY = [WORLDS[0], *(pytest.param(world, marks=pytest.mark.slow) for world in WORLDS[1:])]
+"""What the tests take that have to start another environment's interpreter: `make test` plays one world in it."""
 
 
 class Broken:

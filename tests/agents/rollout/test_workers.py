@@ -91,6 +91,7 @@ def locally(config: RunConfig, learners: Learners, count: int, how: Play) -> lis
 HOW = Play(max_steps=10, seed=11, temperature=1.0)
 
 
+@pytest.mark.slow
 def test_a_run_with_workers_is_the_run_without(config: RunConfig, tmp_path: Path) -> None:
     threads = torch.get_num_threads()
     folders = {}
@@ -179,6 +180,7 @@ def test_the_votes_are_the_same_whoever_asks_and_when(
     assert (events[:1] == ["_submit"]) == (judge != "after"), "the first part is asked before all are known"
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_judged_is_judged_again(
     game: Callable[..., list[Any]], workers: RayWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +238,7 @@ def test_an_invalid_query_ends_it_and_leaves_no_work_behind(
             asking.answers()
 
 
+@pytest.mark.slow
 def test_a_shard_that_kills_its_workers_ends_the_run_with_an_error(
     config: RunConfig, learners: Learners, cluster: None
 ) -> None:

@@ -26,7 +26,7 @@ BASE: dict[str, Any] = {
     "iterations": 2,
     "policy": SMALL,
     "reward_model": SMALL,
-    "warm_start": {"demonstrations": 12, "epochs": 2, "judge_steps": 400, "judge_epochs": 6},
+    "warm_start": {"demonstrations": 12, "epochs": 2, "judge_steps": 120, "judge_epochs": 2},
     "rollout": {"tasks": 2, "rollouts": 3, "max_steps": 5},
     "feedback": {"policy_band": None, "judge_band": None, "balance": False},
     "curriculum": {"pool_size": 3, "knobs": {"rooms": ["Kitchen"], "kinds": ["heat"]}},

@@ -152,6 +152,7 @@ def process(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_trackio_resumes_without_doubles(home: Path, tmp_path: Path) -> None:
     pytest.importorskip("trackio", reason="trackio is not installed (extra: trackers)")
     assert process("trackio", str(tmp_path), "0", "3") == "[]\n"
@@ -168,6 +169,7 @@ def test_trackio_resumes_without_doubles(home: Path, tmp_path: Path) -> None:
     assert "report" in curve[-1][1]
 
 
+@pytest.mark.slow
 def test_wandb_offline_keeps_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb", reason="wandb is not installed (extra: trackers)")
     monkeypatch.setenv("WANDB_MODE", "offline")
