@@ -6,11 +6,13 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.runs.storage import storing
 from rlanything_agents.training.imitation import Row, fit
 from rlanything_agents.training.learner import Learner
 
@@ -83,6 +85,7 @@ def _train(parts: RunParts) -> dict[str, Any]:
         result[f"{role}_losses"] = _fit(parts, role, learner, rows, epochs)
     for role, learner in _trained_learners(parts):
         learner.save(parts.folder.folder("warm_start") / role)
+        _kept(parts, role).unlink(missing_ok=True)
     return {**result, "vocabulary": _fingerprint(parts), "seconds": time.perf_counter() - start}
 
 
@@ -92,7 +95,8 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
     policy = role == "policy"
     trainer = parts.config.policy_trainer if policy else parts.config.judge_trainer
     pretrained = isinstance(parts.config.policy if policy else parts.config.reward_model, CheckpointConfig)
-    with parts.reporter.stage(f"Warm start, {role}", steps) as stage:
+    kept = _kept(parts, role)
+    with parts.reporter.stage(f"Warm start, {role}", steps) as stage, storing(kept):
         return fit(
             learner.model,
             rows,
@@ -104,7 +108,13 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
             warmup=0.1 if pretrained else 0.05,
             checkpointing=trainer.checkpointing,
             progress=lambda step, _, loss: stage.reach(step, f"loss {loss:.3f}"),
+            kept=kept,
         )
+
+
+def _kept(parts: RunParts, role: str) -> Path:
+    """File of an unfinished fit, beside the role's folder."""
+    return parts.folder.folder("warm_start") / f"{role}.pt"
 
 
 def _fingerprint(parts: RunParts) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,8 +16,13 @@ from transformers import PreTrainedModel
 
 from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.master_weights import MasterAdamW
+from rlanything_agents.models.pretrained import trained
 
 __all__ = ["NothingToImitate", "Row", "fit", "row_of"]
+
+
+KEEP_S = 300.0
+"""Seconds between two states that `fit` keeps; storing one of SmolLM2-135M takes about two seconds and 2 GB."""
 
 
 class NothingToImitate(ValueError):
@@ -50,6 +59,7 @@ def fit(
     warmup: float = 0.05,
     checkpointing: bool = False,
     progress: Callable[[int, int, float], None] | None = None,
+    kept: Path | None = None,
 ) -> list[float]:
     """Maximise the likelihood of the learnt tokens: AdamW, linear warm-up, then cosine decay to a tenth.
 
@@ -65,6 +75,8 @@ def fit(
         warmup: Share of the optimiser steps in which the rate rises to its peak.
         checkpointing: Gradient checkpointing, see `TrainerConfig`; it changes memory and speed, not the result.
         progress: Called after each optimiser step with its number, the number of all steps, and the loss.
+        kept: File for the state every `KEEP_S` seconds. A call with the same arguments goes on from there, and comes to
+            the same weights as without an interruption. The caller deletes it.
 
     Returns:
         Mean loss per epoch, nats per learnt token.
@@ -82,37 +94,74 @@ def fit(
     total = epochs * batches
     optimizer = MasterAdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total, warmup))
-    decoder, head = model.get_decoder(), model.get_output_embeddings()
+    state = _State(model, optimizer, schedule, [])
+    if kept is not None and kept.is_file():
+        state.load(kept)
     model.train()
     switched = checkpointing and not model.is_gradient_checkpointing  # a trainer of this model may have it on
     if switched:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    means, step = [], 0
-    for _ in range(epochs):
-        losses = []
-        for batch in _batches(rows, batch_size, rng):
-            weight = max(1, sum(sum(row.learnt[1:]) for row in batch))
-            loss = 0.0
-            for part in _parts(batch, micro_batch_tokens):
-                ids, learnt = _pad(part, model.device)
-                hidden = decoder(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
-                logits, following = head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]]
-                share = functional.cross_entropy(logits, following, reduction="sum") / weight
-                share.backward()  # type: ignore[no-untyped-call]
-                loss += share.item()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            schedule.step()
-            step += 1
-            losses.append(loss)
-            if progress is not None:
-                progress(step, total, losses[-1])
-        means.append(float(np.mean(losses)))
+    stored = time.monotonic()
+    order = [batch for _ in range(epochs) for batch in _batches(rows, batch_size, rng)]
+    for batch in order[len(state.losses) :]:
+        state.losses.append(_gradient(model, batch, micro_batch_tokens))
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        schedule.step()
+        if kept is not None and time.monotonic() - stored >= KEEP_S:
+            state.store(kept)
+            stored = time.monotonic()
+        if progress is not None:
+            progress(len(state.losses), total, state.losses[-1])
     if switched:
         model.gradient_checkpointing_disable()
     model.eval()
-    return means
+    return [float(np.mean(state.losses[first : first + batches])) for first in range(0, total, batches)]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a fit consists of between two steps: weights, optimiser, schedule, and the loss of each step so far."""
+
+    model: PreTrainedModel
+    optimizer: MasterAdamW
+    schedule: torch.optim.lr_scheduler.LambdaLR
+    losses: list[float]
+
+    def store(self, path: Path) -> None:
+        """Replace the file by the present state."""
+        part = path.with_name(f"{path.name}.part")
+        weights = trained(self.model, self.model.state_dict())
+        parts = {"optimizer": self.optimizer.state_dict(), "schedule": self.schedule.state_dict()}
+        torch.save({"weights": weights, "losses": self.losses, **parts}, part)
+        part.replace(path)
+
+    def load(self, path: Path) -> None:
+        """Restore the state of the file; one that cannot be read changes nothing."""
+        try:
+            found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        except (RuntimeError, EOFError, pickle.UnpicklingError):
+            return
+        self.model.load_state_dict(found["weights"], strict=False)
+        self.optimizer.load_state_dict(found["optimizer"])
+        self.schedule.load_state_dict(found["schedule"])
+        self.losses.extend(found["losses"])
+
+
+def _gradient(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: int | None) -> float:
+    """Add the gradient of a batch's mean loss per learnt token; returns that loss."""
+    decoder, head = model.get_decoder(), model.get_output_embeddings()
+    weight = max(1, sum(sum(row.learnt[1:]) for row in batch))
+    loss = 0.0
+    for part in _parts(batch, micro_batch_tokens):
+        ids, learnt = _pad(part, model.device)
+        hidden = decoder(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
+        logits, following = head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]]
+        share = functional.cross_entropy(logits, following, reduction="sum") / weight
+        share.backward()  # type: ignore[no-untyped-call]
+        loss += share.item()
+    return loss
 
 
 def _rate(step: int, total: int, warmup: float) -> float:

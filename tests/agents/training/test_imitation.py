@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -23,6 +26,7 @@ from rlanything_agents.reward_models.step_prompts import PLAIN, FullStepPrompts,
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Step, Trajectory
+from rlanything_agents.training import imitation
 from rlanything_agents.training.imitation import NothingToImitate, Row, _rate, fit
 from rlanything_envs.alfworld import words as alfworld_words
 from rlanything_envs.osworld.short import words as osworld_words
@@ -129,6 +133,31 @@ def test_fit_learns_deterministically_and_reports(rows: list[Row]) -> None:
     assert not torch.equal(train(1)[1], weights)
     with pytest.raises(NothingToImitate, match="the expert solved no task"):
         fit(tiny(), [], epochs=1, batch_size=1, learning_rate=1e-3, seed=0)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_an_interrupted_fit_goes_on(
+    rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: torch.dtype
+) -> None:
+    """Interrupted in each of its steps and once in the middle of a write, it comes to the same weights and losses."""
+    monkeypatch.setattr(imitation, "KEEP_S", 0.0)
+    options: Any = {"epochs": 2, "batch_size": 8, "learning_rate": 5e-3, "seed": 0}
+    whole = tiny().to(precision)
+    losses = fit(whole, rows[:20], **options)
+    kept = tmp_path / "policy.pt"
+    for stop in range(1, 7):
+
+        def interrupt(step: int, total: int, loss: float, stop: int = stop) -> None:
+            if step == stop < total:
+                raise KeyboardInterrupt
+
+        parted = tiny().to(precision)
+        with suppress(KeyboardInterrupt):
+            again = fit(parted, rows[:20], **options, kept=kept, progress=interrupt)
+    assert again == losses
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), parted.parameters(), strict=True))
+    kept.write_bytes(kept.read_bytes()[:1000])
+    assert fit(tiny().to(precision), rows[:20], **options, kept=kept) == losses
 
 
 def test_only_learnt_tokens_are_learnt() -> None:
