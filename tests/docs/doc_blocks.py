@@ -4,6 +4,7 @@ A ``text`` block that follows a block at once is the output the page promises fo
 block instructs whoever runs it, and nobody else sees it:
 
 * ``<!-- not run: REASON -->``: it cannot run here;
+* ``<!-- needs: PROGRAM -->``: it runs where there is such a program;
 * ``<!-- run with: ARGUMENTS -->``: each ``rlanything`` command gets these arguments too, to be quick.
 
 ``<!-- environment: NAME -->`` anywhere marks the whole page as one for a virtual environment of its own, see
@@ -13,6 +14,7 @@ block instructs whoever runs it, and nobody else sees it:
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from markdown_it.token import Token
 
 __all__ = ["Block", "Page", "PageError", "read_page"]
 
-_DIRECTIVE = re.compile(r"\A<!--\s*(not run|run with|environment):\s*(\S.*?)\s*-->\s*\Z", re.DOTALL)
+_DIRECTIVE = re.compile(r"\A<!--\s*(not run|needs|run with|environment):\s*(\S.*?)\s*-->\s*\Z", re.DOTALL)
 _TITLE = re.compile(r'\btitle="([^"]+)"')
 
 
@@ -41,6 +43,7 @@ class Block:
         text: The code.
         output: What it prints, where the page shows it.
         not_run: Why it cannot run, or None.
+        needs: The program without which it does not run, or None.
         run_with: Further arguments of its ``rlanything`` commands.
     """
 
@@ -51,7 +54,13 @@ class Block:
     text: str
     output: str | None = None
     not_run: str | None = None
+    needs: str | None = None
     run_with: str = ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it can run on this machine."""
+        return self.not_run is None and (self.needs is None or shutil.which(self.needs) is not None)
 
     @property
     def place(self) -> str:
@@ -117,6 +126,7 @@ def _block(path: Path, token: Token, said: dict[str, str]) -> Block:
         title=title[1] if title else None,
         text=token.content,
         not_run=said.get("not run"),
+        needs=said.get("needs"),
         run_with=said.get("run with", ""),
     )
 

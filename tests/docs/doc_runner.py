@@ -45,7 +45,7 @@ def run_page(page: Page, folder: Path, commands: Path | None = None) -> list[Blo
         commands: A folder of programs that shells are to find before all others.
 
     Returns:
-        The blocks that the page declares impossible to run.
+        The blocks that cannot run here.
 
     Raises:
         BlockFailed: One failed, printed something else than the page shows, or is in a language nobody runs.
@@ -56,7 +56,7 @@ def run_page(page: Page, folder: Path, commands: Path | None = None) -> list[Blo
     names: dict[str, Any] = {"__name__": "__main__"}
     passed_over = []
     for block in page.blocks:
-        if block.not_run is not None:
+        if not block.runs:
             passed_over.append(block)
             continue
         if block.title is not None:

@@ -23,7 +23,7 @@ import rlanything_envs  # noqa: F401 (what it registers is to stay)
 from rlanything_task_pools import get_domain
 
 PAGES = [read_page(path) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
-MOST_NOT_RUN = 22
+MOST_NOT_RUN = 20
 
 
 def _name(page: Page) -> str:
@@ -52,9 +52,7 @@ def undone(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("undone")
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(block.not_run is None for block in page.blocks)], ids=_name
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if any(block.runs for block in page.blocks)], ids=_name)
 def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Path) -> None:
     if page.environment is None:
         monkeypatch.chdir(tmp_path)
@@ -112,8 +110,14 @@ def test_a_page_that_is_wrong_fails(page: str, said: str, tmp_path: Path, monkey
         _run(page, tmp_path, monkeypatch)
 
 
-def test_what_is_not_run_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _run("<!-- not run: why -->\n```bash\nfalse\n```\n", tmp_path, monkeypatch) == ["page.md:3"]
+@pytest.mark.parametrize("said", ["not run: why", "needs: no-such-program"])
+def test_what_is_not_run_is_returned(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(f"<!-- {said} -->\n```bash\nfalse\n```\n", tmp_path, monkeypatch) == ["page.md:3"]
+
+
+def test_a_block_runs_where_its_program_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BlockFailed, match="exit 1"):
+        _run("<!-- needs: bash -->\n```bash\nfalse\n```\n", tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,7 @@ def test_what_is_not_run_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("- a list\n\n  ```bash\n  true\n  ```\n", "inside a list"),
         ("<!-- not run: why -->\n\nProse.\n", "before no block"),
         ("<!-- run with: --seed 1 -->\n", "before no block"),
+        ("<!-- needs: g++ -->\n", "before no block"),
     ],
 )
 def test_a_page_that_would_slip_through_is_refused(page: str, said: str) -> None:
