@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 CONFIG ?= configs/quickstart.yaml
 
+# Tests start hundreds of processes, which would compile the packages again and again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all bench soak fuzz audit lint docs desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
