@@ -155,6 +155,7 @@ def test_the_command_line_of_verifiers(tmp_path: Path) -> None:
     assert trace["rewards"]["score"]["score"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     example.main()
     assert capsys.readouterr().out.count("score 1") == 4
