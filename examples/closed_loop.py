@@ -92,11 +92,13 @@ class Loop:
     def warm_up(self, tasks: list, rng: np.random.Generator) -> None:
         """The policy imitates an expert that searches, the judge heuristic labels of the policy's own steps."""
         print("policy")
-        self.policy.imitate(demonstrate(KNOWN, self.actor.renderer, self.envs[0], tasks, max_steps=40, seed=1))
+        self.policy.imitate(demonstrate(KNOWN.expert, self.actor.renderer, self.envs[0], tasks, max_steps=40, seed=1))
         print("judge")
         played = rollout(self.actor, self.envs, tasks[: len(self.envs)], max_steps=STEPS, seed=int(rng.integers(2**31)))
         model = JudgeModel(self.judge.generator, self.judge.template, self.judge.checkpoint)
-        self.judge.imitate(judge_rows(KNOWN, self.prompts, model, played, steps=800, label_noise=0.2, seed=1))
+        self.judge.imitate(
+            judge_rows(KNOWN.heuristic_labels, self.prompts, model, played, steps=800, label_noise=0.2, seed=1)
+        )
 
     def one_iteration(self, number: int, rng: np.random.Generator) -> str:
         """Assign, rollout, judge, feedback, update, report."""

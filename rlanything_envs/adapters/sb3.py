@@ -23,10 +23,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rlanything_envs.adapters.hashed_text import HashedText
+from rlanything_envs.adapters.hashed_text import counts, known_counts, scaled
 from rlanything_envs.conversation import Conversation, Turn
 
-__all__ = ["AdmissibleActions", "Commands", "HashedText"]
+__all__ = ["AdmissibleActions", "Commands", "HashedText", "Vectors"]
+
+Vectors = dict[str, NDArray[np.float32]]
 
 Commands = Sequence[str] | Callable[[Turn], Sequence[str]]
 """Commands to choose from: a fixed list, or a function of the latest message."""
@@ -100,3 +102,61 @@ class AdmissibleActions(gym.Wrapper[str, Any, str, str]):
             raise ValueError(f"AdmissibleActions: no command to choose from, {lack}: give (other) commands=")
         info = {**turn.info, "action_mask": self._mask.copy()}
         return {**info, "is_success": turn.won} if turn.done else info
+
+
+class HashedText(gym.Wrapper[Any, int, str, int]):
+    """Observations are vectors: counts of words and of pairs of words, hashed with signs and scaled to length 1.
+
+    The hash is CRC-32, the same on every machine and in every process. An observation has arrays of float32:
+
+    - ``opening``: the first message of the episode, which has the task; shape (features,);
+    - ``latest``: the latest message; shape (features,);
+    - ``past``: the sum of all messages and commands between them; shape (features,);
+    - ``commands``: the commands of all actions, concatenated, zeros for actions without one; shape
+      (slots * command_features,).
+
+    Args:
+        env: An environment with numbered actions.
+        features: Length of the vector of a message.
+        command_features: Length of the vector of a command; 0 for no such array.
+    """
+
+    def __init__(self, env: AdmissibleActions, features: int = 256, command_features: int = 32) -> None:
+        super().__init__(env)
+        self._numbered, self._features, self._command_features = env, features, command_features
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("opening", "latest", "past"), (features,))
+        if command_features:
+            shapes["commands"] = (env.slots * command_features,)
+        self.observation_space: Any = gym.spaces.Dict(
+            {name: gym.spaces.Box(-1.0, 1.0, shape, np.float32) for name, shape in shapes.items()}
+        )
+        self._opening = self._past = self._latest = np.zeros(features)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Vectors, dict[str, Any]]:
+        """Begin an episode."""
+        text, info = self.env.reset(seed=seed, options=options)
+        self._opening = counts(text, self._features)
+        self._past = self._latest = np.zeros(self._features)
+        return self._seen(self._opening), info
+
+    def step(self, action: int) -> tuple[Vectors, Any, bool, bool, dict[str, Any]]:
+        """Take the action of a number."""
+        self._past = self._past + self._latest + counts(self._numbered.said(action), self._features)
+        text, reward, terminated, truncated, info = self.env.step(action)
+        self._latest = counts(text, self._features)
+        return self._seen(self._latest), reward, terminated, truncated, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Masks of `AdmissibleActions`."""
+        return self._numbered.action_masks()
+
+    def _seen(self, latest: NDArray[np.float64]) -> Vectors:
+        seen = {"opening": scaled(self._opening), "latest": scaled(latest), "past": scaled(self._past)}
+        if self._command_features:
+            rows = np.zeros((self._numbered.slots, self._command_features), np.float32)
+            for number, command in enumerate(self._numbered.commands):
+                rows[number] = scaled(known_counts(command, self._command_features))
+            seen["commands"] = rows.ravel()
+        return seen

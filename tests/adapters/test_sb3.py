@@ -24,7 +24,7 @@ from stable_baselines3 import PPO  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 
-from rlanything_envs.adapters.hashed_text import _counts, _scaled  # noqa: E402
+from rlanything_envs.adapters.hashed_text import counts, scaled  # noqa: E402
 from rlanything_envs.adapters.sb3 import AdmissibleActions, HashedText  # noqa: E402
 from rlanything_envs.errors import InfrastructureError  # noqa: E402
 
@@ -177,7 +177,7 @@ def test_what_is_said_goes_from_latest_to_past() -> None:
     assert not opening["past"].any()
     said = env.env.commands[0]
     first, *_ = env.step(0)
-    assert np.array_equal(first["past"], _scaled(_counts(said, 512)))
+    assert np.array_equal(first["past"], scaled(counts(said, 512)))
     assert np.array_equal(first["opening"], opening["opening"])
     second, *_ = env.step(0)
     assert not np.array_equal(second["past"], first["past"])
@@ -187,14 +187,14 @@ def test_what_is_said_goes_from_latest_to_past() -> None:
 
 @given(st.text(max_size=200), st.integers(1, 64))
 def test_any_text_has_a_vector_of_length_one_or_none(text: str, features: int) -> None:
-    vector = _scaled(_counts(text, features))
+    vector = scaled(counts(text, features))
     assert vector.shape == (features,)
     assert vector.dtype == np.float32
     assert float(np.linalg.norm(vector)) == pytest.approx(1.0, abs=1e-5) or not vector.any()
 
 
 def test_vectors_are_the_same_in_every_process() -> None:
-    code = "from rlanything_envs.adapters.hashed_text import _counts; print(_counts('Open fridge 1, é', 7).tolist())"
+    code = "from rlanything_envs.adapters.hashed_text import counts; print(counts('Open fridge 1, é', 7).tolist())"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
@@ -202,8 +202,8 @@ def test_vectors_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
-    assert _counts("open FRIDGE 1 é", 7).tolist() == eval(outputs.pop())
-    assert not np.array_equal(_counts("open fridge 1", 64), _counts("open fridge 2", 64))
+    assert counts("open FRIDGE 1 é", 7).tolist() == eval(outputs.pop())
+    assert not np.array_equal(counts("open fridge 1", 64), counts("open fridge 2", 64))
 
 
 @pytest.mark.slow

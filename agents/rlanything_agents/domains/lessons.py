@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.domains.supervision import StepSupervision, Unsupervised
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.step_prompts import Judgement, StepPrompts
 from rlanything_agents.rollout.renderer import Renderer
-from rlanything_agents.rollout.rollout import Policy, rollout
+from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.rollout.trajectory import Trajectory, outcome_of
 from rlanything_agents.training.imitation import Row, row_of
 from rlanything_task_pools import Task
 
-__all__ = ["ExpertLessons", "Lessons", "School", "demonstrate", "judge_rows"]
+__all__ = ["Expert", "Lessons", "Move", "School", "demonstrate", "judge_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One turn of an expert.
+
+    Attributes:
+        thought: Thought, in the words of the short view.
+        action: Action for the environment.
+        exemplary: False for a deliberate mistake, after which the demonstration shows the recovery.
+        plain: The same thought as an English sentence, for the full view.
+    """
+
+    thought: str
+    action: str
+    exemplary: bool = True
+    plain: str = ""
+
+
+class Expert(Protocol):
+    """A scripted agent that gets the agent's observations and nothing more."""
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> Move:
+        """The next move after a message; the first message opens the episode."""
+        ...
 
 
 class School(Protocol):
@@ -70,69 +95,8 @@ class Lessons(Protocol):
         ...
 
 
-class ExpertLessons:
-    """An expert's episodes for the policy, heuristic labels with noise for the judge.
-
-    Args:
-        supervision: Makes experts and heuristic labels.
-
-    Raises:
-        Unsupervised: By both methods: there are no lessons in the run's view.
-    """
-
-    def __init__(self, supervision: StepSupervision) -> None:
-        self.supervision = supervision
-
-    def policy(self, school: School) -> list[Row]:
-        """Rows of the episodes that the expert solved."""
-        self._check(school)
-        settings = school.config.warm_start
-        tasks = school.train_tasks("demonstrations", settings.demonstrations)
-        with school.reporter.stage("Demonstrations", len(tasks)) as stage:
-            return demonstrate(
-                self.supervision,
-                school.actor.renderer,
-                school.envs[0],
-                tasks,
-                max_steps=settings.max_steps,
-                seed=school.seed("expert"),
-                progress=stage.add,
-            )
-
-    def judge(self, school: School) -> list[Row]:
-        """Rows of steps of the warm-started policy, with noisy heuristic labels."""
-        self._check(school)
-        settings, play = school.config.warm_start, school.config.rollout
-        tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, play.max_steps // 2)))
-        trajectories = rollout(
-            school.actor,
-            school.envs,
-            tasks,
-            max_steps=play.max_steps,
-            seed=school.seed("judge", "rollout"),
-            temperature=play.temperature,
-            constrained=play.constrained,
-        )
-        return judge_rows(
-            self.supervision,
-            self.supervision.prompts(school.config, school.judge_model),
-            school.judge_model,
-            trajectories,
-            steps=settings.judge_steps,
-            label_noise=settings.label_noise,
-            seed=school.seed("judge", "labels"),
-        )
-
-    def _check(self, school: School) -> None:
-        if school.config.view not in self.supervision.taught:
-            raise Unsupervised(
-                f"the domain {school.config.domain!r} has no lessons in the {school.config.view} view: set "
-                f"environment.view to {self.supervision.taught[0]}, or leave the models' lessons off"
-            )
-
-
 def demonstrate(
-    supervision: StepSupervision,
+    expert: Callable[[int], Expert],
     renderer: Renderer,
     env: gym.Env[Any, Any],
     tasks: Sequence[Any],
@@ -144,7 +108,7 @@ def demonstrate(
     """Roll out the domain's expert, and keep the episodes that it solved.
 
     Args:
-        supervision: Makes the expert.
+        expert: Makes the expert of an episode from its seed.
         renderer: Renders the episodes for the model that imitates them.
         env: Environment of all episodes, one after the other.
         tasks: Values for ``reset(options={"task": ...})``, one per episode.
@@ -158,7 +122,7 @@ def demonstrate(
     rows = []
     for number, task in enumerate(tasks):
         own = int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
-        row = _demonstration(supervision, renderer, env, task, max_steps, own)
+        row = _demonstration(expert(own), renderer, env, task, max_steps)
         if row is not None:
             rows.append(row)
         if progress is not None:
@@ -166,10 +130,7 @@ def demonstrate(
     return rows
 
 
-def _demonstration(
-    supervision: StepSupervision, renderer: Renderer, env: gym.Env[Any, Any], task: Any, max_steps: int, seed: int
-) -> Row | None:
-    expert = supervision.expert(seed)
+def _demonstration(expert: Expert, renderer: Renderer, env: gym.Env[Any, Any], task: Any, max_steps: int) -> Row | None:
     observation, info = env.reset(options={"task": task})
     ids = renderer.opening(observation)
     learnt = [False] * len(ids)
@@ -189,7 +150,7 @@ def _demonstration(
 
 
 def judge_rows(
-    supervision: StepSupervision,
+    labels: Callable[[Trajectory], Sequence[Judgement]],
     prompts: StepPrompts,
     model: JudgeModel,
     trajectories: Sequence[Trajectory],
@@ -201,7 +162,7 @@ def judge_rows(
     """Demonstrations for a judge: random steps of these trajectories with their heuristic labels.
 
     Args:
-        supervision: Makes the heuristic labels.
+        labels: Makes the heuristic labels of every step of an episode.
         prompts: Prompts and answers of the judge.
         model: The judge.
         trajectories: Episodes of the warm-started policy.
@@ -214,11 +175,11 @@ def judge_rows(
     chosen = rng.permutation(len(places))[:steps]
     flipped = rng.random(len(chosen)) < label_noise
     read = [prompts.prompts(trajectory) for trajectory in trajectories]
-    labels = [supervision.heuristic_labels(trajectory) for trajectory in trajectories]
+    judged = [labels(trajectory) for trajectory in trajectories]
     rows = []
     for place, flip in zip(chosen, flipped, strict=True):
         t, i = places[place]
-        label = labels[t][i]
+        label = judged[t][i]
         judgement = Judgement(label.reason, -label.score if flip else label.score)
         rows.append(row_of(read[t][i], model.template.answer(prompts.judgement(judgement))))
     return rows

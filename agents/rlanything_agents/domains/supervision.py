@@ -5,25 +5,23 @@ environment.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.domains.lessons import Expert, Lessons, School, demonstrate, judge_rows
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.reviewer import Reviewer
 from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.reward_models.step_prompts import FullStepPrompts, Judgement, ShortStepPrompts, StepPrompts
 from rlanything_agents.reward_models.step_reviewer import StepReviewer
+from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.training.imitation import Row
 from rlanything_envs.llm.choices import Form
 
-if TYPE_CHECKING:
-    from rlanything_agents.domains.lessons import Lessons
-
 __all__ = [
-    "Expert",
-    "Move",
+    "ExpertLessons",
     "StepSupervision",
     "Supervision",
     "Unsupervised",
@@ -41,31 +39,6 @@ SUPERVISED = {
 
 class Unsupervised(LookupError):
     """The domain lacks the demonstrations, labels or short judge texts that the run asks for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One turn of an expert.
-
-    Attributes:
-        thought: Thought, in the words of the short view.
-        action: Action for the environment.
-        exemplary: False for a deliberate mistake, after which the demonstration shows the recovery.
-        plain: The same thought as an English sentence, for the full view.
-    """
-
-    thought: str
-    action: str
-    exemplary: bool = True
-    plain: str = ""
-
-
-class Expert(Protocol):
-    """A scripted agent that gets the agent's observations and nothing more."""
-
-    def act(self, observation: str, info: Mapping[str, Any]) -> Move:
-        """The next move after a message; the first message opens the episode."""
-        ...
 
 
 class Supervision(Protocol):
@@ -136,14 +109,73 @@ class StepSupervision:
     @property
     def lessons(self) -> Lessons:
         """Episodes of the expert, and the heuristic labels."""
-        from rlanything_agents.domains.lessons import ExpertLessons
-
         return ExpertLessons(self)
 
     def reviewer(self, config: RunConfig, model: JudgeModel) -> StepReviewer:
         """Reviewer of a reward model that judges steps."""
         judge = StepJudge(model.generator, self.prompts(config, model), model.config.max_tokens)
         return StepReviewer(config, judge, self.true_labels)
+
+
+class ExpertLessons:
+    """An expert's episodes for the policy, heuristic labels with noise for the judge.
+
+    Args:
+        supervision: Makes experts and heuristic labels.
+
+    Raises:
+        Unsupervised: By both methods: there are no lessons in the run's view.
+    """
+
+    def __init__(self, supervision: StepSupervision) -> None:
+        self.supervision = supervision
+
+    def policy(self, school: School) -> list[Row]:
+        """Rows of the episodes that the expert solved."""
+        self._check(school)
+        settings = school.config.warm_start
+        tasks = school.train_tasks("demonstrations", settings.demonstrations)
+        with school.reporter.stage("Demonstrations", len(tasks)) as stage:
+            return demonstrate(
+                self.supervision.expert,
+                school.actor.renderer,
+                school.envs[0],
+                tasks,
+                max_steps=settings.max_steps,
+                seed=school.seed("expert"),
+                progress=stage.add,
+            )
+
+    def judge(self, school: School) -> list[Row]:
+        """Rows of steps of the warm-started policy, with noisy heuristic labels."""
+        self._check(school)
+        settings, play = school.config.warm_start, school.config.rollout
+        tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, play.max_steps // 2)))
+        trajectories = rollout(
+            school.actor,
+            school.envs,
+            tasks,
+            max_steps=play.max_steps,
+            seed=school.seed("judge", "rollout"),
+            temperature=play.temperature,
+            constrained=play.constrained,
+        )
+        return judge_rows(
+            self.supervision.heuristic_labels,
+            self.supervision.prompts(school.config, school.judge_model),
+            school.judge_model,
+            trajectories,
+            steps=settings.judge_steps,
+            label_noise=settings.label_noise,
+            seed=school.seed("judge", "labels"),
+        )
+
+    def _check(self, school: School) -> None:
+        if school.config.view not in self.supervision.taught:
+            raise Unsupervised(
+                f"the domain {school.config.domain!r} has no lessons in the {school.config.view} view: set "
+                f"environment.view to {self.supervision.taught[0]}, or leave the models' lessons off"
+            )
 
 
 def get_supervision(domain: str) -> Supervision:

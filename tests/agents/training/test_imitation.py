@@ -54,7 +54,7 @@ def generator(model: PreTrainedModel) -> ChatGenerator:
 
 @pytest.fixture(scope="module")
 def rows(envs: Envs, games: Games) -> list[Row]:
-    return demonstrate(SUPERVISION, RENDERER, envs[0], games(60), max_steps=40, seed=0)
+    return demonstrate(SUPERVISION.expert, RENDERER, envs[0], games(60), max_steps=40, seed=0)
 
 
 def aimless(env: gym.Env[str, str], tasks: list[Task]) -> list[Trajectory]:
@@ -79,7 +79,9 @@ def aimless(env: gym.Env[str, str], tasks: list[Task]) -> list[Trajectory]:
 
 def judge_lessons(trajectories: list[Trajectory], steps: int, noise: float) -> list[Row]:
     judge = JudgeModel(generator(tiny()), TEMPLATE, CONFIG)
-    return judge_rows(SUPERVISION, PROMPTS, judge, trajectories, steps=steps, label_noise=noise, seed=0)
+    return judge_rows(
+        SUPERVISION.heuristic_labels, PROMPTS, judge, trajectories, steps=steps, label_noise=noise, seed=0
+    )
 
 
 def test_demonstrations_teach_answers_and_only_answers(rows: list[Row]) -> None:
@@ -103,7 +105,7 @@ def test_demonstrations_teach_answers_and_only_answers(rows: list[Row]) -> None:
 
 
 def test_demonstrations_are_deterministic(envs: Envs, games: Games, rows: list[Row]) -> None:
-    again, other = (demonstrate(SUPERVISION, RENDERER, envs[1], games(6), max_steps=40, seed=s) for s in (0, 1))
+    again, other = (demonstrate(SUPERVISION.expert, RENDERER, envs[1], games(6), max_steps=40, seed=s) for s in (0, 1))
     assert again == rows[: len(again)]
     assert other != rows[: len(other)]
 
@@ -187,7 +189,7 @@ def test_pretrained_models_imitate_plain_words(full_envs: Envs, envs: Envs, game
     found = {}
     for view, env in (("full", full_envs[0]), ("short", envs[0])):
         renderer = Renderer(template("qwen2.5"), get_view("RLAnything/AlfWorld-v0", view), config)
-        taught = demonstrate(SUPERVISION, renderer, env, games(12), max_steps=40, seed=0)
+        taught = demonstrate(SUPERVISION.expert, renderer, env, games(12), max_steps=40, seed=0)
         assert len(taught) > 7
         found[view] = learnt_texts(taught, "qwen2.5")
         sentence = r"I [A-Za-z' ,]+\.\nAction: " if view == "full" else "(find|get|need|put|light|drop) [a-z]+: "
@@ -202,7 +204,9 @@ def test_judgements_of_the_full_view_are_sentences(envs: Envs, games: Games) -> 
     chat = template("qwen2.5")
     judge = JudgeModel(generator(tiny()), chat, CheckpointConfig(checkpoint="x", max_tokens=64, context=8192))
     prompts = FullStepPrompts(chat, judge.config)
-    rows = judge_rows(SUPERVISION, prompts, judge, aimless(envs[0], games(4)), steps=40, label_noise=0.0, seed=0)
+    rows = judge_rows(
+        SUPERVISION.heuristic_labels, prompts, judge, aimless(envs[0], games(4)), steps=40, label_noise=0.0, seed=0
+    )
     texts = learnt_texts(rows, "qwen2.5")
     assert len(texts) == 40
     assert all(re.fullmatch(r"(The|It) [a-z ,]+\. \\boxed\{-?1\}", text, re.I) for text in texts), texts
@@ -295,7 +299,7 @@ def test_a_warm_policy_solves_a_good_part_of_new_games(envs: Envs) -> None:
     def games(number: int, first: int, split: str) -> list[Task]:
         return [DOMAIN.generate(first + seed, split, rooms=["Bathroom"]) for seed in range(number)]
 
-    rows = demonstrate(SUPERVISION, RENDERER, envs[0], games(400, 0, "train"), max_steps=40, seed=0)
+    rows = demonstrate(SUPERVISION.expert, RENDERER, envs[0], games(400, 0, "train"), max_steps=40, seed=0)
     model = tiny(layers=2, hidden_size=64, heads=4, intermediate_size=192)
     fit(model, rows, epochs=6, batch_size=8, learning_rate=3e-3, seed=0)
     for split in ("valid_seen", "valid_unseen"):

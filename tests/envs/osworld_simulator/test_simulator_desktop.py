@@ -16,7 +16,8 @@ from rlanything_envs.osworld.desktop import BACKENDS, DesktopError, DesktopSetti
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
 from rlanything_envs.osworld.desktop.simulator import SimulatorDesktop
 from rlanything_envs.osworld.desktop.simulator.client import SimulatorClient
-from rlanything_envs.osworld.desktop.simulator.drawing import Canvas, draw
+from rlanything_envs.osworld.desktop.simulator.drawing import Canvas
+from rlanything_envs.osworld.desktop.simulator.nodes import draw
 from rlanything_envs.osworld.desktop.simulator.tree import NAMESPACE, PREFIXES
 
 HOME = "/home/user"

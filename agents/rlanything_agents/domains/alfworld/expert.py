@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlanything_agents.domains.alfworld.belief import APPLIANCES, LAMP, Belief
-from rlanything_agents.domains.supervision import Move
+from rlanything_agents.domains.lessons import Move
 from rlanything_envs.alfworld.texts import kind_of_name
 
 __all__ = ["ExploringExpert"]

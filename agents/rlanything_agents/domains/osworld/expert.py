@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rlanything_agents.domains.lessons import Move
 from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.domains.osworld.plan import plan
-from rlanything_agents.domains.supervision import Move
 from rlanything_envs.osworld.short.words import NOBODY
 
 __all__ = ["DesktopExpert", "thought_of"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from rlanything_agents.config import RunConfig
 from rlanything_agents.rollout.copies import CopyWeights, Role
 from rlanything_agents.rollout.queries import Queries
 from rlanything_agents.rollout.rollout import Policy
@@ -15,7 +14,7 @@ from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import SamplingParams, TextGenerator
 from rlanything_task_pools import Task
 
-__all__ = ["Ended", "Models", "Play", "Shard", "Workers", "open_workers", "shards_of"]
+__all__ = ["Ended", "Models", "Play", "Shard", "Workers", "shards_of"]
 
 Ended: TypeAlias = Callable[[int, Sequence[Trajectory]], None]
 """Callback for successive episodes that have ended: the number of the first, and the episodes."""
@@ -128,24 +127,3 @@ def shards_of(tasks: Sequence[Task], tags: Sequence[str] | None, size: int) -> l
     if len(names) != len(tasks):
         raise ValueError(f"there are {len(names)} tags for {len(tasks)} tasks")
     return [Shard(k, tuple(tasks[k : k + size]), tuple(names[k : k + size])) for k in range(0, len(tasks), size)]
-
-
-@contextmanager
-def open_workers(config: RunConfig, models: Models) -> Iterator[Workers | None]:
-    """Open the configured workers for the time of a run; None where this process plays itself.
-
-    Args:
-        config: Settings of the run; uses ``workers`` and ``rollout``.
-        models: Policy and reward model.
-
-    Raises:
-        MissingExtra: Ray is not installed.
-        InfrastructureError: The workers are not ready in time.
-    """
-    if config.workers is None:
-        yield None
-        return
-    from rlanything_agents.rollout.workers.ray import RayWorkers
-
-    with RayWorkers.open(config, config.workers, models) as workers:
-        yield workers

@@ -15,9 +15,9 @@ from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.pretrained import load_model, load_template
-from rlanything_agents.tools.benchmark.agent import History, Message, Response
 from rlanything_agents.tools.benchmark.episode import Episode, Result, course
 from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.player import History, Message, Response
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.choices import fitted
 from rlanything_envs.llm.generator import SamplingParams

@@ -17,7 +17,7 @@ from rlanything_task_pools import Task, get_domain
 from rlanything_task_pools.panel import Panel
 
 if TYPE_CHECKING:
-    from rlanything_agents.tools.benchmark.agent import Player, Response
+    from rlanything_agents.tools.benchmark.player import Player, Response
 
 __all__ = ["Episode", "Key", "Result", "World", "broken_of", "counted", "course", "episodes_of", "play_episode"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from rlanything_agents.tools.benchmark.agent import ChatPlayer, Message, Response
 from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
 from rlanything_envs.errors import InfrastructureError
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
-from rlanything_agents.tools.benchmark.agent import Lockstep, Player, Response, Solo
+from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
 from rlanything_agents.tools.benchmark.episode import Episode, Result, World, play_episode
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
+from rlanything_agents.tools.benchmark.player import Player, Response
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError
 

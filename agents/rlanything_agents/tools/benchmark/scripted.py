@@ -10,8 +10,8 @@ import numpy as np
 
 from rlanything_agents.domains.guesses import Guess, NoGuess, guess_of
 from rlanything_agents.domains.solutions import Solution, solution_of
-from rlanything_agents.tools.benchmark.agent import Response
 from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.player import Response
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import Episode

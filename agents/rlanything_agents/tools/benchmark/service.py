@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.tools.benchmark.agent import ChatPlayer, Message, Response
+from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, WHITE, Canvas
-from rlanything_envs.osworld.desktop.simulator.files import HOME
+from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, WHITE, Box, Canvas
+from rlanything_envs.osworld.desktop.simulator.files import HOME, Disk
 from rlanything_envs.osworld.desktop.simulator.keys import Key
 from rlanything_envs.osworld.desktop.simulator.menus import MenuBar, MenuItem
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
-
-if TYPE_CHECKING:
-    from rlanything_envs.osworld.desktop.simulator.screen import Screen
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 
 __all__ = ["Background"]
 
@@ -31,11 +28,13 @@ class Background:
     """The desktop's icons. A double click opens one; a right click opens the menu of programs.
 
     Args:
-        screen: where it is.
+        size: width and height of the screen in pixels.
+        disk: its files.
+        start: starts a program with arguments.
     """
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+    def __init__(self, size: tuple[int, int], disk: Disk, start: Callable[[list[str]], None]) -> None:
+        self._size, self._disk, self._start = size, disk, start
         self._selected = ""
         self._menu = MenuBar(dict, 0, 0)
 
@@ -48,9 +47,9 @@ class Background:
 
     def node(self) -> Node:
         """The whole background."""
-        width, height = self._screen.size
+        width, height = self._size
         box = Box(0, 0, width, height)
-        files = self._screen.disk.names(_FOLDER) if self._screen.disk.is_folder(_FOLDER) else []
+        files = self._disk.names(_FOLDER) if self._disk.is_folder(_FOLDER) else []
         names = [*PROGRAMS, *(name for name in files if not name.startswith("."))]
         rows = max(1, (height - 20) // _HEIGHT)
         icons = []
@@ -72,11 +71,11 @@ class Background:
     def _elsewhere(self, event: Press) -> None:
         self._selected = ""
         if event.button == 3:
-            items = [MenuItem(name, partial(self._screen.start, words)) for name, words in PROGRAMS.items()]
+            items = [MenuItem(name, partial(self._start, words)) for name, words in PROGRAMS.items()]
             self._menu.popup(items, event.x, event.y)
 
     def _open(self, name: str) -> None:
-        self._screen.start(list(PROGRAMS.get(name) or ["xdg-open", f"{_FOLDER}/{name}"]))
+        self._start(list(PROGRAMS.get(name) or ["xdg-open", f"{_FOLDER}/{name}"]))
 
 
 def _paint_icon(canvas: Canvas, node: Node) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, DARK, LIGHT, WHITE, Canvas
+from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, DARK, LIGHT, WHITE, Box, Canvas
 from rlanything_envs.osworld.desktop.simulator.files import HOME, Disk
 from rlanything_envs.osworld.desktop.simulator.keys import Key
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 from rlanything_envs.osworld.desktop.simulator.text_buffer import Clipboard, TextBuffer
 from rlanything_envs.osworld.desktop.simulator.widgets import button, entry, label, tick_box
 

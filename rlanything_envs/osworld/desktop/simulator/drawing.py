@@ -1,16 +1,16 @@
-"""Pixels for the nodes: plain rectangles and text, cut off where a node ends."""
+"""Pixels: plain rectangles and text, cut off where a box ends."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rlanything_envs.osworld.desktop.observation import Pixels
-from rlanything_envs.osworld.desktop.simulator.nodes import Box, Node
 
-__all__ = ["BLACK", "BLUE", "DARK", "GREY", "LIGHT", "LINE", "WHITE", "Canvas", "draw", "index_at", "text_width"]
+__all__ = ["BLACK", "BLUE", "DARK", "GREY", "LIGHT", "LINE", "WHITE", "Box", "Canvas", "index_at", "text_width"]
 
 Color = tuple[int, int, int]
 WHITE, BLACK, DARK = (255, 255, 255), (20, 20, 20), (90, 90, 90)
@@ -20,6 +20,19 @@ _FONT_SIZE = 13
 _PADDING = 3
 _BLANKS = dict.fromkeys([*range(32), 127], " ")
 _POINTER = [(0, 0), (0, 16), (4, 12), (7, 18), (9, 17), (6, 11), (11, 11)]
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+    def holds(self, x: int, y: int) -> bool:
+        """Whether a place is inside."""
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
 
 @lru_cache(maxsize=1)
@@ -98,11 +111,3 @@ class Canvas:
     def pixels(self) -> Pixels:
         """The picture as uint8, shape (height, width, 3)."""
         return np.array(self.image)
-
-
-def draw(node: Node, canvas: Canvas) -> None:
-    """Draw a node and its children."""
-    if node.paint is not None:
-        node.paint(canvas, node)
-    for child in node.children:
-        draw(child, canvas)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from rlanything_envs.osworld.desktop.simulator.dialogs import Answer, FileDialog, Question
-from rlanything_envs.osworld.desktop.simulator.drawing import LINE, WHITE, Canvas, index_at, text_width
+from rlanything_envs.osworld.desktop.simulator.drawing import LINE, WHITE, Box, Canvas, index_at, text_width
 from rlanything_envs.osworld.desktop.simulator.files import HOME, DiskError
 from rlanything_envs.osworld.desktop.simulator.keys import Key
 from rlanything_envs.osworld.desktop.simulator.menus import MenuItem
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 from rlanything_envs.osworld.desktop.simulator.screen import Screen
 from rlanything_envs.osworld.desktop.simulator.searching import Search
 from rlanything_envs.osworld.desktop.simulator.text_buffer import TextBuffer

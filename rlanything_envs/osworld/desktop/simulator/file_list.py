@@ -6,10 +6,10 @@ import posixpath
 from collections.abc import Callable
 from functools import partial
 
-from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, LIGHT, LINE, WHITE, Canvas
+from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, LIGHT, LINE, WHITE, Box, Canvas
 from rlanything_envs.osworld.desktop.simulator.files import Disk, File
 from rlanything_envs.osworld.desktop.simulator.keys import Key
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 
 __all__ = ["FileList", "paint_cell"]
 

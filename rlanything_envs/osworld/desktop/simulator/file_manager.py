@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from rlanything_envs.osworld.desktop.simulator.dialogs import Answer, Dialog, Question
-from rlanything_envs.osworld.desktop.simulator.drawing import WHITE
+from rlanything_envs.osworld.desktop.simulator.drawing import WHITE, Box
 from rlanything_envs.osworld.desktop.simulator.file_list import FileList, paint_cell
 from rlanything_envs.osworld.desktop.simulator.files import HOME, DiskError
 from rlanything_envs.osworld.desktop.simulator.keys import Key
 from rlanything_envs.osworld.desktop.simulator.menus import MenuItem
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 from rlanything_envs.osworld.desktop.simulator.screen import ProgramError, Screen
 from rlanything_envs.osworld.desktop.simulator.text_buffer import TextBuffer
 from rlanything_envs.osworld.desktop.simulator.widgets import button, entry, panel

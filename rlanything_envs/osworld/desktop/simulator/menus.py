@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, GREY, LINE, WHITE, Canvas, text_width
+from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, GREY, LINE, WHITE, Box, Canvas, text_width
 from rlanything_envs.osworld.desktop.simulator.keys import Key
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 from rlanything_envs.osworld.desktop.simulator.widgets import on_press
 
 __all__ = ["BAR_HEIGHT", "MenuBar", "MenuItem"]

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from rlanything_envs.osworld.desktop.simulator.drawing import Canvas
+from rlanything_envs.osworld.desktop.simulator.drawing import Box, Canvas
 
-__all__ = ["SHOWN", "Box", "Node", "Press", "hit", "wheel_at"]
+__all__ = ["SHOWN", "Node", "Press", "draw", "hit", "wheel_at"]
 
 SHOWN = ("enabled", "sensitive", "showing", "visible")
 """States of a usable thing on the screen."""
-
-
-class Box(NamedTuple):
-    """A rectangle in pixels."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-
-    def holds(self, x: int, y: int) -> bool:
-        """Whether a place is inside."""
-        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
 
 class Press(NamedTuple):
@@ -75,6 +61,14 @@ class Node:
     paint: Callable[[Canvas, Node], None] | None = None
     press: Callable[[Press], None] | None = None
     wheel: Callable[[int], None] | None = None
+
+
+def draw(node: Node, canvas: Canvas) -> None:
+    """Draw a node and its children."""
+    if node.paint is not None:
+        node.paint(canvas, node)
+    for child in node.children:
+        draw(child, canvas)
 
 
 def hit(node: Node, x: int, y: int) -> Node | None:

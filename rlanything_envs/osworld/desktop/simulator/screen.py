@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rlanything_envs.osworld.desktop.simulator.background import Background
-from rlanything_envs.osworld.desktop.simulator.drawing import Canvas, draw
+from rlanything_envs.osworld.desktop.simulator.drawing import Canvas
 from rlanything_envs.osworld.desktop.simulator.files import HOME, Disk
 from rlanything_envs.osworld.desktop.simulator.keys import MODIFIERS, Key
-from rlanything_envs.osworld.desktop.simulator.nodes import Node, Press, hit, wheel_at
+from rlanything_envs.osworld.desktop.simulator.nodes import Node, Press, draw, hit, wheel_at
 from rlanything_envs.osworld.desktop.simulator.text_buffer import Clipboard
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Screen:
         self.time = 0.0
         self.windows: list[Window] = []
         self.wallpaper: str | None = None
-        self.background = Background(self)
+        self.background = Background(size, self.disk, self.start)
         self._stack: list[Window] = []
         self._held: set[str] = set()
         self._switches = 0

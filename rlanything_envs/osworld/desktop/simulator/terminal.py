@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from rlanything_envs.osworld.desktop.simulator.drawing import Canvas, text_width
+from rlanything_envs.osworld.desktop.simulator.drawing import Box, Canvas, text_width
 from rlanything_envs.osworld.desktop.simulator.files import HOME, DiskError
 from rlanything_envs.osworld.desktop.simulator.keys import Key
 from rlanything_envs.osworld.desktop.simulator.menus import MenuItem
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 from rlanything_envs.osworld.desktop.simulator.screen import Screen
 from rlanything_envs.osworld.desktop.simulator.shell import Shell
 from rlanything_envs.osworld.desktop.simulator.text_buffer import TextBuffer

@@ -11,12 +11,13 @@ from rlanything_envs.osworld.desktop.simulator.drawing import (
     LIGHT,
     LINE,
     WHITE,
+    Box,
     Canvas,
     Color,
     index_at,
     text_width,
 )
-from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Box, Node, Press
+from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
 from rlanything_envs.osworld.desktop.simulator.text_buffer import TextBuffer
 
 __all__ = ["button", "entry", "label", "on_press", "panel", "point_buffer", "tick_box"]

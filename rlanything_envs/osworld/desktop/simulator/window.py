@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlanything_envs.osworld.desktop.simulator.dialogs import Dialog
-from rlanything_envs.osworld.desktop.simulator.drawing import GREY, LIGHT, Canvas
+from rlanything_envs.osworld.desktop.simulator.drawing import GREY, LIGHT, Box, Canvas
 from rlanything_envs.osworld.desktop.simulator.keys import Key
 from rlanything_envs.osworld.desktop.simulator.menus import BAR_HEIGHT, MenuBar, MenuItem
-from rlanything_envs.osworld.desktop.simulator.nodes import Box, Node
+from rlanything_envs.osworld.desktop.simulator.nodes import Node
 from rlanything_envs.osworld.desktop.simulator.widgets import on_press
 
 if TYPE_CHECKING:

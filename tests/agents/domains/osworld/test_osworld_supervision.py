@@ -67,7 +67,7 @@ def test_an_expert_mends_its_mistakes(small: gym.Env[str, str], desktops: Deskto
 
 
 def test_demonstrations_are_learnt_without_their_mistakes(small: gym.Env[str, str], desktops: Desktops) -> None:
-    rows = demonstrate(SUPERVISION, RENDERER, small, desktops(8), max_steps=15, seed=0)
+    rows = demonstrate(SUPERVISION.expert, RENDERER, small, desktops(8), max_steps=15, seed=0)
     assert len(rows) >= 6
     tokenizer = TEMPLATE.tokenizer
     begin_id = tokenizer.convert_tokens_to_ids("<answer>")
@@ -146,7 +146,8 @@ def test_judge_lessons_have_noise(small: gym.Env[str, str], desktops: Desktops) 
     prompts = ShortStepPrompts(TEMPLATE, SUPERVISION.judge_texts, SUPERVISION.form)
     judge = JudgeModel(engine, TEMPLATE, CONFIG)
     clean, flipped = (
-        judge_rows(SUPERVISION, prompts, judge, played, steps=20, label_noise=noise, seed=0) for noise in (0.0, 1.0)
+        judge_rows(SUPERVISION.heuristic_labels, prompts, judge, played, steps=20, label_noise=noise, seed=0)
+        for noise in (0.0, 1.0)
     )
     assert len(clean) == 20 or len(clean) == sum(len(t.steps) for t in played)
     assert all(one.ids[-2] != other.ids[-2] for one, other in zip(clean, flipped, strict=True))
