@@ -90,7 +90,7 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("env_id", SHORT)
+@pytest.mark.parametrize("env_id", [SHORT[0], *(pytest.param(env_id, marks=pytest.mark.slow) for env_id in SHORT[1:])])
 def test_a_short_view_is_a_text_environment(env_id: str) -> None:
     check_text_env(make_env(env_id, "short", **QUICK.get(env_id, {})), steps=8)
 
