@@ -16,6 +16,7 @@ from random_models import random_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
+from rlanything_agents.engines import choices
 from rlanything_agents.engines import transformers as engine
 from rlanything_agents.engines.batching import shared_prefixes
 from rlanything_agents.engines.cache import RaggedDecoder
@@ -157,6 +158,21 @@ def test_equal_slots_share_what_is_allowed() -> None:
     forms = FormTokens(make("words")[0])
     one, other = (forms.start(Then((OneOf(("find ", "go ")), OneOf((f"cabinet {n}", "apple"))))) for n in (1, 2))
     assert one.allowed is other.allowed
+
+
+def test_places_of_equal_forms_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices, "PLACES", 6)
+    tokenizer, _ = make("words")
+    forms, starts = FormTokens(tokenizer), list[Place]()
+    texts = ("go apple", "go cabinet 1", "go cabinet 2", "go fridge 1")
+    for text in texts * 3:
+        starts.append(forms.start(OneOf(texts)))
+        place = starts[-1]
+        for token in tokenizer.encode(text, add_special_tokens=False):
+            place = place.after(token)
+        assert place.text == text
+        assert forms.places <= 6 + 3
+    assert 1 < len({id(start) for start in starts}) < len(starts)
 
 
 def test_the_end_of_sequence_is_no_text() -> None:

@@ -113,6 +113,8 @@ def test_no_text_can_stand_for_a_mark(name: str, texts: list[str]) -> None:
     assert marks_of(prompt(texts)) == marks_of(prompt(["word"] * len(texts)))
     for text in texts:
         assert marks_of(chat.between(text)) == marks_of(chat.between("word"))
+    chats = [[{"role": "user", "content": text}] for text in texts]
+    assert chat.prompts(chats) == [chat.prompt(messages) for messages in chats]
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
