@@ -99,7 +99,7 @@ class Record:
             "time": str,
         }
         for name, kind in types.items():
-            if not isinstance(data.get(name), kind):
+            if name not in data or not isinstance(data[name], kind):
                 raise LogFormatError(f"field {name!r} is missing or of the wrong type")
         if data["finish_reason"] not in ("stop", "length", "error"):
             raise LogFormatError(f"unknown finish_reason {data['finish_reason']!r}")

@@ -59,7 +59,7 @@ DOMAINS: dict[str, dict[str, Any]] = {
         "warm_start": {"demonstrations": 30, "max_steps": 8, "epochs": 2, "judge_steps": 40, "judge_epochs": 1,
                        "knobs": LINES},
         "rollout": {"tasks": 2, "rollouts": 3, "max_steps": 3, "screenshots": 4},
-        "judge": {"votes": 2, "scope": "useful"},
+        "judge": {"votes": 2},
         "curriculum": {"pool_size": 3, "acceptance": "paper", "operators": ["evaluator", "hints"], "knobs": LINES},
         "evaluation": {"episodes": 4, "judge_episodes": 4, "max_steps": 3, "panels": ["valid_seen"], "knobs": LINES},
     },

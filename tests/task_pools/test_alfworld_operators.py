@@ -567,7 +567,7 @@ def test_a_searching_agent_finds_it_so(name: str, direction: Direction) -> None:
 @pytest.mark.parametrize(("name", "direction"), SCORED)
 def test_a_searching_agent_finds_it_so_of_each_sort(name: str, direction: Direction) -> None:
     sign = 1 if direction == "harder" else -1
-    for sort, changes in measured(name, direction, tasks=100).items():
+    for sort, changes in measured(name, direction, tasks=200).items():
         if len(changes) >= 20:
             assert sign * np.mean(changes) > np.std(changes) / len(changes) ** 0.5, sort
 

@@ -42,12 +42,12 @@ except ModuleNotFoundError:  # vLLM 0.31
     from vllm.entrypoints.serve.dev.rlhf.api_router import router as weights_router
 
 INSTALLED = Path(vllm.__file__).parents[1]
-GENERATION_CONFIG = {"eos_token_id": [4, 5], "temperature": 0.6, "top_k": 20, "top_p": 0.8, "repetition_penalty": 1.1}
+GENERATION_CONFIG = {"eos_token_id": [6, 7], "temperature": 0.6, "top_k": 20, "top_p": 0.8, "repetition_penalty": 1.1}
 PARAMS = SamplingParams(9, temperature=0.7, top_p=0.9, top_k=3, n=2, stop=("w3",), seed=11)
 
 
 def _is_as_asked(params: Any, end: int) -> None:
-    params.update_from_generation_config(GENERATION_CONFIG, 4)
+    params.update_from_generation_config(GENERATION_CONFIG, 6)
     assert (params.n, params.max_tokens, params.seed, params.stop) == (2, 9, 11, ["w3"])
     assert (params.temperature, params.top_p, params.top_k) == (0.7, 0.9, 3)
     assert (params.min_p, params.repetition_penalty) == (0, 1)
@@ -62,9 +62,9 @@ def _is_as_asked(params: Any, end: int) -> None:
 def test_the_record_holds_for_the_installed_version() -> None:
     installed = vllm_signatures.record(INSTALLED)
     assert installed["version"] in RECORD["versions"]
-    assert vllm_signatures.common([RECORD | {"version": "the record"}, installed]) | {"versions": 0} == RECORD | {
-        "versions": 0
-    }
+    known = {name: value for name, value in RECORD.items() if name != "versions"}
+    both = vllm_signatures.common([known | {"version": "the record"}, installed])
+    assert {name: value for name, value in both.items() if name != "versions"} == known
 
 
 def test_sampling_parameters(engines: type[LLM], tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_where_a_completion_ends(engines: type[LLM], tmp_path: Path) -> None:
 
     def ends_after(*ids: int) -> str | None:
         params = sampling.SamplingParams(**generator._settings(SamplingParams(3)))
-        params.update_from_generation_config(GENERATION_CONFIG, 4)
+        params.update_from_generation_config(GENERATION_CONFIG, 6)
         request = Request("0", [1, 5], params, None)
         for token in ids:
             request.append_output_token_ids(token)
@@ -141,8 +141,8 @@ def test_where_a_completion_ends(engines: type[LLM], tmp_path: Path) -> None:
         return None
 
     assert ends_after(WORDS.eos_token_id) == "stop"
-    assert ends_after(4, 5) is None
-    assert ends_after(4, 5, 6) == "length"
+    assert ends_after(6, 7) is None
+    assert ends_after(6, 7, 8) == "length"
 
 
 class Engine:
@@ -200,4 +200,4 @@ def test_the_server_takes_what_it_is_told(tmp_path: Path) -> None:
     reset = ("reset", False, False)
     asleep = [("sleep", 2, "abort"), ("wake", ["weights"]), weights, reset, ("wake", ["kv_cache"])]
     assert engine.log == [weights, reset, *asleep]
-    assert engine.version.endswith("-weights-000000")
+    assert "-weights-000000-" in engine.version

@@ -150,7 +150,6 @@ LIES: dict[str, Behaviour] = {
     "chatter": say("I would love to help you with that!"),
     "a task of nonsense": say('{"goal": "fly to the moon", "objects": [1, 2, {"a": null}]}'),
     "an empty task": say("{}"),
-    "the prompt's own words": lambda handler, asked: say(asked.body["messages"][0]["content"])(handler, asked),
 }
 
 

@@ -88,5 +88,5 @@ def _is_task(task: Any) -> bool:
         texts
         and all(isinstance(values, list) and len(values) == len(lists[0]) for values in lists)
         and all(value in (1, -1, None) and not isinstance(value, bool | float) for value in lists[0])
-        and all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in lists[1])
+        and all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 for value in lists[1])
     )
