@@ -16,8 +16,9 @@ demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop
 	@echo "Next:  . $(BIN)/activate    # puts the rlanything command on your path"
 	@echo "       rlanything view runs/quickstart"
 
+# Three workers on two cores: a third of the time the tests wait for processes that they started.
 test: $(VENV)/.dev lint  ## everything that must hold at each commit
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 3 -m "not slow"
 
 test-all: $(VENV)/.original lint  ## the same, with exhaustive checks and comparisons against the original ALFWorld stack
 	RLANYTHING_EXHAUSTIVE=1 $(BIN)/python -m pytest -n 2

@@ -87,6 +87,7 @@ TESTED: dict[str, str] = {
     "rlanything_verifiers.osworld.pdf_worker": "tests/verifiers/osworld/test_osworld_limits.py",
     "rlanything_envs.osworld.browser": "tests/fuzz/test_borders.py",
     "rlanything_envs.osworld.desktop.guest.server": "tests/envs/osworld/test_desktop_transport.py",
+    "rlanything_agents.training.imitation": "tests/agents/training/test_imitation.py",
     "rlanything_agents.training.learner": "tests/agents/tools/doctor/test_doctor.py",
     "rlanything_agents.runs.tracking": "tests/agents/runs/test_tracking.py",
     "rlanything_agents.tools.view.server": "tests/fuzz/test_borders.py",
