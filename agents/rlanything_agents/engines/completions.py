@@ -7,13 +7,13 @@ without a sign, so they become a completion with ``finish_reason="error"``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.engines.choices import FormTokens
-from rlanything_envs.llm.choices import pattern
+from rlanything_envs.llm.choices import Form, pattern
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
@@ -58,6 +58,7 @@ class CompletionReader:
         self.tokenizer, self.vocabulary = tokenizer, vocabulary
         self.end = int(tokenizer.eos_token_id)
         self._forms = FormTokens(tokenizer)
+        self._expression = lru_cache(maxsize=2**10)(self._written)
 
     def read(
         self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
@@ -95,8 +96,12 @@ class CompletionReader:
             as ``12`` with ``1``, vLLM may choose the shorter one and find no token to go on with.
         """
         form = params.choices[0] if params.choices else None
-        if form is None or self.tokenizer.backend_tokenizer.decoder is not None:
-            return None if form is None else pattern(form)
+        return None if form is None else self._expression(form)
+
+    def _written(self, form: Form) -> str | None:
+        """See `expression`; computed once for a form, as many completions have the same."""
+        if self.tokenizer.backend_tokenizer.decoder is not None:
+            return pattern(form)
         used: set[str] = set()
 
         def written(text: str) -> str:

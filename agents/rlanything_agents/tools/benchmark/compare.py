@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.runs.stored.values import mapping, number
+from rlanything_agents.tools.benchmark.episode import is_count
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.pairing import pair
 
@@ -88,5 +89,5 @@ def _is_task(task: Any) -> bool:
         texts
         and all(isinstance(values, list) and len(values) == len(lists[0]) for values in lists)
         and all(value in (1, -1, None) and not isinstance(value, bool | float) for value in lists[0])
-        and all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 for value in lists[1])
+        and all(map(is_count, lists[1]))
     )

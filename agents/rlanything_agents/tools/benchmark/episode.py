@@ -19,7 +19,18 @@ from rlanything_task_pools.panel import Panel
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.player import Player, Response
 
-__all__ = ["Episode", "Key", "Result", "World", "broken_of", "counted", "course", "episodes_of", "play_episode"]
+__all__ = [
+    "Episode",
+    "Key",
+    "Result",
+    "World",
+    "broken_of",
+    "counted",
+    "course",
+    "episodes_of",
+    "is_count",
+    "play_episode",
+]
 
 Key = tuple[str, str, int]
 """Group, task id and number of an episode, which identify it in a folder of results."""
@@ -104,15 +115,15 @@ class Result:
         checks = {
             "group": isinstance(record["group"], str),
             "task": isinstance(record["task"], str),
-            "episode": _is_count(record["episode"]),
+            "episode": is_count(record["episode"]),
             "outcome": record["outcome"] in (1, -1, None) and not isinstance(record["outcome"], bool | float),
             "score": _is_number(record["score"]),
-            "steps": _is_count(record["steps"]),
+            "steps": is_count(record["steps"]),
             "usage": usage is None or _is_usage(usage),
             "seconds": _is_number(record["seconds"]),
             "error": isinstance(record["error"], str),
             **{
-                name: record[name] is None or (_is_count(record[name]) and record[name] <= record["steps"])
+                name: record[name] is None or (is_count(record[name]) and record[name] <= record["steps"])
                 for name in ("readable", "admissible")
             },
         }
@@ -240,7 +251,8 @@ _MOST = 2**53
 """Largest stored number: means of larger integers cannot be computed in floats."""
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a stored value is a count."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
 
 
@@ -252,7 +264,7 @@ def _is_usage(value: Any) -> bool:
     return (
         isinstance(value, Mapping)
         and set(value) == {f.name for f in fields(Usage)}
-        and _is_count(value["prompt_tokens"])
-        and _is_count(value["completion_tokens"])
+        and is_count(value["prompt_tokens"])
+        and is_count(value["completion_tokens"])
         and isinstance(value["estimated"], bool)
     )
