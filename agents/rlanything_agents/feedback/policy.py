@@ -36,6 +36,11 @@ def step_credit(votes: Floats, *, credit: str = "vote", gamma: float = 1.0, agre
     return credit_rule(credit)(mean_votes(votes, agreement), gamma)
 
 
+def environment_credit(outcome: float, steps: int, *, credit: str, gamma: float) -> Floats:
+    """Credit of each step of one trajectory by a rule of `config.feedback.WITHOUT_VOTES`, shape (steps,)."""
+    return credit_rule(credit)(environment_rewards(outcome, steps), gamma)
+
+
 def integrated_rewards(
     outcomes: Floats,
     votes: Sequence[Floats],
@@ -53,7 +58,7 @@ def integrated_rewards(
     rewards = []
     for outcome, scores in zip(outcomes, votes, strict=True):
         if credit in WITHOUT_VOTES:
-            credits = credit_rule(credit)(environment_rewards(outcome, len(scores)), gamma)
+            credits = environment_credit(outcome, len(scores), credit=credit, gamma=gamma)
         else:
             credits = step_credit(scores, credit=credit, gamma=gamma, agreement=agreement)
         rewards.append(outcome_weight * outcome + lam * credits)
@@ -114,8 +119,7 @@ def gigpo_advantages(
     if not valid:
         return advantages
     episodes = standardise_by(outcomes[valid], np.zeros(len(valid), dtype=np.intp))
-    rule = credit_rule(config.credit)
-    returns = [rule(environment_rewards(outcomes[t], lengths[t]), config.gamma) for t in valid]
+    returns = [environment_credit(outcomes[t], lengths[t], credit=config.credit, gamma=config.gamma) for t in valid]
     number: dict[str, int] = {}
     labels = np.array([number.setdefault(state, len(number)) for t in valid for state in states[t]], dtype=np.intp)
     steps = standardise_by(np.concatenate(returns), labels)

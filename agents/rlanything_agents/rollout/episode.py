@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 
 from rlanything_agents.rollout.renderer import Renderer
-from rlanything_agents.rollout.trajectory import PromptedTurn, Step, Trajectory, outcome_of
+from rlanything_agents.rollout.trajectory import PromptedTurn, Step, Trajectory, is_free, outcome_of
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.generator import Completion
 from rlanything_envs.verdict import command_of
@@ -88,9 +88,9 @@ class Episode:
         self.logprobs += logprobs
         step = len(self.steps)
         for choices in allowed:
-            forced = choices is not None and len(choices) == 1
-            self.step_of_token.append(None if forced else step)
-            self.allowed.append(None if forced else choices)
+            free = is_free(choices)
+            self.step_of_token.append(step if free else None)
+            self.allowed.append(choices if free else None)
         if answer[-1] != self.renderer.end_id:
             answer.append(self.renderer.end_id)
             self._append((self.renderer.end_id,))

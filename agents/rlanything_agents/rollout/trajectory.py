@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["PromptedTurn", "Step", "Trajectory", "outcome_of"]
+__all__ = ["PromptedTurn", "Step", "Trajectory", "is_free", "outcome_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,11 @@ def _named(step: Step) -> dict[str, str]:
     if not step.message:
         del named["message"]
     return named
+
+
+def is_free(allowed: tuple[int, ...] | None) -> bool:
+    """Whether a token was sampled among several; a forced one has a single allowed id."""
+    return allowed is None or len(allowed) > 1
 
 
 def outcome_of(info: Mapping[str, Any]) -> tuple[int | None, str]:

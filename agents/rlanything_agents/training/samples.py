@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.rollout.group import RolloutGroup
-from rlanything_agents.rollout.trajectory import PromptedTurn, Trajectory
+from rlanything_agents.rollout.trajectory import PromptedTurn, Trajectory, is_free
 
 Allowed = tuple[int, ...]
 """Token ids that constrained decoding permitted at one position."""
@@ -159,7 +159,7 @@ def _turns_sample(turns: Sequence[PromptedTurn], advantages: Sequence[float], ep
         between = turn.prompt_ids[len(prompt) + len(ids) :]
         choices = turn.allowed or [None] * len(turn.token_ids)
         ids += between + turn.token_ids
-        steps += [None] * len(between) + [step if _is_free(choice) else None for choice in choices]
+        steps += [None] * len(between) + [step if is_free(choice) else None for choice in choices]
         logprobs += [0.0] * len(between) + turn.logprobs
         allowed += [None] * len(between) + choices
     return _sample(prompt, ids, steps, logprobs, allowed, advantages, episode)
@@ -188,11 +188,6 @@ def _sample(
     )
 
 
-def _is_free(choice: Allowed | None) -> bool:
-    """Whether a token was sampled among several."""
-    return choice is None or len(choice) > 1
-
-
 def answer_sample(
     prompt_ids: list[int],
     token_ids: list[int],
@@ -209,7 +204,7 @@ def answer_sample(
         allowed: See `rlanything_envs.llm.generator.Completion`; forced tokens (one allowed id) get weight 0.
         advantage: Advantage of the answer.
     """
-    sampled = [_is_free(choice) for choice in allowed or [None] * len(token_ids)]
+    sampled = [is_free(choice) for choice in allowed or [None] * len(token_ids)]
     share = 1.0 / max(1, sum(sampled))
     return Sample(
         prompt_ids=prompt_ids,

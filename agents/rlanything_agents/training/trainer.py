@@ -109,8 +109,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 f"{self.args.world_size} training process(es) are running, the configuration says "
                 f"{config.world_size}: torchrun --nproc_per_node {config.world_size}, or leave world_size out"
             )
+        types = {weight.dtype for weight in model.parameters() if weight.requires_grad}
         if self.accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
-            self._check_strategy()
+            self._check_strategy(types)
         model.config.use_cache = use_cache  # transformers turns it off for good, and generation with it
         self.remove_callback(PrinterCallback)
         self.sample_config = config
@@ -128,7 +129,6 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._answers: Answers | None = None
         self._divisor = 1.0
         self._pull: torch.Tensor | None = None
-        types = {weight.dtype for weight in model.parameters() if weight.requires_grad}
         self._low = next(iter(types - {torch.float32}), None)
         self._whole: dict[str, torch.Tensor] | None = None
         self._to_shard: Mapping[str, Any] | None = None
@@ -245,8 +245,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             move_state(self._plain_optimizer(), HOST)
             self._resting = True
 
-    def _check_strategy(self) -> None:
+    def _check_strategy(self, types: set[torch.dtype]) -> None:
         """Check the sharding strategy of accelerate.
+
+        Args:
+            types: Precisions of the trained weights.
 
         Raises:
             TrainingError: The strategy is not FSDP2, or trained weights are of several precisions.
@@ -256,10 +259,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 f"{self.accelerator.distributed_type.value}, as launched, is not supported by this trainer: "
                 "use FSDP2 (configs/accelerate/fsdp2.yaml)"
             )
-        trained_types = {str(weight.dtype) for weight in self.model.parameters() if weight.requires_grad}
-        if len(trained_types) > 1:
+        if len(types) > 1:
             raise TrainingError(
-                f"trained weights of {' and '.join(sorted(trained_types))} cannot be sharded together: store the "
+                f"trained weights of {' and '.join(sorted(map(str, types)))} cannot be sharded together: store the "
                 "checkpoint in one precision"
             )
 
@@ -276,6 +278,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         if self.sharded:
             plugin.auto_wrap_policy, plugin.activation_checkpointing = None, False
         return plugin
+
+    @property
+    def _keeps_masters(self) -> bool:
+        """Whether the optimizer keeps float32 copies of weights of lower precision; shards are float32 themselves."""
+        return self._low is not None and not self.accelerator.is_fsdp2
 
     def _plain_optimizer(self) -> torch.optim.Optimizer:
         """Optimizer without accelerate's wrapper."""
@@ -304,13 +311,13 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def create_optimizer(self, model: Any = None) -> Any:
         """Make AdamW, with fp32 master weights for weights of lower precision."""
-        if self._low and not self.accelerator.is_fsdp2:
+        if self._keeps_masters:
             self.optimizer_cls_and_kwargs = (MasterAdamW, self.get_optimizer_cls_and_kwargs(self.args, self.model)[1])
         return super().create_optimizer(model)
 
     def _forget_moments(self) -> None:
         """Start over with the optimizer, except for its float32 master weights."""
-        if self._low and self.optimizer is not None and not self.accelerator.is_fsdp2:
+        if self._keeps_masters and self.optimizer is not None:
             self._plain_optimizer().forget_moments()  # type: ignore[attr-defined]
         else:
             self.optimizer = None
@@ -343,10 +350,10 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         loss = torch.zeros((), device=self.accelerator.device)
         for number, micro in enumerate(inputs, 1):
             # Replicated models reduce their gradients once per step; a shard cannot hold the gradients of the whole.
-            alone = (number < len(inputs) or self._low is not None) and not self.accelerator.is_fsdp2
+            alone = self._keeps_masters or (number < len(inputs) and not self.accelerator.is_fsdp2)
             with self.accelerator.no_sync(model) if alone else nullcontext():
                 loss += super().training_step(model, micro, num_items_in_batch)
-        if self._low and not self.accelerator.is_fsdp2 and self.args.world_size > 1:
+        if self._keeps_masters and self.args.world_size > 1:
             average_gradients(self.model)
         # All processes stop together: otherwise the others would wait for the one that stopped.
         if not torch.isfinite(self.accelerator.reduce(loss, reduction="sum")):

@@ -8,12 +8,13 @@ import pytest
 from families import policy, template
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prompted_turns import assert_learnt_once, episode_of
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.rollout.memory import memory_line
 from rlanything_agents.rollout.renderer import Renderer, Turn
 from rlanything_agents.rollout.rollout import rollout
-from rlanything_agents.rollout.trajectory import PromptedTurn, Step, Trajectory
+from rlanything_agents.rollout.trajectory import PromptedTurn, Step
 from rlanything_agents.training.samples import trajectory_samples
 from rlanything_envs.llm.generator import Completion, SamplingParams
 from rlanything_envs.views import get_view
@@ -151,19 +152,8 @@ def test_what_is_learnt_is_what_was_sampled_whatever_the_window(data: st.DataObj
         assert not past or not made.appends or prompt[: len(played[-1].prompt_ids)] == played[-1].prompt_ids
         played.append(PromptedTurn(prompt, answer, [-1.0] * len(answer)))
         past.append(([*answer, made.end_id], Step("", *made.read(answer)[1:], data.draw(messages))))
-    episode = Trajectory("t", "", "", (), 1, "", 1.0, [], [], [], [], [], tuple(played))
-    samples = trajectory_samples(episode, [1.0 + number for number in range(len(played))])
-    learnt = [
-        (sample.advantages[t], (sample.prompt_ids + sample.completion_ids)[: len(sample.prompt_ids) + t + 1])
-        for sample in samples
-        for t, weight in enumerate(sample.weights)
-        if weight
-    ]
-    assert learnt == [
-        (1.0 + number, turn.prompt_ids + turn.token_ids[: t + 1])
-        for number, turn in enumerate(played)
-        for t in range(len(turn.token_ids))
-    ]
+    samples = trajectory_samples(episode_of(*played), [1.0 + number for number in range(len(played))])
+    assert_learnt_once(samples, played)
     assert len(samples) == 1 or not made.appends
 
 

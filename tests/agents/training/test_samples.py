@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompted_turns import assert_learnt_once, episode_of
 
-from rlanything_agents.rollout.trajectory import PromptedTurn, Trajectory
+from rlanything_agents.rollout.trajectory import PromptedTurn
 from rlanything_agents.training.rows import micro_batches, optimizer_batches, prompt_rows
 from rlanything_agents.training.samples import (
     Sample,
@@ -204,10 +205,6 @@ def turn(prompt, answer, allowed=None):
     return PromptedTurn(prompt, answer, [-1.0 - token for token in answer], allowed)
 
 
-def episode_of(*turns):
-    return Trajectory("t", "", "", (), 1, "", 1.0, [], [], [], [], [], turns)
-
-
 def test_turns_whose_prompts_continue_each_other_are_one_sample():
     played = episode_of(
         turn([1, 2], [3, 4]),
@@ -248,17 +245,7 @@ def test_every_answer_is_learnt_once_after_its_own_prompt(starts, answers, goes_
         prompt = turns[-1].prompt_ids + turns[-1].token_ids + text if turns and on else text
         turns.append(turn(prompt, answer))
     samples = trajectory_samples(episode_of(*turns), [1.0 + k for k in range(len(turns))])
-    learnt = [
-        (sample.advantages[t], (sample.prompt_ids + sample.completion_ids)[: len(sample.prompt_ids) + t + 1])
-        for sample in samples
-        for t, weight in enumerate(sample.weights)
-        if weight
-    ]
-    assert learnt == [
-        (1.0 + k, one.prompt_ids + one.token_ids[: t + 1])
-        for k, one in enumerate(turns)
-        for t in range(len(one.token_ids))
-    ]
+    assert_learnt_once(samples, turns)
 
 
 def test_turns_of_an_episode_go_into_the_same_step():

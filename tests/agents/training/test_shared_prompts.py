@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from peft import LoraConfig, get_peft_model
+from prompted_turns import episode_of
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -26,7 +27,7 @@ from transformers import (
 )
 
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.rollout.trajectory import PromptedTurn, Trajectory
+from rlanything_agents.rollout.trajectory import PromptedTurn
 from rlanything_agents.training.plain import PlainTrainer
 from rlanything_agents.training.rows import joined
 from rlanything_agents.training.samples import Sample, answer_sample, trajectory_samples
@@ -305,9 +306,7 @@ def build_turns(
     for episode in range(episodes):
         advantages = (rng.normal(size=turns) * (rng.random(turns) < 0.8)).tolist()
         played = play(model, opening, history, turns, rng, noise)
-        made += trajectory_samples(
-            Trajectory("t", "", "", (), 1, "", 1.0, [], [], [], [], [], played), advantages, episode
-        )
+        made += trajectory_samples(episode_of(*played), advantages, episode)
     return made
 
 
@@ -336,7 +335,7 @@ def test_merged_turns_have_the_gradients_of_separate_ones(history: int) -> None:
     base = build_llama().double()
     rng = np.random.default_rng(0)
     turns, advantages = play(base, [7, 8, 9], history, 6, rng, 0.4), rng.normal(size=6).tolist()
-    whole = Trajectory("t", "", "", (), 1, "", 1.0, [], [], [], [], [], turns)
+    whole = episode_of(*turns)
     merged = trajectory_samples(whole, advantages)
     assert len(merged) == {0: 6, 2: 4, 9: 1}[history]
     separate = [

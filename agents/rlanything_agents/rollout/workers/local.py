@@ -10,9 +10,8 @@ import gymnasium as gym
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.rollout.queries import QueriesAtEnd
-from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.rollout.workers.workers import Ended, Models, Play
+from rlanything_agents.rollout.workers.workers import Ended, Models, Play, play
 from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
@@ -40,21 +39,7 @@ class LocalWorkers:
         ended: Ended | None = None,
     ) -> list[Trajectory]:
         """Play one episode per task; see `Workers`."""
-        episodes = rollout(
-            self._models.actor,
-            self._envs,
-            tasks,
-            max_steps=how.max_steps,
-            seed=how.seed,
-            temperature=how.temperature,
-            top_p=self._settings.top_p,
-            stop=self._settings.stop,
-            constrained=self._settings.constrained,
-            threads=self._settings.threads or 1,
-            deadline=self._settings.deadline,
-            tags=tags,
-            progress=progress,
-        )
+        episodes = play(self._settings, self._models.actor, self._envs, tasks, how, tags=tags, progress=progress)
         if ended is not None:
             ended(0, episodes)
         return episodes

@@ -11,9 +11,8 @@ from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.rollout.copies import CopyWeights, ModelCopy, Role
 from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.queries import Chunk
-from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.rollout.workers.workers import Play, Shard
+from rlanything_agents.rollout.workers.workers import Play, Shard, play
 from rlanything_envs.llm.generator import Completion, SamplingParams
 
 __all__ = ["RolloutWorker"]
@@ -59,19 +58,13 @@ class RolloutWorker:
         self._load("policy", version, weights)
         if (missing := len(shard.tasks) - len(self._envs)) > 0:
             self._envs += self.environments(missing)
-        return rollout(
+        return play(
+            self._config.rollout,
             self._policy.policy,
             self._envs[: len(shard.tasks)],
             shard.tasks,
+            how,
             first=shard.first,
-            max_steps=how.max_steps,
-            seed=how.seed,
-            temperature=how.temperature,
-            top_p=self._config.rollout.top_p,
-            stop=self._config.rollout.stop,
-            constrained=self._config.rollout.constrained,
-            threads=self._config.rollout.threads or 1,
-            deadline=self._config.rollout.deadline,
             tags=shard.tags,
         )
 

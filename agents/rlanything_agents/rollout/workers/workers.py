@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+import gymnasium as gym
+
+from rlanything_agents.config import RolloutConfig
 from rlanything_agents.rollout.copies import CopyWeights, Role
 from rlanything_agents.rollout.queries import Queries
-from rlanything_agents.rollout.rollout import Policy
+from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.generator import SamplingParams, TextGenerator
 from rlanything_task_pools import Task
 
-__all__ = ["Ended", "Models", "Play", "Shard", "Workers", "shards_of"]
+__all__ = ["Ended", "Models", "Play", "Shard", "Workers", "play", "shards_of"]
 
 Ended: TypeAlias = Callable[[int, Sequence[Trajectory]], None]
 """Callback for successive episodes that have ended: the number of the first, and the episodes."""
@@ -113,6 +116,36 @@ class Workers(Protocol):
             params: Sampling parameters of all queries.
         """
         ...
+
+
+def play(
+    settings: RolloutConfig,
+    policy: Policy,
+    envs: Sequence[gym.Env[Any, Any]],
+    tasks: Sequence[Task],
+    how: Play,
+    *,
+    first: int = 0,
+    tags: Sequence[str] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Trajectory]:
+    """Play one episode per task in this process, with the settings of a run; see `rollout`."""
+    return rollout(
+        policy,
+        envs,
+        tasks,
+        first=first,
+        max_steps=how.max_steps,
+        seed=how.seed,
+        temperature=how.temperature,
+        top_p=settings.top_p,
+        stop=settings.stop,
+        constrained=settings.constrained,
+        threads=settings.threads or 1,
+        deadline=settings.deadline,
+        tags=tags,
+        progress=progress,
+    )
 
 
 def shards_of(tasks: Sequence[Task], tags: Sequence[str] | None, size: int) -> list[Shard]:
