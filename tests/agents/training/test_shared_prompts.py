@@ -250,7 +250,8 @@ def test_two_processes_equal_one_without_sharing(strategy: str, tmp_path: Path) 
     """Rows of several samples are dealt like others, also where a process gets a silent one."""
     script, result = tmp_path / "two.py", tmp_path / "two.pt"
     script.write_text(TWO_PROCESSES, encoding="utf-8")
-    more = {"PYTHONPATH": str(Path(__file__).parent), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    here = Path(__file__).parent
+    more = {"PYTHONPATH": f"{here}:{here.parent}", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     if strategy == "fsdp2":
         more |= FSDP2
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
