@@ -387,7 +387,10 @@ def test_the_number_of_processes_must_be_given() -> None:
 
 # ---- A run
 
-TRAINERS = {"policy_trainer": {**SHORT["policy_trainer"], "epsilon": 1e-5}, "judge_trainer": {"epsilon": 1e-5}}
+TRAINERS = {
+    "policy_trainer": {**SHORT["policy_trainer"], "epsilon": 1e-5},
+    "judge_trainer": {**SHORT["judge_trainer"], "epsilon": 1e-5},
+}
 TWO = yaml.safe_dump({**SHORT, "name": "two", "iterations": 3, **TRAINERS})
 
 ALONE = [sys.executable]
