@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,10 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.master_weights import MasterAdamW, move_state
 from rlanything_agents.models.pretrained import adapters_are_zero, trained
 from rlanything_agents.rollout.garbage import quick_collection
-from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
-from rlanything_agents.training.constrained import constrained
+from rlanything_agents.training.aggregation import aggregated
 from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
-from rlanything_agents.training.mismatch import Answers, importance_ratio
+from rlanything_agents.training.mismatch import importance_ratio
+from rlanything_agents.training.padded import MicroBatch, Padded
 from rlanything_agents.training.ranks.launch import launched
 from rlanything_agents.training.ranks.sharding import (
     average_gradients,
@@ -45,9 +44,9 @@ from rlanything_agents.training.ranks.sharding import (
     whole_optimizer,
     whole_weights,
 )
-from rlanything_agents.training.rows import Row, micro_batches, optimizer_batches, prompt_rows
-from rlanything_agents.training.samples import Allowed, Sample, check_vocabulary, trimmed
-from rlanything_agents.training.shared_prompts import attention_share, layout
+from rlanything_agents.training.rows import micro_batches, optimizer_batches, prompt_rows
+from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed
+from rlanything_agents.training.shared_prompts import attention_share
 from rlanything_agents.training.tallies import Tallies, k3
 from rlanything_agents.training.update import TrainingError, UpdateStats
 
@@ -56,20 +55,6 @@ __all__ = ["SampleTrainer", "make_trainer"]
 
 HOST = torch.device("cpu")
 """Where the optimizer state of a trainer rests."""
-
-
-@dataclass(eq=False, slots=True)
-class _MicroBatch:
-    """Rows of one forward pass, and the divisor of their optimizer step.
-
-    ``old`` and ``correction`` are set where the trainer computes the log-probabilities before the update itself; both
-    of shape (rows, columns after the shortest prompt).
-    """
-
-    rows: list[Row]
-    divisor: float
-    old: torch.Tensor | None = None
-    correction: torch.Tensor | None = None
 
 
 class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -89,6 +74,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
     """
 
     optimizer: Any
+    _padded: Padded
+    """Inputs of the forward pass under way."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> None:
         sharding = launched().strategy == "fsdp"  # such a model waits on the CPU until it is sharded
@@ -118,16 +105,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self.updates = 0
         self._rate = 1.0
         self._batches: list[tuple[list[Sample], float]] = []
-        self._before: list[_MicroBatch] = []
-        self._allowed: list[Allowed | None] = []
-        self._scored: tuple[torch.Tensor, ...] = ()
+        self._before: list[MicroBatch] = []
         self._attention = attention_share(model.get_base_model() if hasattr(model, "get_base_model") else model)
-        self._layout: tuple[torch.Tensor, torch.Tensor] | None = None
         self._steps: list[tuple[float, float]] = []
         self._tallies = Tallies()
         self._anchor: Any = None
-        self._answers: Answers | None = None
-        self._divisor = 1.0
         self._pull: torch.Tensor | None = None
         self._low = next(iter(types - {torch.float32}), None)
         self._whole: dict[str, torch.Tensor] | None = None
@@ -328,18 +310,18 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._before = [micro for step in steps for micro in step] if self.sample_config.recomputes else []
         return DataLoader(steps, batch_size=None, collate_fn=_as_is)
 
-    def _share(self, batch: list[Sample], divisor: float) -> list[_MicroBatch]:
+    def _share(self, batch: list[Sample], divisor: float) -> list[MicroBatch]:
         """Rows of each micro-batch for this process; all processes get equally many, as they wait for each other."""
         rank, world = self.args.process_index, self.args.world_size
         tokens = self.sample_config.micro_batch_tokens
         share = []
         for rows in micro_batches(prompt_rows(batch, tokens, self._attention), tokens * world):
             rows += [rows[-1].silent()] * (-len(rows) % world)
-            share.append(_MicroBatch(rows[rank::world], divisor))
+            share.append(MicroBatch(rows[rank::world], divisor))
         return share
 
     def training_step(
-        self, model: torch.nn.Module, inputs: list[_MicroBatch], num_items_in_batch: Any = None
+        self, model: torch.nn.Module, inputs: list[MicroBatch], num_items_in_batch: Any = None
     ) -> torch.Tensor:
         """Run forward and backward passes over all micro-batches of one optimizer step."""
         optimizer = self.optimizer or self.create_optimizer()
@@ -369,16 +351,15 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         model.eval()  # the passes of the update switch to training
         with torch.no_grad():
             for micro in self._before:
-                inputs = self._prepare_inputs(micro)
-                ids = torch.cat((inputs["prompt_ids"], inputs["completion_ids"]), dim=1)
-                weights, _, sampler = self._scored
-                old, _ = self._score(model, ids, weights > 0, fused=not self._allowed)
+                batch = self._pad(micro)
+                sampler = batch.old
+                old, _ = self._score(model, batch, fused=True)
                 same, outside = old, None
                 if config.temperature != 1.0:  # the sampler's are those at 1
-                    same, _ = self._score(model, ids, weights > 0, fused=False, temperature=1.0)
-                elif config.importance_sampling_mode is not None and self._answers is not None:
-                    micro.correction, outside = importance_ratio(old - sampler, self._answers, config)
-                self._tallies.compare(weights, same, sampler, outside)
+                    same, _ = self._score(model, batch, fused=False, temperature=1.0)
+                elif config.importance_sampling_mode is not None and batch.answers is not None:
+                    micro.correction, outside = importance_ratio(old - sampler, batch.answers, config)
+                self._tallies.compare(batch.weights, same, sampler, outside)
                 micro.old = old
         self._before = []
 
@@ -388,54 +369,18 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         # As in TRL: gradients are averaged over the processes, so each process multiplies its loss by their number.
         return loss if self._pull is None else loss + self.accelerator.num_processes * self._pull
 
-    def _prepare_inputs(self, micro: _MicroBatch) -> dict[str, torch.Tensor]:
-        """Pad rows to the inputs of TRL's loss.
+    def _prepare_inputs(self, micro: MicroBatch) -> dict[str, torch.Tensor]:
+        """Pad rows to the inputs of TRL's loss, and keep what TRL does not pass on."""
+        self._padded = self._pad(micro)
+        return self._padded.loss_inputs
 
-        Padding is on the right only, so that models with absolute positions get the positions of the sampling.
-        No real token attends to later ones, so the padding needs no attention mask (its weights are 0), and where no
-        prompt is shared attention can take its fast causal path. The columns that the prompts of all rows fill are
-        TRL's prompt; all other columns count as completion, with weight 0 where no token was sampled.
-        """
-        rows, device, config = micro.rows, self.accelerator.device, self.sample_config
-        prompt = min(len(row.prompt_ids) for row in rows)
-        width = max(map(len, rows))
-        ids = np.full((len(rows), width), self._tokenizer.pad_token_id, dtype=np.int64)
-        columns = np.zeros((3, len(rows), width), dtype=np.float32)
-        index, count = np.zeros((len(rows), width), dtype=np.int64), 0
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = row.ids
-            for begin, sample in row.places:
-                end = begin + len(sample.completion_ids)
-                columns[:, number, begin:end] = sample.weights, sample.advantages, sample.logprobs
-                if config.by_answer:
-                    answers = np.array(answers_of(sample))
-                    index[number, begin:end] = np.where(answers == OUTSIDE, 0, 1 + count + answers)
-                    count += 1 + int(answers.max())
-        self._layout = layout(rows, width, device) if any(len(row.samples) > 1 for row in rows) else None
-        weights, advantages, logprobs = torch.from_numpy(columns[:, :, prompt:]).to(device)
-        every = torch.from_numpy(ids).to(device)
-        ones = torch.ones_like(every)
-        # TRL clamps the divisor to at least 1: use the smallest weight as the unit.
-        unit = torch.where(weights > 0, weights, torch.inf).min().clamp(max=1.0)
-        logprobs = torch.where(weights > 0, logprobs, 0.0) if micro.old is None else micro.old
-        self._scored = (weights, advantages, logprobs)
-        self._answers = Answers(torch.from_numpy(index[:, prompt:]).to(device), count) if config.by_answer else None
-        self._divisor, self._allowed = micro.divisor, []
-        samples = [sample for row in rows for sample in row.samples]
-        if any(sample.allowed for sample in samples):
-            for sample in samples:
-                choices = sample.allowed or [None] * len(sample.weights)
-                self._allowed += [c for c, w in zip(choices, sample.weights, strict=True) if w]
-        return {
-            "prompt_ids": every[:, :prompt],
-            "prompt_mask": ones[:, :prompt],
-            "completion_ids": every[:, prompt:],
-            "completion_mask": ones[:, prompt:],
-            "tool_mask": weights / unit if micro.correction is None else micro.correction * weights / unit,
-            "num_items_in_batch": micro.divisor / unit,
-            "advantages": advantages,
-            "old_per_token_logps": logprobs,
-        }
+    def _pad(self, micro: MicroBatch) -> Padded:
+        return Padded.of(
+            micro,
+            padding=self._tokenizer.pad_token_id,
+            by_answer=self.sample_config.by_answer,
+            device=self.accelerator.device,
+        )
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -451,20 +396,19 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         the stored 0 would overflow to infinity times zero. Where ratios are those of whole answers, every token of an
         answer gets the mean log-ratio of the answer: TRL would take the mean over a row, which may hold several.
         """
-        config = self.sample_config
-        weights, advantages, old = self._scored
-        sampled = weights > 0
-        logps, entropies = self._score(model, input_ids, sampled, fused=not self._allowed)
+        config, batch = self.sample_config, self._padded
+        weights, advantages, old = batch.weights, batch.advantages, batch.old
+        logps, entropies = self._score(model, batch, fused=True)
         kl, anchor_kl = k3(old, logps), torch.zeros_like(logps)
         if config.anchor:
             with torch.no_grad(), self._anchored() as frozen:
-                anchor, _ = self._score(frozen, input_ids, sampled, fused=False)
+                anchor, _ = self._score(frozen, batch, fused=False)
             anchor_kl = k3(anchor, logps)
         pulls = [weight * pull for weight, pull in ((config.beta, kl), (config.anchor, anchor_kl)) if weight]
-        self._pull = (weights * sum(pulls)).sum() / self._divisor if pulls else None
+        self._pull = (weights * sum(pulls)).sum() / batch.divisor if pulls else None
         scored = logps
-        if config.importance_sampling_level == "sequence" and self._answers is not None:
-            scored = old + self._answers.mean(logps - old)
+        if config.importance_sampling_level == "sequence" and batch.answers is not None:
+            scored = old + batch.answers.mean(logps - old)
         with torch.no_grad():
             ratio = (scored - old).exp()
             if config.loss == "cispo":
@@ -489,44 +433,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         anchor.train()
 
     def _score(
-        self,
-        model: Any,
-        input_ids: torch.Tensor,
-        sampled: torch.Tensor,
-        fused: bool,
-        temperature: float | None = None,
+        self, model: Any, batch: Padded, *, fused: bool, temperature: float | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Compute log-probabilities and entropies over the allowed tokens, 0 where no token was sampled.
-
-        Args:
-            model: Trained model, or the anchor.
-            input_ids: Shape (rows, columns).
-            sampled: Bool of shape (rows, last columns): whether a token was sampled and has a weight.
-            fused: Whether to use TRL's fused head, which never stores the logits of all tokens; only for the trained
-                model, and only where every token was allowed.
-            temperature: Divisor of the logits, without the fused head; ``config.temperature`` if None.
-
-        Returns:
-            Both of shape (rows, last columns).
-        """
-        width = sampled.shape[1]
-        positions, visible = self._layout or (None, None)
-        inputs: dict[str, Any] = {"input_ids": input_ids, "use_cache": False}
-        if visible is not None:
-            inputs |= {"position_ids": positions, "attention_mask": visible[:, None]}
-        if fused:
-            labels = torch.full_like(input_ids, -100)
-            labels[:, -width:] = torch.where(sampled, input_ids[:, -width:], -100)
-            with self.accelerator.autocast():
-                scored = model(**inputs, labels=labels, fused_lm_head=True)
-            return scored.log_probs[:, -width:], scored.entropy[:, -width:]
+        """Compute log-probabilities and entropies, see `Padded.score`; ``config.temperature`` if None."""
         with self.accelerator.autocast():
-            output = model(**inputs, logits_to_keep=width + 1)
-        logits = output.logits[:, :-1][sampled].float() / (temperature or self.temperature)
-        allowed = self._allowed or [None] * len(logits)
-        new, entropy = constrained(logits, input_ids[:, -width:][sampled], allowed)
-        zeros = logits.new_zeros(sampled.shape)
-        return zeros.masked_scatter(sampled, new), zeros.masked_scatter(sampled, entropy)
+            return batch.score(model, temperature or self.temperature, fused=fused)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Record loss and gradient norm of each optimizer step; print and store nothing."""
