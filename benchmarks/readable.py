@@ -158,14 +158,15 @@ class Reader:
             else FullStepPrompts(self.template, self.config, constrained=pattern)
         )
         judged = StepJudge(self.chat, prompts, self.config.max_tokens).judge(episodes, votes=2, seed=2, temperature=0.7)
-        scores, right = list[int](), list[bool]()
+        scores, right = list[float | None](), list[bool]()
         for task, episode, steps in zip(tasks, episodes, judged, strict=True):
-            labels = truth(task.payload, episode)
-            for at, step in enumerate(steps):
+            labels = truth(task.payload, episode) or [0] * len(steps)
+            for label, step in zip(labels, steps, strict=True):
                 scores += step.scores
-                right += [score == labels[at] for score in step.scores if score and labels is not None]
+                right += [score == label for score in step.scores if score is not None and label]
         texts = [vote.text for steps in judged for step in steps for vote in step.votes]
-        line = Line("judge", domain, how, len(scores), sum(map(bool, scores)), None, len(right), sum(right))
+        read = sum(score is not None for score in scores)
+        line = Line("judge", domain, how, len(scores), read, None, len(right), sum(right))
         line.seconds = time.perf_counter() - start
         return line, texts
 

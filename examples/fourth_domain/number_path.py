@@ -183,7 +183,9 @@ class NumberPathDomain:
         ]
         return {"oneOf": schemas}
 
-    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
+    def propose(
+        self, task: Task, direction: Direction, rng: np.random.Generator, blamed: Sequence[str] = ()
+    ) -> Sequence[Mapping[str, Any]]:
         """New targets, then new starts, in random order; those that change the length least come first."""
         puzzle = Puzzle.of(task)
         length, ranked = len(puzzle.path() or ()), []

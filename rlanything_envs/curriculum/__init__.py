@@ -23,9 +23,10 @@ from rlanything_envs.curriculum.critique import (
     LLMSummariser,
     ScriptedSummariser,
     Summariser,
+    blamed_actions,
     task_critique,
 )
-from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
+from rlanything_envs.curriculum.curriculum import Assignment, Curriculum, rewrite_direction
 from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
 from rlanything_envs.curriculum.monitor import (
     CurriculumMonitor,
@@ -79,9 +80,11 @@ __all__ = [
     "Trial",
     "UniformScheduler",
     "UnknownRewriter",
+    "blamed_actions",
     "curriculum_metrics",
     "get_acceptance",
     "get_rewriter",
     "get_scheduler",
+    "rewrite_direction",
     "task_critique",
 ]

@@ -27,8 +27,8 @@ _IN_MEMORY = ":memory:"
 class StepJudge(Protocol):
     """The part of a reward model that critiques use."""
 
-    def judge(self, goal: str, steps: Sequence[JudgedStep]) -> Sequence[Sequence[int]]:
-        """The votes on each step of a failed episode: 1 right, -1 wrong, 0 unreadable.
+    def judge(self, goal: str, steps: Sequence[JudgedStep]) -> Sequence[Sequence[float | None]]:
+        """The votes on each step of a failed episode: positive right, negative wrong, None unreadable.
 
         Called by the threads that rewrite in the background, so it must be thread-safe.
         """

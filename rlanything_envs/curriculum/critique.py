@@ -1,8 +1,9 @@
 """Critiques: a few sentences on why attempts at a task failed, for the rewriter.
 
 A trainer passes episodes as plain records, each step with the votes of its reward model; a summariser writes at most
-two sentences about each failed episode, and `task_critique` joins those of a group. Summaries are written by a language
-model (`LLMSummariser`) or, without one, from patterns in the record (`ScriptedSummariser`).
+two sentences about each failed episode, and `task_critique` joins those of a group, after a line on the kinds of
+actions that the votes blame. Summaries are written by a language model (`LLMSummariser`) or, without one, from patterns
+in the record (`ScriptedSummariser`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from rlanything_envs.curriculum.prompting import plain, render
 from rlanything_envs.llm.errors import GenerationStopped, RunMustStop
 from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
 
-__all__ = ["JudgedEpisode", "JudgedStep", "LLMSummariser", "ScriptedSummariser", "Summariser", "task_critique"]
+__all__ = [
+    "JudgedEpisode",
+    "JudgedStep",
+    "LLMSummariser",
+    "ScriptedSummariser",
+    "Summariser",
+    "blamed_actions",
+    "task_critique",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +53,12 @@ SUMMARY = {
 }
 """JSON schema of a summary, for services that constrain their answers; an answer in plain text is read as well."""
 
+BLAME = "Steps judged wrong by every vote, by action: "
+"""Beginning of the line of a critique that both kinds of rewriters read."""
+MAX_BLAMED = 6
+"""Most kinds of actions in that line."""
+
+_KIND = re.compile(r"[A-Za-z_]{1,20}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s+(?=[\"'(\[]?[A-Z0-9])")
 
 
@@ -54,13 +69,14 @@ class JudgedStep:
     action: str
     observation: str
     """The environment's answer to the action."""
-    votes: tuple[int, ...] = ()
-    """The reward model's scores: 1 right, -1 wrong, 0 unreadable. Empty for a step that was not judged."""
+    votes: tuple[float | None, ...] = ()
+    """The reward model's scores: positive right, negative wrong, None unreadable. Empty for a step that was not
+    judged."""
 
     @property
     def wrong(self) -> bool:
-        """Whether the step has votes and all of them are -1."""
-        return bool(self.votes) and all(vote < 0 for vote in self.votes)
+        """Whether the step has votes and all of them are negative."""
+        return bool(self.votes) and all(vote is not None and vote < 0 for vote in self.votes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +221,8 @@ class LLMSummariser:
 def task_critique(
     episodes: Sequence[JudgedEpisode], summariser: Summariser | None = None, limit: int = MAX_CRITIQUE
 ) -> str:
-    """Critique of a group of attempts at one task: the success count, then summaries of the failed ones.
+    """Critique of a group of attempts at one task: the success count, the kinds of actions that the votes blame, then
+    summaries of the failed attempts.
 
     Attempts with infrastructure errors are left out; equal summaries appear once.
 
@@ -225,12 +242,34 @@ def task_critique(
     lengths = sorted(len(episode.steps) for episode in valid if episode.success)
     if lengths:
         lines[0] += f" Those that did took {lengths[0]} to {lengths[-1]} steps."
+    lines += _blame(valid)
     if failed:
         counts = Counter(plain(text, MAX_SUMMARY) for text in (summariser or ScriptedSummariser()).summarise(failed))
         lines += [f"{times} failed attempts: {text}" if times > 1 else text for text, times in counts.items()]
     while len("\n".join(lines)) > limit and len(lines) > 1:
         lines.pop()
     return "\n".join(lines)[:limit]
+
+
+def blamed_actions(critique: str) -> tuple[str, ...]:
+    """Kinds of actions that a critique blames, the most blamed first; empty where it blames none. For any text."""
+    line = next((line for line in critique.splitlines() if line.startswith(BLAME)), "")
+    kinds = (_KIND.match(part) for part in line.removeprefix(BLAME).split(", ")[:MAX_BLAMED])
+    return tuple(kind[0] for kind in kinds if kind)
+
+
+def _blame(episodes: Sequence[JudgedEpisode]) -> list[str]:
+    """A line with the kinds of actions that were judged wrong, the most frequent first; none without such steps.
+
+    A kind is the first word of an action, where that is one of letters.
+    """
+    taken, wrong = Counter[str](), Counter[str]()
+    for step in (step for episode in episodes for step in episode.steps):
+        if kind := _KIND.fullmatch(step.action.split(maxsplit=1)[0] if step.action.strip() else ""):
+            taken[kind[0]] += 1
+            wrong[kind[0]] += step.wrong
+    blamed = [(kind, count) for kind, count in wrong.most_common(MAX_BLAMED) if count]
+    return [BLAME + ", ".join(f"{kind} {count} of {taken[kind]}" for kind, count in blamed) + "."] if blamed else []
 
 
 def _two_sentences(text: str) -> str:

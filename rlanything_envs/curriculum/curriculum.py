@@ -48,6 +48,12 @@ class Assignment:
     role: AssignmentRole
 
 
+def rewrite_direction(accuracy: float, band: tuple[float, float]) -> Direction | None:
+    """Direction in which a task with this success rate is rewritten; None for one inside the band."""
+    low, high = band
+    return "easier" if accuracy <= low else "harder" if accuracy >= high else None
+
+
 class Curriculum:
     """Draws groups from a pool and adapts the pool to their outcomes; independent of Gymnasium.
 
@@ -261,7 +267,7 @@ class Curriculum:
         """Make the root the slot's active task again if it is no longer too hard."""
         slot, level = assignment.slot, self._ledger.slot(assignment.slot).level
         active, root, candidate = self.pool.active(slot), self.pool.root(slot), self.pool.candidate(slot)
-        outside = self._direction(tally.accuracy)
+        outside = rewrite_direction(tally.accuracy, self.band)
         if active.id == root.id or outside == "easier" or (outside == "harder" and level >= 0):
             return []
         stats, events = {"successes": tally.successes, "n": tally.n}, []
@@ -285,7 +291,7 @@ class Curriculum:
 
     def _rewrite(self, assignment: Assignment, tally: Tally, critique: Critique) -> list[Event]:
         slot, task = assignment.slot, assignment.task
-        direction = self._direction(tally.accuracy)
+        direction = rewrite_direction(tally.accuracy, self.band)
         if direction is None or slot in self._requests or self.pool.active(slot).id != task.id:
             return []
         if direction == "harder" and (back := self._back(slot, task)) is not None:
@@ -309,10 +315,6 @@ class Curriculum:
         with contextlib.suppress(CandidateError):  # another process was faster
             return [self.pool.propose(slot, candidate, stats={"successes": tally.successes, "n": tally.n})]
         return []
-
-    def _direction(self, accuracy: float) -> Direction | None:
-        low, high = self.band
-        return "easier" if accuracy <= low else "harder" if accuracy >= high else None
 
     @property
     def rewrites_under_way(self) -> int:

@@ -26,7 +26,7 @@ class Request:
     tried: frozenset[str] = frozenset()
     """Ids of rewrites of this task that were already rejected; proposed again only if no other is found."""
     critique: str = ""
-    """Summary of the episodes; the scripted rewriter does not read it."""
+    """Summary of the episodes; the scripted rewriter reads which kinds of actions it blames."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rlanything_envs.curriculum.critique import blamed_actions
 from rlanything_envs.curriculum.rewriter import Request, Rewriting
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import Rejection, Task, get_domain
@@ -15,6 +16,8 @@ __all__ = ["ScriptedRewriter"]
 
 class ScriptedRewriter:
     """Returns the first of the domain's own proposals that validates, preferably one that was not tried before.
+
+    The kinds of actions that the critique blames go to the domain, which then prefers to ease what they are for.
 
     Args:
         max_proposals: most proposals to validate.
@@ -36,7 +39,8 @@ class ScriptedRewriter:
             domain = domain.with_operators(self.operators)
         rejections: list[Rejection] = []
         again: Task | None = None
-        for proposal in domain.propose(request.task, request.direction, rng)[: self.max_proposals]:
+        blamed = blamed_actions(request.critique)
+        for proposal in domain.propose(request.task, request.direction, rng, blamed)[: self.max_proposals]:
             result = domain.validate(
                 request.task,
                 proposal,

@@ -79,8 +79,14 @@ class Domain(Protocol):
         """
         ...
 
-    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
-        """Scripted proposals for a rewrite in a direction, best first; not validated yet."""
+    def propose(
+        self, task: Task, direction: Direction, rng: np.random.Generator, blamed: Sequence[str] = ()
+    ) -> Sequence[Mapping[str, Any]]:
+        """Scripted proposals for a rewrite in a direction, best first; not validated yet.
+
+        ``blamed`` has the kinds of actions (their first words) that a critique blames, the most blamed first. Easier
+        rewrites that ease what these actions are for come before others, in a domain that can tell. Untrusted.
+        """
         ...
 
     def validate(

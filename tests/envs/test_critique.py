@@ -11,9 +11,10 @@ from rlanything_envs.curriculum import (
     JudgedStep,
     LLMSummariser,
     ScriptedSummariser,
+    blamed_actions,
     task_critique,
 )
-from rlanything_envs.curriculum.critique import MAX_CRITIQUE, MAX_SUMMARY
+from rlanything_envs.curriculum.critique import BLAME, MAX_CRITIQUE, MAX_SUMMARY
 from rlanything_envs.curriculum.patterns import cycle_of, most_frequent, never_reached, shape_of
 from rlanything_envs.curriculum.prompting import plain, plain_lines, render
 from rlanything_envs.llm import Completion, SamplingParams, ScriptedGenerator
@@ -89,11 +90,32 @@ def test_a_critique_by_hand() -> None:
     broken = episode(("look", "", WRONG), success=None)
     assert task_critique([SHY, won, broken, SHY, BUSY]).splitlines() == [
         "1 of 4 attempts succeeded. Those that did took 2 to 2 steps.",
+        f"{BLAME}look 2 of 2.",
         "2 failed attempts: Step 3 of 3 was judged wrong by every vote, 'look'. The agent never acted on apple.",
         "The agent never went to 4 of 5 places (countertop 1, drawer 2, drawer 1 and 1 more).",
     ]
     assert task_critique([won, won]) == "2 of 2 attempts succeeded. Those that did took 2 to 2 steps."
     assert task_critique([broken]) == task_critique([]) == ""
+
+
+def test_a_critique_blames_kinds_of_actions_the_most_frequent_first() -> None:
+    """Steps of solved attempts count too; those that the infrastructure broke do not, nor does what is no word."""
+    won = episode(("go to fridge 1", "", RIGHT), ("open fridge 1", "", WRONG), success=True)
+    broken = episode(*[("take apple 1", "", WRONG)] * 9, success=None)
+    odd = episode((" ", "", WRONG), ("\N{SNOWMAN} x", "", WRONG), ("12", "", WRONG), ("\n", "", WRONG))
+    text = task_critique([LOST, SHY, won, broken, odd])
+    assert text.splitlines()[1] == f"{BLAME}go 4 of 8, open 1 of 2, look 1 of 1."
+    assert blamed_actions(text) == ("go", "open", "look")
+    assert blamed_actions(task_critique([BUSY])) == blamed_actions("") == ()
+    unread = episode(("go to fridge 1", "", (-1, None)), ("look", "", (-0.5, -0.1)))
+    assert blamed_actions(task_critique([unread])) == ("look",)
+
+
+@given(st.text(max_size=300) | st.text(max_size=200).map(lambda text: BLAME + text))
+def test_any_text_blames_a_few_words_or_none(text: str) -> None:
+    found = blamed_actions(text)
+    assert len(found) <= 6
+    assert all(word.replace("_", "a").isalpha() and len(word) <= 20 for word in found)
 
 
 def test_a_critique_keeps_its_length() -> None:

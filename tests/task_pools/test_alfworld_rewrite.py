@@ -81,6 +81,48 @@ def test_proposals_depend_on_the_generator_alone() -> None:
     assert first != other
 
 
+@pytest.mark.parametrize(
+    ("blamed", "part"),
+    [
+        (("go", "take"), "object_type"),
+        (("look", "open"), "object_type"),
+        (("heat",), "kind"),
+        (("move",), "receptacle_type"),
+    ],
+)
+def test_the_blamed_stage_is_eased_first(blamed: tuple[str, ...], part: str) -> None:
+    """All proposals that change the part of the goal that the stage is about come before those that do not."""
+    moved = 0
+    for task in sample()[:40]:
+        goal = task.payload["goal"]
+        plain, guided = (
+            DOMAIN.propose(task, "easier", np.random.default_rng(0), found) for found in ((), ("sing", *blamed))
+        )
+        eased = [proposal[part] != goal[part] for proposal in guided]
+        assert eased == sorted(eased, reverse=True)
+        focused = [
+            sum(proposal[name] != goal[name] for name in goal) for proposal in guided if proposal[part] != goal[part]
+        ]
+        assert focused == sorted(focused)
+        moved += plain[:1] != guided[:1]
+    assert moved >= 10
+    task = sample()[0]
+    plain = DOMAIN.propose(task, "easier", np.random.default_rng(0))
+    assert DOMAIN.propose(task, "easier", np.random.default_rng(0), ("sing",)) == plain
+    harder = [DOMAIN.propose(task, "harder", np.random.default_rng(0), found) for found in ((), blamed)]
+    assert harder[0] == harder[1]
+
+
+def test_starts_and_rooms_ease_stages_too() -> None:
+    domain, found = DOMAIN.with_operators(["start", "scene"]), set()
+    for task in sample()[:12]:
+        for action in ("go", "take", "clean", "use"):
+            for proposal in domain.propose(task, "easier", np.random.default_rng(0), (action,))[:2]:
+                found.add((action, str(proposal.get("start", "scene"))))
+    assert {("take", "in_hand"), ("clean", "at_station")} <= found
+    assert ("take", "at_station") in found or ("take", "scene") in found, "where nothing eases it, others follow"
+
+
 def test_chains_keep_their_root() -> None:
     root = task = DOMAIN.generate(5, kinds=["simple"], rooms=["Kitchen"])
     for length in range(1, 4):

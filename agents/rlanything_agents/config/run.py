@@ -101,8 +101,8 @@ class JudgeConfig(Section):
     thoughts on one line and a unit test. A model that thinks (``thinking``) is never constrained."""
     scope: Literal["all", "useful"] = "all"
     """``useful``: judge only groups whose votes can reach a model, those inside the bands of accuracy (the silent ones
-    where they count, and all where a judge whose answers are free learns the format). The models learn the same in less
-    time, and a rewriter gets shorter critiques."""
+    where they count, and all where a judge whose answers are free learns the format), and, where tasks adapt, those
+    whose task is rewritten, since the rewriter reads what the votes blame. The models learn the same in less time."""
     train: bool = True
     steps: Positive = 256
     """Most judged steps that train the judge in one iteration."""

@@ -87,8 +87,11 @@ class StepSupervision:
         raise Unsupervised("the domain has no heuristic labels: leave the warm start's lessons off")
 
     def true_labels(self, payload: Mapping[str, Any], trajectory: Trajectory) -> list[int] | None:
-        """True labels, 1 or -1 per step, from the state of the world; None where the domain has none. They measure a
-        judge and never train one.
+        """True labels from the state of the world, one per step; None where the domain has none. They measure a judge
+        and never train one.
+
+        1: the step progresses, or searches where it can find what is needed. -1: it undoes, repeats or wastes. 0:
+        neither; such a step measures no judge, and an oracle's vote on it is 0.
         """
         return None
 

@@ -3,7 +3,8 @@
 One *group* is the set of trajectories of one task, one *batch* the groups of an iteration. Trajectory ``t`` has
 an outcome ``O`` in {-1, +1} (``None`` or NaN when the infrastructure failed, or where overlong episodes are masked:
 such a trajectory is masked everywhere and never becomes a reward) and, for each of its steps ``i``, ``m`` votes ``S``
-in {-1, 0, +1} of the reward model (0 = the judgement could not be parsed).
+of the reward model, which are real numbers: -1 and +1 from a judge, any number from another source, such as a
+difference of potentials (`potential_votes`). ``None`` or NaN is a judgement that could not be parsed.
 
 It has two halves:
 
@@ -25,6 +26,7 @@ beyond the two are off in both.
 from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
 from rlanything_agents.feedback.arrays import FeedbackError
 from rlanything_agents.feedback.batch import GroupFeedback, batch_feedback, group_accuracy, group_feedback, votes_count
+from rlanything_agents.feedback.credits import potential_votes
 from rlanything_agents.feedback.format import format_advantages
 from rlanything_agents.feedback.judge import judge_advantages, judge_rewards
 from rlanything_agents.feedback.policy import gigpo_advantages, integrated_rewards, policy_advantages, step_credit
@@ -52,6 +54,7 @@ __all__ = [
     "judge_rewards",
     "judged_steps",
     "policy_advantages",
+    "potential_votes",
     "reliability",
     "step_credit",
     "votes_count",

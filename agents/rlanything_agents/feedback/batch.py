@@ -24,7 +24,7 @@ class GroupFeedback:
 
     Attributes:
         outcomes: Shape (n,): -1, +1, or NaN for a masked trajectory.
-        votes: ``votes[t]`` has shape (steps of t, m), entries -1, 0, +1.
+        votes: ``votes[t]`` has shape (steps of t, m); NaN for one that could not be parsed.
         rewards: ``rewards[t]`` has shape (steps,): the policy's integrated rewards; NaN for a masked
             trajectory.
         policy: ``policy[t]`` has shape (steps,): policy advantages, 0 = leave out.
@@ -68,7 +68,8 @@ def batch_feedback(
 
     Args:
         groups: For each group one outcome per trajectory (-1, +1, or ``None``/NaN for an infrastructure error),
-            and one array of votes of shape (steps, m) per trajectory. ``m = 0`` where no reward model judged.
+            and one array of votes of shape (steps, m) per trajectory, real numbers or ``None``/NaN for those that could
+            not be parsed. ``m = 0`` where no reward model judged.
         config: See `FeedbackConfig`.
         kinds: ``kinds[g][t][i]`` names the kind of a step; for ``judge_baseline="kind"`` only.
         mu: Reliability for a batch without votes on solved or without votes on failed trajectories, such as
@@ -179,7 +180,7 @@ def _group(
             policy = format_advantages(readable, outcomes)
     policy_format = not (silent or kept) and any(a.any() for a in policy)
     if config.teach_format and not judge_kept:
-        judge = format_advantages([np.where(scores != 0, 1.0, 0.0) for scores in votes], outcomes)
+        judge = format_advantages([np.where(np.isnan(scores), 0.0, 1.0) for scores in votes], outcomes)
     return GroupFeedback(
         outcomes=outcomes,
         votes=tuple(votes),
@@ -217,8 +218,8 @@ def _checked(g: int, outcomes: Outcomes, votes: Sequence[ArrayLike]) -> tuple[Fl
             raise FeedbackError(
                 f"{place}: votes of trajectory {t} have shape {s.shape}: expected (steps, votes per step)"
             )
-        if not np.isin(s, (-1.0, 0.0, 1.0)).all():
-            raise FeedbackError(f"{place}: votes of trajectory {t}: every vote must be -1, 0 (unparsable) or +1")
+        if np.isinf(s).any():
+            raise FeedbackError(f"{place}: votes of trajectory {t}: every vote must be finite, or None (unparsable)")
     return signs, scores
 
 

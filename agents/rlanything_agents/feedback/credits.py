@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TypeAlias, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rlanything_agents.config.feedback import CREDITS
 from rlanything_agents.feedback.arrays import Floats
@@ -22,6 +23,7 @@ __all__ = [
     "average",
     "credit_rule",
     "environment_rewards",
+    "potential_votes",
     "record",
     "record_return",
     "return_to_go",
@@ -62,6 +64,23 @@ def return_to_go(worth: Floats, gamma: float) -> Floats:
 def average(worth: Floats, gamma: float) -> Floats:
     """Discounted mean of the votes from a step on."""
     return return_to_go(worth, gamma) / return_to_go(np.ones(len(worth)), gamma)
+
+
+def potential_votes(potentials: ArrayLike, gamma: float) -> Floats:
+    """Votes ``gamma * phi(s_{i+1}) - phi(s_i)``, shape (steps, 1), from potentials of the states, shape (steps + 1,).
+
+    With ``credit: return`` and the same ``gamma`` they are potential-based shaping (Ng, Harada and Russell 1999,
+    theorem 1): the sum from a step on telescopes to ``gamma^(n-i) phi(s_n) - phi(s_i)``. With a potential of 0 at the
+    end of every episode that depends on the state alone and not on what follows, so it prefers no action to another.
+    The theorem is about these returns; the mean over a step index that an advantage subtracts is one over different
+    states.
+
+    Args:
+        potentials: Potential of the state before each step, and of the last state (0, for the theorem to hold).
+        gamma: Discount, in [0, 1].
+    """
+    phi = np.asarray(potentials, dtype=np.float64)
+    return (gamma * phi[1:] - phi[:-1])[:, None]
 
 
 def record(worth: Floats, gamma: float) -> Floats:

@@ -16,9 +16,8 @@ Kinds = Sequence[Sequence[Sequence[str]]]
 
 def judge_rewards(rewards: Floats, votes: Floats, *, unparsable_reward: float | None = None) -> Floats:
     """Raw consistency rewards ``R_i * S_ij`` of one trajectory's votes, shape (steps, m)."""
-    raw: Floats = rewards[:, None] * votes
-    if unparsable_reward is not None:
-        raw = np.where((votes == 0) & ~np.isnan(raw), unparsable_reward, raw)
+    unparsable = 0.0 * rewards if unparsable_reward is None else unparsable_reward + 0.0 * rewards
+    raw: Floats = np.where(np.isnan(votes), unparsable[:, None], rewards[:, None] * votes)
     return raw
 
 

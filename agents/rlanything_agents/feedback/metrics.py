@@ -82,20 +82,21 @@ class JudgeQuality:
     of the others. A judge of which nothing can be read has no other metric.
 
     Attributes:
-        process: Share of single votes that agree with the planner's step labels.
+        process: Share of single votes that agree with the true step labels, here and below over steps whose label is
+            1 (right) or -1 (wrong); a step of label 0 is neither.
         process_balanced: Mean of that share over right and over wrong steps; a judge that always answers
             "wrong" scores 0.5.
         p_plus: Share of +1 among the votes on right steps.
         p_minus: Share of -1 among the votes on wrong steps.
         mu: ``p_plus + p_minus``, which Theorem 1 of the paper requires to be above 1.
-        right: Share of right steps, weighted by readable votes; a judge that always answers "wrong" has a ``process``
-            of 1 minus this.
+        right: Share of right steps among right and wrong ones, weighted by readable votes; a judge that always answers
+            "wrong" has a ``process`` of 1 minus this.
         outcome: Share of the trajectories with a readable vote whose mean score has the sign of their outcome (0 counts
             as negative).
         outcome_balanced: Mean of that share over solved and over failed trajectories.
         outcome_auc: Area under the ROC curve of the mean score as a predictor of the outcome.
         unparsable: Share of votes without a score; None without votes.
-        steps: Number of steps.
+        steps: Number of steps, those of label 0 included.
         trajectories: Number of trajectories.
     """
 
@@ -123,8 +124,8 @@ def judge_quality(
     """Measure the quality of a judge.
 
     Args:
-        scores: Votes on each trajectory, of shape ``(steps, votes)`` in {-1, 0, 1}; 0 is an unparsable vote.
-        labels: True step labels of each trajectory, of shape ``(steps,)`` in {-1, 1}.
+        scores: Votes on each trajectory, of shape ``(steps, votes)`` in {-1, 1}; NaN is an unparsable vote.
+        labels: True step labels of each trajectory, of shape ``(steps,)`` in {-1, 0, 1}; 0 is neither right nor wrong.
         outcomes: Outcome of each trajectory, 1 or -1.
 
     Raises:
@@ -136,21 +137,23 @@ def judge_quality(
 
     votes = np.concatenate([s.reshape(-1) for s in scores])
     truth = np.concatenate([np.repeat(label, s.shape[1]) for s, label in zip(scores, labels, strict=True)])
-    unparsable = _share(votes == 0)
-    votes, truth = votes[votes != 0], truth[votes != 0]
+    unread = np.isnan(votes)
+    unparsable = _share(unread)
+    votes, truth = votes[~unread], truth[~unread]
     p_plus, p_minus = _share(votes[truth == 1] == 1), _share(votes[truth == -1] == -1)
     mu = None if p_plus is None or p_minus is None else p_plus + p_minus
-    readable = [(s[s != 0].mean(), outcome) for s, outcome in zip(scores, outcomes, strict=True) if (s != 0).any()]
+    judged = [(s[~np.isnan(s)], outcome) for s, outcome in zip(scores, outcomes, strict=True)]
+    readable = [(known.mean(), outcome) for known, outcome in judged if known.size]
     means, ends = np.array([mean for mean, _ in readable]), np.array([outcome for _, outcome in readable])
     called = np.where(means > 0, 1, -1)
     per_class = [float(np.mean(called[ends == end] == end)) for end in np.unique(ends)]
     return JudgeQuality(
-        process=_share(votes == truth),
+        process=_share((votes == truth)[truth != 0]),
         process_balanced=None if mu is None else mu / 2,
         p_plus=p_plus,
         p_minus=p_minus,
         mu=mu,
-        right=_share(truth == 1),
+        right=_share((truth == 1)[truth != 0]),
         outcome=_share(called == ends),
         outcome_balanced=float(np.mean(per_class)) if per_class else None,
         outcome_auc=float(roc_auc_score(ends == 1, means)) if len(per_class) == 2 else None,

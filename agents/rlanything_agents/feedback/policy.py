@@ -15,9 +15,9 @@ from rlanything_agents.feedback.credits import credit_rule, environment_rewards
 def mean_votes(votes: Floats, agreement: float = 0.0) -> Floats:
     """``mean_j S_ij`` of each step, shape (steps,); means nearer to 0 than ``agreement`` become 0.
 
-    The mean is over all ``m`` votes, unparsable ones included (they count 0).
+    The mean is over all ``m`` votes, unparsable ones (NaN) included: they count 0.
     """
-    mean = votes.mean(axis=1) if votes.shape[1] else np.zeros(len(votes))
+    mean = np.nan_to_num(votes).mean(axis=1) if votes.shape[1] else np.zeros(len(votes))
     return np.where(np.abs(mean) < agreement - ZERO, 0.0, mean)
 
 

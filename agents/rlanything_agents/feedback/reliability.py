@@ -14,8 +14,9 @@ class Reliability(NamedTuple):
     """Quantities of Theorem 1, with the outcome of a trajectory in place of the true label of each step.
 
     Attributes:
-        p_plus: P(S = +1) over the readable votes on solved trajectories; ``None`` without one.
-        p_minus: P(S = -1) over the readable votes on failed trajectories; ``None`` without one.
+        p_plus: P(S > 0) over the votes with a sign on solved trajectories; ``None`` without one. Unparsable votes and
+            those of 0 have none.
+        p_minus: P(S < 0) over the votes with a sign on failed trajectories; ``None`` without one.
     """
 
     p_plus: float | None
@@ -36,7 +37,7 @@ def reliability(judged: Iterable[tuple[float, Floats]]) -> Reliability:
     sides: dict[bool, list[Floats]] = {True: [], False: []}
     for outcome, votes in judged:
         if not np.isnan(outcome):
-            sides[outcome > 0].append(votes[votes != 0])
+            sides[outcome > 0].append(np.sign(votes[(votes != 0) & ~np.isnan(votes)]))
     return Reliability(mean_of(flat(sides[True]) == 1), mean_of(flat(sides[False]) == -1))
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rlanything_agents.feedback.arrays import flat, mean_of
+from rlanything_agents.feedback.arrays import Floats, flat, mean_of
 from rlanything_agents.feedback.batch import GroupFeedback
 from rlanything_agents.feedback.reliability import reliability
 
@@ -17,8 +18,8 @@ class FeedbackStats:
     """Diagnostics of one iteration; ``None`` where a value has no data.
 
     Attributes:
-        p_plus: P(S = +1) over the readable votes on solved trajectories (p_+ of Theorem 1).
-        p_minus: P(S = -1) over the readable votes on failed trajectories (p_- of Theorem 1).
+        p_plus: P(S > 0) over the votes with a sign on solved trajectories (p_+ of Theorem 1).
+        p_minus: P(S < 0) over the votes with a sign on failed trajectories (p_- of Theorem 1).
         mu: ``p_plus + p_minus``; above 1 the votes carry information about the outcome.
         lam: Weight of the reward model in the policy's rewards, after `FeedbackConfig.reliability`.
         mixed_rate: Share of judged steps with differing votes; near 0 the reward model has nothing to learn
@@ -61,8 +62,8 @@ def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
         p_minus=measured.p_minus,
         mu=measured.mu,
         lam=mean_of(np.array([g.lam for g in groups])),
-        mixed_rate=mean_of(flat([(s != s[:, :1]).any(axis=1) for _, s in pairs if s.shape[1]])),
-        unparsable_rate=mean_of(flat([s == 0 for _, s in pairs])),
+        mixed_rate=mean_of(flat([_mixed(s) for _, s in pairs if s.shape[1]])),
+        unparsable_rate=mean_of(flat([np.isnan(s) for _, s in pairs])),
         accuracy=mean_of(np.array([o > 0 for o, _ in pairs])),
         masked=sum(int(np.isnan(g.outcomes).sum()) for g in groups),
         policy_kept=mean_of(np.array([g.policy_kept for g in groups])),
@@ -73,3 +74,9 @@ def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
         policy_samples=sum(int(np.count_nonzero(a)) for g in groups for a in g.policy),
         judge_samples=sum(int(np.count_nonzero(a)) for g in groups for a in g.judge),
     )
+
+
+def _mixed(votes: Floats) -> NDArray[np.bool_]:
+    """Whether the votes on each step differ, shape (steps,); unparsable votes are equal among themselves."""
+    mixed: NDArray[np.bool_] = (np.nan_to_num(votes, nan=np.inf) != np.nan_to_num(votes[:, :1], nan=np.inf)).any(axis=1)
+    return mixed

@@ -54,5 +54,5 @@ def _count(groups: Sequence[RolloutGroup], corrupted: Sequence[RolloutGroup]) ->
     for true, false in zip(groups, corrupted, strict=True):
         outcomes += sum(a != b for a, b in zip(true.outcomes, false.outcomes, strict=True))
         for one, other in zip(true.scores(), false.scores(), strict=True):
-            votes += int(np.count_nonzero(one != other))
+            votes += int(np.count_nonzero(np.nan_to_num(one) != np.nan_to_num(other)))
     return {"outcomes": outcomes, "votes": votes}

@@ -78,7 +78,7 @@ class JudgedGroup(RolloutGroup):
 
 
 def score_matrix(judged: Sequence[StepVotes]) -> np.ndarray:
-    """Scores of the votes on one trajectory, array of shape (steps, votes)."""
+    """Scores of the votes on one trajectory, array of shape (steps, votes); NaN for a vote without a score."""
     votes = len(judged[0].scores) if judged else 0
     return np.array([step.scores for step in judged], dtype=np.float64).reshape(len(judged), votes)
 
@@ -87,5 +87,8 @@ def _flipped(step: StepVotes, rng: np.random.Generator, share: float) -> StepVot
     flips = rng.random(len(step.votes)) < share
     if not flips.any():
         return step
-    scores = [-vote.score if flip else vote.score for vote, flip in zip(step.votes, flips, strict=True)]
-    return replace(step, votes=tuple(replace(v, score=score) for v, score in zip(step.votes, scores, strict=True)))
+    votes = [
+        replace(vote, score=-vote.score) if flip and vote.score is not None else vote
+        for vote, flip in zip(step.votes, flips, strict=True)
+    ]
+    return replace(step, votes=tuple(votes))

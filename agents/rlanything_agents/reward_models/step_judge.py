@@ -27,17 +27,17 @@ _SCORES = {"1": 1, "+1": 1, "-1": -1}
 
 
 @lru_cache(maxsize=4096)  # short judgements repeat
-def parse_score(text: str) -> int:
-    r"""Parse the score of a judgement: 1 or -1 where all of its boxes hold this number, else 0.
+def parse_score(text: str) -> int | None:
+    r"""Parse the score of a judgement: 1 or -1 where all of its boxes hold this number, else None.
 
     Text may follow a box (``\boxed{1}.``), and a box may be repeated. Boxes that differ, one that is cut off or holds
     anything else included, contradict each other: the text has no score, since no box is more than the others what the
     judge means (a judge that quotes its instruction writes both). A judge's thought, up to ``</think>``, is not read; a
-    text whose thought does not end has score 0. Linear in the length of the text.
+    text whose thought does not end has no score. Linear in the length of the text.
     """
     boxes = {inside.strip() if closed else "" for inside, closed in _BOX.findall(split_thought(text)[1])}
-    scores = {_SCORES.get(inside, 0) for inside in boxes}
-    return scores.pop() if len(scores) == 1 else 0
+    scores = {_SCORES.get(inside) for inside in boxes}
+    return scores.pop() if len(scores) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class Vote:
 
     Attributes:
         text: The judge's answer.
-        score: 1, -1, or 0 where the text has no score.
+        score: 1 or -1, or another number from a source that is no judge; None where the text has no score.
         token_ids: Tokens of the answer, with the end of sequence where it was sampled.
         logprobs: Log-probability of each token at temperature 1.
         allowed: See `rlanything_envs.llm.generator.Completion`.
     """
 
     text: str
-    score: int
+    score: float | None
     token_ids: list[int]
     logprobs: list[float]
     allowed: list[Allowed | None] | None = None
@@ -74,8 +74,8 @@ class StepVotes:
     error: str = ""
 
     @property
-    def scores(self) -> tuple[int, ...]:
-        """The score of each vote."""
+    def scores(self) -> tuple[float | None, ...]:
+        """The score of each vote; None for one without."""
         return tuple(vote.score for vote in self.votes)
 
     def samples(self, advantages: Sequence[float]) -> list[Sample]:

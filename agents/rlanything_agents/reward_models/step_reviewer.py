@@ -10,7 +10,14 @@ import numpy as np
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.feedback import GroupFeedback, batch_feedback, feedback_stats, judged_steps, votes_count
+from rlanything_agents.feedback import (
+    GroupFeedback,
+    batch_feedback,
+    feedback_stats,
+    group_accuracy,
+    judged_steps,
+    votes_count,
+)
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.feedback.metrics import JudgeQuality, judge_quality
 from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matrix
@@ -20,7 +27,7 @@ from rlanything_agents.rollout.group import rewarded_outcomes
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
-from rlanything_envs.curriculum import Assignment
+from rlanything_envs.curriculum import Assignment, rewrite_direction
 from rlanything_envs.curriculum.critique import task_critique
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import SamplingParams
@@ -40,8 +47,8 @@ class StepReviewer:
     Args:
         config: All settings.
         judge: The reward model.
-        true_labels: Function from a task's payload and an episode to 1 or -1 per step; it returns None where the domain
-            has no ground truth.
+        true_labels: Function from a task's payload and an episode to 1, -1 or 0 (neither) per step; it returns None
+            where the domain has no ground truth.
     """
 
     success = "success"
@@ -70,7 +77,7 @@ class StepReviewer:
 
     def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
         """One prompt per step of each episode; none where nothing depends on the votes, or where an oracle votes."""
-        if not self._is_queried(episodes):
+        if not self._is_queried(assignment, episodes):
             return []
         return [prompt for t in episodes for prompt in self.judge.queries(t)]
 
@@ -121,15 +128,24 @@ class StepReviewer:
         """Numbers of steps and of trajectories."""
         return f"{result['steps']} steps, {result['trajectories']} trajectories"
 
-    def _is_queried(self, episodes: Sequence[Trajectory]) -> bool:
+    def _is_queried(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> bool:
         """Whether the reward model is queried about a group."""
-        feedback = self.config.feedback
+        feedback, curriculum = self.config.feedback, self.config.curriculum
         outcomes = rewarded_outcomes(episodes, feedback)
+        accuracy = group_accuracy(np.array([np.nan if t.outcome is None else t.outcome for t in episodes]))
+        # The tasks of these groups are rewritten, and the rewriter reads what the votes blame.
+        rewritten = (
+            curriculum.adapt
+            and assignment.role == "active"
+            and accuracy is not None
+            and rewrite_direction(accuracy, curriculum.band) is not None
+        )
         # Answers without a form may be unreadable, which teaches the format outside of the bands.
         formats = feedback.teach_format and self.config.judge.learns and self.judge.prompts.form is None
         return self.config.queries_judge and (
             self.config.judge.scope == "all"
             or votes_count(outcomes, feedback)
+            or rewritten
             or (formats and any(outcome is not None for outcome in outcomes))
         )
 
@@ -145,7 +161,7 @@ class StepReviewer:
         parsed = iter(self.judge.votes(answers))
         return [
             [[next(parsed) if queried else StepVotes([], ()) for _ in t.steps] for t in group]
-            for group, queried in ((group, self._is_queried(group)) for group in played)
+            for group, queried in ((g, self._is_queried(a, g)) for a, g in zip(assignments, played, strict=True))
         ]
 
     def _labels(self, task: Task, trajectory: Trajectory) -> list[int]:
@@ -232,7 +248,7 @@ def measure_judge(
     Args:
         reward_model: The judge.
         trajectories: Episodes to judge; each has an outcome and at least one step.
-        labels: True labels, 1 or -1, of the steps of each trajectory.
+        labels: True labels of the steps of each trajectory: 1, -1, or 0 for neither.
         votes: Samples per step.
         temperature: Temperature of the sampling.
         seed: Seed of the sampling.

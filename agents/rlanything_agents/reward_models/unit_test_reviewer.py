@@ -66,9 +66,9 @@ class ProgramGroup(RolloutGroup):
         return _correct(self.outcomes)
 
     def scores(self) -> list[Floats]:
-        """One array of shape (1, tests) per program: 1 passed, -1 failed, 0 unknown or no test."""
+        """One array of shape (1, tests) per program: 1 passed, -1 failed, NaN unknown or no test."""
         known = np.array([test.test is not None for test in self.tests], dtype=bool)
-        return [np.where(known & ~np.isnan(row), 2 * row - 1, 0.0)[None] for row in self.passes]
+        return [np.where(known, 2 * row - 1, np.nan)[None] for row in self.passes]
 
     def flipped(self, rng: np.random.Generator, share: float) -> Self:
         """The same group with a share of the results of the tests flipped."""
@@ -273,7 +273,7 @@ class UnitTestReview:
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
         """One record per episode, with its verdicts and the written tests.
 
-        A vote is the result of the program on a test: 1 passed, -1 failed, 0 unknown or unreadable.
+        A vote is the result of the program on a test: 1 passed, -1 failed, None unknown or unreadable.
         """
         played, found = self.groups[group], self.feedback[group]
         votes, advantages = played.scores(), self._advantages(group)
@@ -291,7 +291,7 @@ class UnitTestReview:
                         "observation": step.full,
                         "command": step.command,
                         "judgements": texts,
-                        "votes": votes[t][0].astype(int).tolist(),
+                        "votes": [None if np.isnan(vote) else vote for vote in votes[t][0].tolist()],
                         "reward": None if np.isnan(found.rewards[t]) else round(float(found.rewards[t]), 4),
                         "advantage": round(float(advantages[t][number]), 4),
                     }

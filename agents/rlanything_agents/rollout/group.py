@@ -50,7 +50,7 @@ class RolloutGroup:
         return [[t.opening, *(step.observation for step in t.steps)][: len(t.steps)] for t in self.trajectories]
 
     def scores(self) -> list[np.ndarray]:
-        """Votes on each trajectory, one array of shape (steps, votes) with entries 1, -1 and 0 (unparsable); here no
+        """Votes on each trajectory, one array of shape (steps, votes) with NaN for an unparsable vote; here no
         votes."""
         return [np.zeros((len(trajectory.steps), 0)) for trajectory in self.trajectories]
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,13 @@ class AlfWorldDomain:
         """
         return generate.generate(seed, split, **knobs)
 
-    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Rewrites by the enabled operators, those nearest to the intended step in difficulty first."""
-        return rewrite.propose(task, direction, rng, self.operators)
+    def propose(
+        self, task: Task, direction: Direction, rng: np.random.Generator, blamed: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Rewrites by the enabled operators, those nearest to the intended step in difficulty first; of easier ones,
+        first those that ease the blamed stage of the task.
+        """
+        return rewrite.propose(task, direction, rng, self.operators, blamed)
 
     def proposal_schema(self, task: Task, direction: Direction | None = None) -> dict[str, Any]:
         """JSON schema of a rewrite by the enabled operators; with a direction, of those that should go there."""

@@ -9,6 +9,7 @@ from rlanything_task_pools.alfworld.operators import DEFAULT, OPERATORS, Operato
 from rlanything_task_pools.alfworld.operators.change import MARGIN, MAX_VALUE, Change, scene_and_goal
 from rlanything_task_pools.alfworld.operators.goal import FIELDS, goals_on
 from rlanything_task_pools.alfworld.operators.proved import prove_change
+from rlanything_task_pools.alfworld.stages import STAGES, Stage, eased_stages
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
 
 __all__ = ["MARGIN", "goals_on", "proposal_schema", "propose", "scene_and_goal", "validate"]
@@ -17,7 +18,11 @@ PROPOSALS = 8
 
 
 def propose(
-    task: Task, direction: Direction, rng: np.random.Generator, operators: Sequence[str] = DEFAULT
+    task: Task,
+    direction: Direction,
+    rng: np.random.Generator,
+    operators: Sequence[str] = DEFAULT,
+    blamed: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Up to `PROPOSALS` rewrites of a task in a direction, best first; the operators take turns.
 
@@ -26,9 +31,15 @@ def propose(
         direction: ``harder`` or ``easier``.
         rng: Decides between near equals, and the order of the operators.
         operators: Names of operators, see `rlanything_task_pools.alfworld.operators`.
+        blamed: Kinds of actions to blame, the most blamed first; easier proposals that ease the stage of the first one
+            that has a stage come before the others, and of them those that ease no other stage.
     """
     parent = Parent.of(task)
-    queues = [OPERATORS[name].propose(parent, direction, rng)[:PROPOSALS] for name in operators]
+    queues = [OPERATORS[name].propose(parent, direction, rng) for name in operators]
+    stage = next((STAGES[action] for action in blamed if action in STAGES), None)
+    if direction == "easier" and stage is not None:
+        queues = [sorted(queue, key=lambda proposal: _blunt(eased_stages(proposal, parent), stage)) for queue in queues]
+    queues = [queue[:PROPOSALS] for queue in queues]
     if len(queues) > 1:
         queues = [queues[i] for i in rng.permutation(len(queues))]
     turns = [queue[i] for i in range(PROPOSALS) for queue in queues if i < len(queue)]
@@ -90,6 +101,11 @@ def proposal_schema(
     parent = Parent.of(task)
     schemas = [OPERATORS[name].schema(parent, direction) for name in operators]
     return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
+
+
+def _blunt(eased: frozenset[Stage], stage: Stage) -> tuple[bool, int]:
+    """Sort key: proposals that ease a stage, and of them those that ease little else."""
+    return stage not in eased, len(eased) if stage in eased else 0
 
 
 def _apply(parent: Parent, proposal: object, operators: Sequence[str]) -> Change:

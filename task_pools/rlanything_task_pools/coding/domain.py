@@ -1,7 +1,7 @@
 """The coding domain object, the result of ``rlanything_task_pools.get_domain("coding")``."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,12 @@ class CodingDomain:
         """Root and current statement, examples, knobs and a correct program, for a rewriter's prompt."""
         return describe(task)
 
-    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Each knob moved one level in the direction, in random order; nothing for a task without knobs."""
+    def propose(
+        self, task: Task, direction: Direction, rng: np.random.Generator, blamed: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Each knob moved one level in the direction, in random order; nothing for a task without knobs. No knob
+        belongs to a kind of action, so the blamed ones do not count.
+        """
         return rewrite.propose(task, direction, rng, self.operators)
 
     def proposal_schema(self, task: Task, direction: Direction | None = None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The desktop domain object, the result of ``rlanything_task_pools.get_domain("osworld")``."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,10 @@ class OSWorldDomain:
         """Instruction, state, evaluators and hints, for a rewriter's prompt."""
         return describe(task)
 
-    def propose(self, task: Task, direction: Direction, rng: np.random.Generator) -> list[dict[str, str]]:
-        """Evaluators nearest in steps, and one hint more or less."""
+    def propose(
+        self, task: Task, direction: Direction, rng: np.random.Generator, blamed: Sequence[str] = ()
+    ) -> list[dict[str, str]]:
+        """Evaluators nearest in steps, and one hint more or less, whatever kinds of actions are blamed."""
         return rewrite.propose(task, direction, rng, self.operators)
 
     def proposal_schema(self, task: Task, direction: Direction | None = None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def config(base=PAPER, **changes):
 
 # Two trajectories: won in two steps, lost in three; m = 2 votes (one unparsable).
 OUTCOMES = [1, -1]
-VOTES = [[[1, 1], [1, -1]], [[1, -1], [-1, -1], [0, -1]]]
+VOTES = [[[1, 1], [1, -1]], [[1, -1], [-1, -1], [None, -1]]]
 
 
 def test_integrated_rewards_by_hand():
@@ -67,14 +67,14 @@ def test_judge_advantages_by_hand():
 
 
 def test_unparsable_vote():
-    """Lost, votes 0, -1, -1 : R = -1 - 2/3; raw 0 (paper) or -2 (reference) against +5/3 twice."""
-    rewards, votes = np.array([-5 / 3]), np.array([[0.0, -1.0, -1.0]])
+    """Lost, votes None, -1, -1: R = -1 - 2/3; raw 0 (paper) or -2 (reference) against +5/3 twice."""
+    rewards, votes = np.array([-5 / 3]), np.array([[np.nan, -1.0, -1.0]])
     assert judge_rewards(rewards, votes).tolist() == [[0, 5 / 3, 5 / 3]]
     assert judge_rewards(rewards, votes, unparsable_reward=-2).tolist() == [[-2, 5 / 3, 5 / 3]]
     expected = [[-math.sqrt(2), math.sqrt(0.5), math.sqrt(0.5)]]
     assert judge_advantages(rewards, votes) == pytest.approx(np.array(expected))
     # a won step whose votes are all unparsable or wrong shows the difference between the two modes
-    rewards, votes = np.array([1 - 2 / 3]), np.array([[0.0, -1.0, -1.0]])
+    rewards, votes = np.array([1 - 2 / 3]), np.array([[np.nan, -1.0, -1.0]])
     assert judge_advantages(rewards, votes)[0, 0] > 0
     assert judge_advantages(rewards, votes, unparsable_reward=-2)[0, 0] < 0
 
@@ -192,7 +192,9 @@ def test_advantages_are_standardised(data):
     outcomes = data.draw(st.lists(st.sampled_from([1, -1, None]), min_size=n, max_size=n))
     lengths = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
     votes = [
-        np.array(data.draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=k * m, max_size=k * m))).reshape(k, m)
+        np.array(
+            data.draw(st.lists(st.sampled_from([-1, 0, 1, 0.25, np.nan]), min_size=k * m, max_size=k * m))
+        ).reshape(k, m)
         for k in lengths
     ]
     group = group_feedback(outcomes, votes, config())
@@ -328,9 +330,8 @@ def test_stats_of_nothing():
         ([1], [], "1 outcomes but votes for 0"),
         ([0], [[[1]]], "outcome 0.0 of trajectory 0"),
         ([1], [[1, 1]], r"shape \(2,\)"),
-        ([1], [[[0.5]]], "every vote must be"),
         ([1], [[["yes"]]], "must be numbers"),
-        ([1], [[[math.nan]]], "every vote must be"),
+        ([1], [[[math.inf]]], "every vote must be finite"),
     ],
 )
 def test_bad_input(outcomes, votes, message):

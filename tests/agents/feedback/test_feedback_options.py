@@ -34,7 +34,7 @@ def single(*scores):
 
 # Won in two steps, lost in three; m = 2 votes (one unparsable). Mean votes: 1, 0 and 0, -1, -.5.
 OUTCOMES = [1, -1]
-VOTES = [[[1, 1], [1, -1]], [[1, -1], [-1, -1], [0, -1]]]
+VOTES = [[[1, 1], [1, -1]], [[1, -1], [-1, -1], [None, -1]]]
 
 
 def test_outcome_weight():
@@ -313,8 +313,8 @@ def test_votes_count_where_they_can_teach_somebody() -> None:
     assert votes_count(won, FeedbackConfig(policy_band=None))
 
 
-# Nothing solved. Turns: 1 0 | 1 | (masked). Votes: 1 0, -1 0 | 0 0 | (masked): 2 of 6 can be read.
-FORMAT = ([-1, -1, None], [[[1, 0], [-1, 0]], [[0, 0]], [[0, 1]]])
+# Nothing solved. Turns: 1 0 | 1 | (masked). Votes: 1 -, -1 - | - - | (masked): 2 of 6 can be read.
+FORMAT = ([-1, -1, None], [[[1, None], [-1, None]], [[None, None]], [[None, 1]]])
 READABLE = [np.array([1.0, 0.0]), np.array([1.0]), np.array([0.0])]
 
 
@@ -345,7 +345,7 @@ def test_the_format_is_taught_outside_of_the_bands_alone():
     assert not np.concatenate(unknown.policy).any()
     alike = group_feedback([-1, -1], [[[1, -1]], [[-1, -1]]], options, readable=[np.ones(1), np.ones(1)])
     assert (alike.policy_format, alike.judge_format) == (False, False)
-    lost = group_feedback([None, None], [[[1, 0]], [[1, 0]]], options, readable=[np.ones(1), np.zeros(1)])
+    lost = group_feedback([None, None], [[[1, None]], [[1, None]]], options, readable=[np.ones(1), np.zeros(1)])
     assert not np.concatenate(lost.policy).any()
     assert not any(votes.any() for votes in lost.judge)
 

@@ -34,7 +34,7 @@ def test_intervals_apart() -> None:
 
 
 def test_judge_quality_by_hand() -> None:
-    scores = [np.array([[1, 1], [1, -1], [-1, 0]], dtype=float), np.array([[-1, -1]], dtype=float)]
+    scores = [np.array([[1, 1], [1, -1], [-1, np.nan]], dtype=float), np.array([[-1, -1]], dtype=float)]
     labels = [np.array([1, 1, -1]), np.array([1])]
     quality = judge_quality(scores, labels, [1, -1])
     # Right steps: six votes, three of them +1. Wrong steps: two votes, one -1, one unparsable, which is no verdict.
@@ -49,13 +49,29 @@ def test_judge_quality_by_hand() -> None:
 
 
 def test_a_judge_that_cannot_be_read_has_no_quality() -> None:
-    silent = judge_quality([np.zeros((3, 2)), np.zeros((1, 2))], [np.array([1, -1, -1]), np.array([1])], [-1, 1])
+    silent = judge_quality(
+        [np.full((3, 2), np.nan), np.full((1, 2), np.nan)], [np.array([1, -1, -1]), np.array([1])], [-1, 1]
+    )
     numbers = silent.to_dict()
     assert (numbers.pop("unparsable"), numbers.pop("steps"), numbers.pop("trajectories")) == (1.0, 4, 2)
     assert set(numbers.values()) == {None}
     # One trajectory cannot be read, the other has one vote of two: the outcome is called once, and right.
-    partly = judge_quality([np.zeros((3, 2)), np.array([[1.0, 0.0]])], [np.array([1, -1, -1]), np.array([1])], [-1, 1])
+    partly = judge_quality(
+        [np.full((3, 2), np.nan), np.array([[1.0, np.nan]])], [np.array([1, -1, -1]), np.array([1])], [-1, 1]
+    )
     assert (partly.unparsable, partly.process, partly.outcome, partly.outcome_auc) == (7 / 8, 1.0, 1.0, None)
+
+
+def test_steps_that_are_neither_right_nor_wrong_measure_no_judge() -> None:
+    """Right: three of four votes; wrong: one of two; whatever is voted on the step of label 0."""
+    labels = [np.array([1, 0, -1, 1])]
+    for neither in (1.0, -1.0):
+        scores = [np.array([[1, 1], [neither, neither], [-1, 1], [1, -1]], dtype=float)]
+        quality = judge_quality(scores, labels, [1])
+        assert (quality.p_plus, quality.p_minus, quality.process_balanced) == (0.75, 0.5, 0.625)
+        assert quality.process == pytest.approx(4 / 6)
+        assert quality.right == pytest.approx(4 / 6)
+        assert quality.steps == 4
 
 
 def test_always_saying_wrong_is_no_skill() -> None:

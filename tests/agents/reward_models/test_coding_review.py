@@ -124,7 +124,7 @@ def test_the_program_is_the_one_that_the_environment_ran(task: Task) -> None:
 def test_every_program_runs_on_every_test(group: ProgramGroup) -> None:
     assert group.correct.tolist() == [1, 0, 0, 1]
     assert group.passes.tolist() == [[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 0, 0]]
-    assert group.scores()[1].tolist() == [[1, -1, 1, 0]]
+    np.testing.assert_array_equal(group.scores()[1], [[1, -1, 1, np.nan]])
 
 
 def test_both_sides_learn(group: ProgramGroup) -> None:
@@ -201,7 +201,7 @@ def test_records_are_json_with_every_test(group: ProgramGroup) -> None:
     assert json.loads(json.dumps(records)) == records
     assert [record["outcome"] for record in records] == [1, -1, -1, 1]
     turn = records[1]["turns"][0]
-    assert turn["votes"] == [1, -1, 1, 0]
+    assert turn["votes"] == [1, -1, 1, None]
     assert turn["judgements"][1] == "'1 2\\n' gives '3\\n' (reward +2)"
     assert "no pair" in turn["judgements"][3]
     assert [test["reward"] for test in records[1]["tests"]][:2] == [1, 2]

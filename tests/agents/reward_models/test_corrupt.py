@@ -15,7 +15,7 @@ from rlanything_task_pools.alfworld import DOMAIN
 STEPS = tuple(Step("find cup", f"go to shelf {k}", "Nothing.") for k in range(5))
 
 
-def group(slot: int, outcomes: list[int | None], scores: tuple[int, ...] = (1, -1, 0)) -> JudgedGroup:
+def group(slot: int, outcomes: list[int | None], scores: tuple[float | None, ...] = (1, -1, None)) -> JudgedGroup:
     trajectories = [
         Trajectory("task", "", "A room.", STEPS, outcome, "", 0.0, [1], [2], [0], [-0.1], [None])
         for outcome in outcomes
@@ -30,7 +30,7 @@ GROUPS = [group(0, [1, -1, None, 1]), group(1, [-1, -1, -1, -1])]
 def test_everything_turned_round() -> None:
     told, counts = corrupt_groups(GROUPS, CorruptConfig(outcomes=1, votes=1), seed=0, iteration=1)
     assert [g.outcomes for g in told] == [[-1, 1, None, -1], [1, 1, 1, 1]]
-    assert all(step.scores == (-1, 1, 0) for g in told for steps in g.votes for step in steps)
+    assert all(step.scores == (-1, 1, None) for g in told for steps in g.votes for step in steps)
     # Seven episodes with an outcome; eight of five steps with two votes that have a score.
     assert counts == {"outcomes": 7, "votes": 80}
     (vote, *_), (true, *_) = told[0].votes[0][0].votes, GROUPS[0].votes[0][0].votes

@@ -1,6 +1,7 @@
 """The generative reward model: what counts as a score, and what its votes carry."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,17 @@ from families import model, policy, template
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.domains.alfworld.supervision import SUPERVISION
 from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote, parse_score
 from rlanything_agents.reward_models.step_prompts import FullStepPrompts, ShortStepPrompts, StepPrompts
+from rlanything_agents.reward_models.step_reviewer import StepReviewer
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
+from rlanything_envs.curriculum import Assignment
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_task_pools.alfworld import DOMAIN
 
 
 @pytest.mark.parametrize(
@@ -27,30 +31,30 @@ from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
         (r"useless \boxed{-1}", -1),
         ("The step finds the apple.\n\\boxed{1}\n", 1),
         (r"\boxed{1}", 1),
-        (r"progress \boxed{0}", 0),
+        (r"progress \boxed{0}", None),
         (r"progress \boxed{+1}", 1),
         (r"progress \boxed{ -1 }", -1),
         (r"progress \boxed{1}.", 1),
         ("\\boxed{-1}\nThe step repeats an earlier one.", -1),
         (r"\boxed{1} and so \boxed{+1}", 1),
-        (r"\boxed{1} \boxed{-1}", 0),
-        (r"\boxed{1} or \boxed{0}", 0),
-        (r"\boxed{1} \boxed{", 0),
-        (r"\boxed{1", 0),
-        (r"\boxed{}", 0),
-        (r"\boxed{11}", 0),
-        (r"boxed{1}", 0),
-        ("1", 0),
-        ("", 0),
+        (r"\boxed{1} \boxed{-1}", None),
+        (r"\boxed{1} or \boxed{0}", None),
+        (r"\boxed{1} \boxed{", None),
+        (r"\boxed{1", None),
+        (r"\boxed{}", None),
+        (r"\boxed{11}", None),
+        (r"boxed{1}", None),
+        ("1", None),
+        ("", None),
     ],
 )
-def test_scores_are_read_tolerantly_and_contradictions_refused(text: str, score: int) -> None:
+def test_scores_are_read_tolerantly_and_contradictions_refused(text: str, score: int | None) -> None:
     assert parse_score(text) == score
 
 
 @given(st.text(max_size=200))
 def test_any_text_has_a_score(text: str) -> None:
-    assert parse_score(text) in (-1, 0, 1)
+    assert parse_score(text) in (-1, None, 1)
 
 
 def trajectory(steps: int) -> Trajectory:
@@ -110,7 +114,7 @@ def test_every_vote_has_a_score_in_either_view() -> None:
         assert {vote.score for vote in votes} == {1, -1}, name
     free = StepJudge(policy("llama3").engine, prompts_of("llama3"), 10)
     free.prompts.form = None
-    assert {score for step in free.judge([trajectory(3)], votes=3, seed=0)[0] for score in step.scores} == {0}
+    assert {score for step in free.judge([trajectory(3)], votes=3, seed=0)[0] for score in step.scores} == {None}
 
 
 class Scripted:
@@ -177,11 +181,41 @@ def test_a_judge_reads_as_many_earlier_steps_as_fit() -> None:
         prompts_of("qwen3", context=100).prompts(played)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "role", "adapts", "queried"),
+    [
+        ([1, -1, 1, -1], "active", True, True),  # the models learn from it
+        ([-1] * 4, "active", True, True),  # its task is rewritten
+        ([1] * 4, "active", True, True),
+        ([-1] * 4, "active", False, False),
+        ([-1] * 4, "candidate", True, False),  # its group decides a trial; no rewriter reads of it
+        ([1] * 4, "root", True, False),
+        ([None] * 4, "active", True, False),
+    ],
+)
+def test_useful_votes_are_those_that_models_or_a_rewriter_read(
+    outcomes: list[int | None], role: Any, adapts: bool, queried: bool
+) -> None:
+    config = RunConfig.model_validate(
+        {"name": "r", "judge": {"scope": "useful", "votes": 2}, "curriculum": {"adapt": adapts}}
+    )
+    texts = [r"progress \boxed{1}", r"useless \boxed{-1}"]
+    judge = StepJudge(Scripted("small", texts), prompts_of("small"), 10)
+    reviewer = StepReviewer(config, judge, SUPERVISION.true_labels)
+    assignment = Assignment(0, DOMAIN.generate(0), role)
+    episodes = [replace(trajectory(2), outcome=outcome) for outcome in outcomes]
+    prompts = reviewer.queries(assignment, episodes)
+    assert len(prompts) == (8 if queried else 0)
+    answers = list(zip(prompts, judge.generator.generate(list(prompts), reviewer.params(1)), strict=True))
+    (group,) = reviewer.collate([assignment], [episodes], answers)
+    assert {step.scores for steps in group.votes for step in steps} == ({(1, -1)} if queried else {()})
+
+
 def test_a_judge_may_think_first() -> None:
     texts = ["<think>\\boxed{-1}?</think>It helps. \\boxed{1}", "<think>so \\boxed{1}", "No. \\boxed{-1}", "Both"]
     judge = StepJudge(Scripted("qwen3", texts, "keep"), prompts_of("qwen3", "keep"), 10)
     (steps,) = judge.judge([judged_of(STEPS[:1])], votes=4, seed=0)
-    assert steps[0].scores == (1, 0, -1, 0)
+    assert steps[0].scores == (1, None, -1, None)
     assert steps[0].votes[0].text == texts[0]
 
 

@@ -35,6 +35,7 @@ class Belief:
         receptacles: Names of the receptacles, in the order of the opening message.
         contents: Receptacle -> objects seen in it and not taken since; a receptacle not looked into is missing.
         closed: Receptacles last seen closed.
+        visited: Receptacles walked to.
         place: The receptacle last walked to, or None.
         holding: The object in hand, or None.
         prepared: Objects cleaned, heated or cooled so far.
@@ -45,14 +46,34 @@ class Belief:
         self.receptacles, self.holding = parse_start(opening)
         self.contents: dict[str, set[str]] = {}
         self.closed: set[str] = set()
+        self.visited: set[str] = set()
         self.place: str | None = None
         self.prepared: set[str] = set()
 
-    def update(self, observation: str) -> None:
-        """Update the belief with the message that followed a command."""
+    @property
+    def sought(self) -> set[str]:
+        """Types of which too few objects have been seen: the wanted one, and a lamp where the task needs one."""
+        wanted = {self.task.object: 2 if self.task.kind == "two" else 1}
+        if self.task.kind == "look":
+            wanted[LAMP] = 1
+        held = kind_of_name(self.holding or "")
+        return {kind for kind, number in wanted.items() if len(self.found(kind)) + (kind == held) < number}
+
+    def update(self, observation: str) -> str | None:
+        """Update the belief with the message that followed a command.
+
+        Returns:
+            The receptacle that the command searched: one looked into for the first time, or a closed one walked to for
+            the first time before it was ever looked into. None where it searched nothing.
+        """
+        searched = None
         if found := _ARRIVED.search(observation):
             self.place = found[1]
+            if self.place not in self.visited and self.place not in self.contents:
+                searched = self.place
+            self.visited.add(self.place)
         if found := _LISTING.search(observation):
+            searched = searched if found[1] in self.contents else found[1]
             self.contents[found[1]] = set(listed_names(found[2]))
             self.closed.discard(found[1])
         if found := _CLOSED.search(observation) or _SHUT.search(observation):
@@ -65,6 +86,7 @@ class Belief:
             self.contents.setdefault(found[2], set()).add(found[1])
         if found := _PREPARED.search(observation):
             self.prepared.add(found[1])
+        return searched
 
     def found(self, kind: str) -> list[tuple[str, str]]:
         """(receptacle, object) pairs of the objects of a type that were seen and not taken, in order of receptacles."""

@@ -1,7 +1,8 @@
 """Heuristic labels of steps, from the messages alone: training data for the warm start of a judge.
 
-They use neither the state of the world nor a plan, so some are wrong: every new place counts as a good one, and needed
-detours count as useless. The ground truth, `labels`, is kept for evaluation.
+They use neither the state of the world nor a plan, so some are wrong: every new place counts as a good one while
+something is sought, and needed detours count as useless. The ground truth, `labels`, is kept for evaluation. What is
+sought and what is a search is one definition for both, `Belief`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ def heuristic_labels(trajectory: Trajectory) -> list[Judgement]:
     earlier: set[str] = set()
     result = []
     for step in trajectory.steps:
-        result.append(_label(belief, step, earlier))
+        label = _label(belief, step, earlier)
+        sought = belief.sought
+        if belief.update(step.full) and sought:
+            label = Judgement("discovery", 1)
+        result.append(label)
         earlier.add(step.action)
-        belief.update(step.full)
     return result
 
 
 def _label(belief: Belief, step: Step, earlier: set[str]) -> Judgement:
+    """Judgement of a step that searches nothing."""
     task = belief.task
     verb, _, rest = step.action.partition(" ")
     if step.full.startswith("Nothing happens"):
@@ -51,14 +56,13 @@ def _label(belief: Belief, step: Step, earlier: set[str]) -> Judgement:
 
 
 def _wanted(belief: Belief, kind: str, place: str) -> bool:
-    """Whether a visit may help: an unseen place during the search, then the appliance or the target receptacle."""
+    """Whether a visit may help: the place of a wanted thing that was seen, then appliance or target receptacle."""
     task, held = belief.task, belief.holding
-    goal_in_hand = held is not None and kind_of_name(held) == task.object
-    if not goal_in_hand:
-        known = {where for where, _ in belief.found(task.object)}
-        return place in known or (not known and place not in belief.contents)
+    if held is None or kind_of_name(held) != task.object:
+        kept = task.kind in ("simple", "two") and kind == task.receptacle
+        return not kept and any(where == place for where, _ in belief.found(task.object))
     if task.kind == "look":
-        return place not in belief.contents or any(where == place for where, _ in belief.found(LAMP))
+        return any(where == place for where, _ in belief.found(LAMP))
     if task.kind in APPLIANCES and held not in belief.prepared:
         return kind == APPLIANCES[task.kind]
     return kind == task.receptacle

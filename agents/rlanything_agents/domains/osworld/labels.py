@@ -24,11 +24,12 @@ _NEVER = float("inf")
 
 
 def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int]:
-    """Label each step 1 if it brings the agent nearer to a full score, else -1.
+    """Label each step 1 if it brings the agent nearer to a full score, else -1, or 0 where that is unknown.
 
     A step does so if an expert without mistakes needs fewer steps after it than before. A state from which the expert
     does not solve the task is infinitely far away: the step into it is wrong, and so are later steps that do not lead
-    out of it.
+    out of it. Before the expert was in reach of a solution at all, nothing is known of a step that does not find one.
+    All that a desktop's steps act on is on its screen, so none is worth anything as a search alone.
 
     Args:
         payload: The task's payload.
@@ -36,11 +37,12 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
     """
     task = Task(domain="osworld", goal=payload["instruction"], payload=payload)
     planned = _as_planned(task, commands)
-    left, labels = _left(task, ()), []
+    left, labels, known = _left(task, ()), list[int](), False
     for number in range(len(commands)):
         # A command of the expert itself takes it one step further; no replay is needed.
         after = left - 1 if planned[number] else _left(task, commands[: number + 1])
-        labels.append(1 if after < left else -1)
+        known = known or left < _NEVER
+        labels.append(1 if after < left else -1 if known else 0)
         left = after
     return labels
 

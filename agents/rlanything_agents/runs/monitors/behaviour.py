@@ -21,7 +21,7 @@ def behaviour(episodes: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
         steps whose action equals one of the two before it. ``words``: mean number of words in a turn.
     """
     errors: list[bool] = []
-    votes: dict[int, list[int]] = {1: [], -1: []}
+    votes: dict[int, list[float]] = {1: [], -1: []}
     repeated: list[bool] = []
     words: list[int] = []
     for episode in episodes:
@@ -29,7 +29,7 @@ def behaviour(episodes: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
         errors.append(outcome is None)
         if outcome is None:
             continue
-        votes[outcome] += [vote for turn in turns for vote in turn["votes"] if vote]
+        votes[outcome] += [vote for turn in turns for vote in turn["votes"] if vote is not None]
         actions = [turn["action"] for turn in turns]
         repeated += [action in actions[max(0, at - 2) : at] for at, action in enumerate(actions)]
         words += [len(f"{turn['thought']} {turn['action']}".split()) for turn in turns]

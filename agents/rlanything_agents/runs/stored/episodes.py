@@ -29,7 +29,8 @@ class StoredTurn(_Record):
     action: str
     observation: str
     judgements: tuple[str, ...] = ()
-    votes: tuple[int, ...] = ()
+    votes: tuple[float | None, ...] = ()
+    """The votes on the step; None for one that cannot be read."""
     reward: float | None = None
     """The integrated reward; None where the infrastructure failed."""
     advantage: float = 0.0

@@ -80,7 +80,7 @@ def _judgements(group: Group, manual: str) -> Iterator[Row]:
         for k, turn in enumerate(episode.turns):
             for v, (text, vote) in enumerate(zip_longest(turn.judgements, turn.votes)):
                 shown = {"thought": turn.thought, "action": turn.action, "observation": turn.observation}
-                judged = {"number": v, "judgement": text or "", "vote": vote or 0}
+                judged = {"number": v, "judgement": text or "", "vote": vote}
                 yield {**_head(number, episode), "turn": k, **shown, **judged, "reward": turn.reward}
 
 
@@ -159,7 +159,7 @@ _TURN = {
     "action": ("string", "what it did"),
     "observation": ("string", "what the environment answered"),
     "judgements": ("[string]", "judgements of the reward model, one text per vote"),
-    "votes": ("[int8]", "its votes: 1, -1, or 0 for one that cannot be read"),
+    "votes": ("[float32]", "its votes: 1, -1, or null for one that cannot be read"),
     "reward": ("float32", "outcome and votes integrated; null where the infrastructure failed"),
     "advantage": ("float32", "the reward, standardised over the episodes of the task"),
 }
@@ -188,7 +188,7 @@ KINDS: dict[str, Kind] = {
             **{name: _TURN[name] for name in ("thought", "action", "observation")},
             "number": ("int32", "number of the vote, from 0"),
             "judgement": ("string", "its words"),
-            "vote": ("int8", "1, -1, or 0 for one that cannot be read"),
+            "vote": ("float32", "1, -1, or null for one that cannot be read"),
             "reward": _TURN["reward"],
         },
         _judgements,

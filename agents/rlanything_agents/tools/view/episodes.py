@@ -26,9 +26,9 @@ _AROUND = 60
 
 
 class Vote(TypedDict):
-    """One vote of the reward model: a score and its text."""
+    """One vote of the reward model: a score, None for one that cannot be read, and its text."""
 
-    score: int
+    score: float | None
     text: str
 
 
@@ -129,7 +129,7 @@ def _turn(turn: Mapping[str, Any]) -> Turn:
         "action": readable(turn.get("action")),
         "observation": readable(turn.get("observation")),
         "command": command_of(turn),
-        "votes": [{"score": _sign(score), "text": readable(text)} for score, text in zip_longest(scores, texts)],
+        "votes": [{"score": number(score), "text": readable(text)} for score, text in zip_longest(scores, texts)],
         "reward": number(turn.get("reward")),
         "advantage": number(turn.get("advantage")),
         "screen": "",
@@ -145,17 +145,12 @@ def _test(test: Mapping[str, Any]) -> UnitTest:
     }
 
 
-def _sign(score: object) -> int:
-    value = number(score)
-    return 0 if value is None else (value > 0) - (value < 0)
-
-
 def brief(episode: Episode) -> Brief:
     """The episode as an entry of a list."""
     turns = episode["turns"]
     rewards = [turn["reward"] for turn in turns if turn["reward"] is not None]
     advantages = [turn["advantage"] for turn in turns if turn["advantage"] is not None]
-    votes = [vote["score"] for turn in turns for vote in turn["votes"]]
+    votes = [score for turn in turns for vote in turn["votes"] if (score := vote["score"]) is not None]
     return {
         "n": episode["n"],
         "slot": episode["slot"],
@@ -165,11 +160,19 @@ def brief(episode: Episode) -> Brief:
         "outcome": episode["outcome"],
         "score": episode["score"],
         "turns": len(turns),
-        "reward": round(fmean(rewards), 3) if rewards else None,
-        "advantage": round(fmean(advantages), 3) if advantages else None,
-        "votes": round(fmean(votes), 3) if votes else None,
+        "reward": _mean(rewards),
+        "advantage": _mean(advantages),
+        "votes": _mean(votes),
         "last": turns[-1]["action"][:120] if turns else "",
     }
+
+
+def _mean(values: list[float]) -> float | None:
+    """Mean to three digits; None without values, or where they are too large to add up."""
+    try:
+        return round(fmean(values), 3) if values else None
+    except OverflowError:
+        return None
 
 
 def read_index(folder: SafeFolder, name: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """ALFWorld for training: beliefs, the expert, heuristic labels, the truth about steps, and what a judge reads."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -26,7 +28,7 @@ def episode(opening: str, steps: list[Step]) -> Trajectory:
     return Trajectory("t", "", opening, tuple(steps), -1, "", 0.0, [1], [], [], [], [])
 
 
-def kitchen(kind: str = "clean") -> dict[str, object]:
+def kitchen(kind: str = "clean") -> dict[str, Any]:
     """Cabinet 1 (closed) holds the apple; cabinet 2 a cup; the fridge is closed and empty."""
     counts = {"Cabinet": 2, "Fridge": 1, "SinkBasin": 1, "Microwave": 1}
     suffix = {"SinkBasin": "_bar_basin"}  # the game calls it sinkbasin because of it
@@ -60,7 +62,7 @@ def kitchen(kind: str = "clean") -> dict[str, object]:
     return json.loads(json.dumps({"scene": scene.to_dict(), "goal": goal}))
 
 
-def play(payload: dict[str, object], commands: list[str]) -> Trajectory:
+def play(payload: dict[str, Any], commands: list[str]) -> Trajectory:
     world = World(Game(Scene.from_dict(payload["scene"]), Goal.from_dict(payload["goal"])))
     opening = world.reset()
     steps = []
@@ -136,27 +138,123 @@ def test_the_expert_is_deterministic(games: Callable[..., list[Task]], envs: lis
     assert commands(1) != commands(2)
 
 
-def test_truth_about_steps() -> None:
-    story = [
-        ("go to cabinet 2", -1),  # it is closed: nothing seen, no nearer
-        ("open cabinet 2", 1),  # first look into a place that could hold an apple
+def no_apple_in(payload: dict[str, Any], *places: str) -> dict[str, Any]:
+    """The same kitchen, in which an apple does not fit into receptacles of these types."""
+    fits = {
+        place: [thing for thing in things if place not in places or thing != "Apple"]
+        for place, things in payload["scene"]["can_contain"].items()
+    }
+    return {**payload, "scene": {**payload["scene"], "can_contain": fits}}
+
+
+STORIES: dict[str, tuple[dict[str, Any], list[tuple[str, int]]]] = {
+    "a search, a loop and the way to the goal": (kitchen(), [
+        ("go to cabinet 2", 1),  # closed and not looked into, and an apple fits into it
+        ("open cabinet 2", 1),
         ("close cabinet 2", -1),
-        ("open cabinet 2", -1),  # not the first look
+        ("open cabinet 2", -1),  # looked into before
         ("nonsense", -1),
-        ("go to cabinet 1", 1),  # shortens the plan
+        ("inventory", -1),
+        ("go to cabinet 1", 1),
         ("open cabinet 1", 1),
         ("take apple 1 from cabinet 1", 1),
-        ("go to microwave 1", -1),  # a look, but the apple has been found
+        ("go to microwave 1", -1),  # not looked into, but the apple has been found
         ("open microwave 1", -1),
         ("go to sinkbasin 1", 1),
         ("clean apple 1 with sinkbasin 1", 1),
         ("go to fridge 1", 1),
         ("open fridge 1", 1),
         ("move apple 1 to fridge 1", 1),
-    ]
-    payload = kitchen()
+    ]),
+    "places passed by": (kitchen(), [
+        ("go to fridge 1", 1),
+        ("go to microwave 1", 1),
+        ("go to fridge 1", -1),  # for the second time, and the apple is not there
+        ("look", -1),
+        ("examine fridge 1", -1),  # it is closed: nothing is seen
+        ("open fridge 1", 1),
+    ]),
+    "where no apple can be": (no_apple_in(kitchen(), "Microwave", "Cabinet"), [
+        ("go to microwave 1", 0),
+        ("open microwave 1", 0),
+        ("go to cabinet 2", 0),
+        ("open cabinet 2", 0),
+        ("take cup 1 from cabinet 2", -1),
+        ("move cup 1 to cabinet 2", 1),  # the hand is free again
+        ("go to microwave 1", -1),
+    ]),
+    "undone": (kitchen("simple"), [
+        ("go to cabinet 1", 1),
+        ("open cabinet 1", 1),
+        ("take apple 1 from cabinet 1", 1),
+        ("move apple 1 to cabinet 1", -1),
+        ("take apple 1 from cabinet 1", 1),
+        ("go to fridge 1", 1),
+        ("open fridge 1", 1),
+        ("close fridge 1", -1),
+        ("open fridge 1", 1),  # makes good what the step before undid
+        ("move apple 1 to fridge 1", 1),
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_truth_about_steps(name: str) -> None:
+    payload, story = STORIES[name]
     played = play(payload, [command for command, _ in story])
     assert SUPERVISION.true_labels(payload, played) == [label for _, label in story]
+
+
+def played_by(expert: ExploringExpert, env: gym.Env[str, str], task: Task) -> Trajectory:
+    observation, info = env.reset(options={"task": task})
+    opening, steps = observation, []
+    for _ in range(40):
+        move = expert.act(observation, info)
+        observation, _, done, _, info = env.step(move.action)
+        steps.append(Step(move.thought, move.action, observation))
+        if done:
+            break
+    return episode(opening, steps)
+
+
+def test_an_expert_without_mistakes_hardly_takes_a_wrong_step(games: Callable[..., list[Task]]) -> None:
+    """Of its steps 95 of 100 are 1 or 0, and of none of its common actions more than one in ten is wrong."""
+    env, labels = make_env("RLAnything/AlfWorld-v0", "full"), defaultdict[str, list[int]](list)
+    for seed, task in enumerate(games(40)):
+        played = played_by(ExploringExpert(seed, mistakes=0.0), env, task)
+        for step, label in zip(played.steps, SUPERVISION.true_labels(task.payload, played), strict=True):
+            labels[step.action.split()[0]].append(label)
+    all_labels = [label for found in labels.values() for label in found]
+    assert all_labels.count(-1) <= 0.05 * len(all_labels)
+    for verb in ("go", "open", "take", "move"):
+        assert labels[verb].count(-1) <= 0.1 * len(labels[verb]), verb
+    for verb in ("take", "move", "use", "clean", "heat", "cool"):
+        assert labels[verb].count(1) >= 0.95 * len(labels[verb]), verb
+
+
+def test_random_play_is_mostly_wrong(games: Callable[..., list[Task]]) -> None:
+    env, labels = make_env("RLAnything/AlfWorld-v0", "full"), list[int]()
+    for seed, task in enumerate(games(15)):
+        labels += SUPERVISION.true_labels(task.payload, played_by(ExploringExpert(seed, mistakes=1.0), env, task))
+    assert labels.count(-1) > 0.5 * len(labels)
+
+
+def test_truth_and_heuristic_agree_on_what_a_search_is(games: Callable[..., list[Task]]) -> None:
+    """A heuristic label knows no scene, so it calls a search good where nothing can be found too; never the reverse."""
+    env, searches = make_env("RLAnything/AlfWorld-v0", "full"), 0
+    for seed, task in enumerate(games(30)):
+        played = played_by(ExploringExpert(seed, mistakes=0.3), env, task)
+        truth, labels = SUPERVISION.true_labels(task.payload, played), SUPERVISION.heuristic_labels(played)
+        belief = Belief(played.full_opening)
+        for step, true, label in zip(played.steps, truth, labels, strict=True):
+            sought = belief.sought
+            if belief.update(step.full) and sought:
+                searches += 1
+                assert true >= 0, step.action
+                assert label == Judgement("discovery", 1), step.action
+            else:
+                assert true, f"{step.action}: neither right nor wrong, and no search"
+    assert searches > 200
 
 
 def test_following_a_proof_is_always_right(games: Callable[..., list[Task]]) -> None:

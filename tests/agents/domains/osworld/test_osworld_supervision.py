@@ -10,6 +10,7 @@ import pytest
 
 from rlanything_agents.config import CheckpointConfig, RunConfig, SmallConfig
 from rlanything_agents.domains.lessons import demonstrate, judge_rows
+from rlanything_agents.domains.osworld import labels as osworld_labels
 from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.domains.osworld.expert import DesktopExpert
 from rlanything_agents.domains.osworld.plan import plan
@@ -117,6 +118,21 @@ def test_the_truth_is_the_evaluators(small: gym.Env[str, str], desktops: Desktop
     for actions, labels in cases.items():
         judged = [Step("<none> <none>", action, "") for action in actions]
         assert SUPERVISION.true_labels(task.payload, trajectory(judged)) == labels, actions
+
+
+def test_steps_of_a_faultless_expert_are_right(small: gym.Env[str, str], desktops: Desktops) -> None:
+    for task in desktops(16):
+        played, _ = episode(small, task, mistakes=0)
+        assert set(SUPERVISION.true_labels(task.payload, played)) == {1}, task.goal
+
+
+def test_nothing_is_known_of_steps_where_the_expert_knows_no_way(
+    small: gym.Env[str, str], desktops: Desktops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (task,) = desktops(1)
+    played, _ = episode(small, task, mistakes=0)
+    monkeypatch.setattr(osworld_labels, "plan", lambda belief: [("<none>", "fail")])
+    assert SUPERVISION.true_labels(task.payload, trajectory(list(played.steps[:2]))) == [0, 0]
 
 
 def test_heuristic_labels_are_often_right_and_sometimes_wrong(small: gym.Env[str, str], desktops: Desktops) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ def test_any_json_is_an_episode_or_refused(record: Any) -> None:
         return
     assert json.loads(json.dumps(episode, allow_nan=False)) == episode
     assert episode["outcome"] in (1, -1, None)
-    assert all(vote["score"] in (-1, 0, 1) for turn in episode["turns"] for vote in turn["votes"])
+    scores = [vote["score"] for turn in episode["turns"] for vote in turn["votes"]]
+    assert all(score is None or math.isfinite(score) for score in scores)
     assert brief(episode)["turns"] == len(episode["turns"])
 
 
@@ -68,7 +70,8 @@ def test_an_index_counts_and_chunks_hold_everything(runs: Path) -> None:
     chunks = [read_chunk(folder, FIRST, chunk)["episodes"] for chunk in range(3)]
     assert [len(chunk) for chunk in chunks] == [CHUNK, CHUNK, 0]
     assert [brief(episode) for chunk in chunks for episode in chunk] == index["episodes"]
-    votes = [vote["score"] for turn in chunks[0][0]["turns"] for vote in turn["votes"]]
+    scores = [vote["score"] for turn in chunks[0][0]["turns"] for vote in turn["votes"]]
+    votes = [score for score in scores if score is not None]
     assert index["episodes"][0]["votes"] == (round(sum(votes) / len(votes), 3) if votes else None)
 
 

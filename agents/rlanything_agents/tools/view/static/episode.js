@@ -36,7 +36,7 @@
     h("dl.worth", h("div", h("dt", "integrated reward"), h("dd", RL.signed(turn.reward, 3))), h("div", h("dt", "advantage"), h("dd", RL.signed(turn.advantage, 3))),
       tests ? null : h("div", h("dt", "votes"), h("dd", turn.votes.length ? RL.signed(RL.mean(turn.votes.map((vote) => vote.score))) : "none"))),
     tests ? null : turn.votes.length ? h("ol.judgements", turn.votes.map((vote) => h("li", { class: vote.score > 0 ? "up" : vote.score < 0 ? "down" : "none" },
-      h("b", RL.signed(vote.score, 0)), vote.text ? RL.text(vote.text) : h("span.faint", "no words"))))
+      h("b", RL.signed(vote.score, Number.isInteger(vote.score) ? 0 : 2)), vote.text ? RL.text(vote.text) : h("span.faint", "no words"))))
       : h("p.faint", "The reward model was not asked about this turn."));
 
   // Programs against the tests the reward model wrote for their task.

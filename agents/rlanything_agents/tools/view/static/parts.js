@@ -18,7 +18,7 @@
     return h("div", body, more);
   };
 
-  RL.votes = (votes) => h("span.votes", { title: votes.map((vote) => RL.signed(vote.score, 0)).join(" ") },
+  RL.votes = (votes) => h("span.votes", { title: votes.map((vote) => RL.signed(vote.score, Number.isInteger(vote.score) ? 0 : 2)).join(" ") },
     votes.slice(0, 32).map((vote) => h("i", { class: vote.score > 0 ? "up" : vote.score < 0 ? "down" : "none" })));
 
   // The episodes of a group as squares, each a link; ``where`` is the iteration.
