@@ -42,5 +42,5 @@ def behaviour(episodes: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def _mean(values: Sequence[int]) -> float | None:
+def _mean(values: Sequence[float]) -> float | None:
     return round(fmean(values), 4) if values else None
