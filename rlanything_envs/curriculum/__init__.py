@@ -8,9 +8,10 @@ themselves, their storage and the proof that a rewrite is solvable are in `rlany
 
 from rlanything_envs.curriculum.acceptance import (
     Acceptance,
+    AlwaysAcceptance,
     Decision,
-    DefaultAcceptance,
     PaperAcceptance,
+    RecommendedAcceptance,
     ReferenceAcceptance,
     Tally,
     Trial,
@@ -50,12 +51,12 @@ from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
 __all__ = [
     "Acceptance",
     "AdaptiveDifficulty",
+    "AlwaysAcceptance",
     "Assignment",
     "Curriculum",
     "CurriculumMonitor",
     "CurriculumRow",
     "Decision",
-    "DefaultAcceptance",
     "DriftAlarm",
     "DriftWarning",
     "GeneratorNeeded",
@@ -66,6 +67,7 @@ __all__ = [
     "LearnabilityScheduler",
     "PaperAcceptance",
     "PublishedScheduler",
+    "RecommendedAcceptance",
     "ReferenceAcceptance",
     "Request",
     "Rewriter",

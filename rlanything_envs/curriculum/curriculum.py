@@ -1,9 +1,8 @@
 """The curriculum: draws groups of episodes from a task pool and rewrites tasks by their outcomes.
 
 The life of a candidate: the success rate of an active task's group leaves the band -> the rewriter proposes -> the
-domain proves the proposal solvable -> the candidate waits in the slot -> groups of the candidate are played, and of its
-parent if the acceptance rule needs them -> the rule accepts it into the slot or rejects it. Each step is an event with
-its reason in the pool.
+domain proves the proposal solvable -> the candidate waits in the slot -> groups of the candidate are played -> the
+acceptance rule accepts it into the slot or rejects it. Each step is an event with its reason in the pool.
 
 Two settings keep a curriculum of easier tasks tied to its roots: a share of the groups plays the slots' root tasks
 (`roots`), and a task that became too easy is first replaced by the one it was made easier from, before the rewriter is
@@ -68,7 +67,7 @@ class Curriculum:
         pool: the tasks; other processes may work on the same pool. After `TaskPool.restore`, make a new
             curriculum.
         rewriter: source of candidates, by name ("scripted") or as an object.
-        acceptance: the rule for tried candidates, by name ("paper", "reference", "default") or as an object.
+        acceptance: the rule for candidates, by name ("paper", "reference", "recommended", "always") or as an object.
         scheduler: chooses the slots that are played, by name ("published", "uniform", "learnability") or as an object.
         band: ``(low, high)``; a success rate outside the open interval triggers a rewrite. (0.2, 0.8) is the
             paper's default.
@@ -144,8 +143,8 @@ class Curriculum:
     def assign(self, n: int, rng: np.random.Generator, *, without: Collection[int] = ()) -> list[Assignment]:
         """The next `n` groups, on slots that the scheduler chooses, other than those in `without`.
 
-        A slot with a waiting candidate gets the group that the acceptance rule needs next, of the candidate or of its
-        parent; every other slot, and every further group of the same slot, plays the active task. With `roots`, any of
+        A slot with a waiting candidate gets a group of the candidate; every other slot, and every further group of the
+        same slot, plays the active task. With `roots`, any of
         these may be replaced by the slot's root; a trial then waits for another group.
 
         Raises:
@@ -179,12 +178,9 @@ class Curriculum:
         return group if group.task.id == root.id else Assignment(slot, root, "root")
 
     def _trial_group(self, slot: int) -> Assignment:
-        candidate, opened = self.pool.candidate(slot), self._ledger.slot(slot).trial
-        if candidate is None or opened is None:  # another process decided it in between
-            return self._active_group(slot)
-        group = self._active_group(slot)
-        decision = self._decide(self._trial(opened, candidate, group.task))
-        return group if decision.role == "active" else Assignment(slot, candidate, "candidate")
+        candidate = self.pool.candidate(slot)
+        # None where another process decided it in between.
+        return self._active_group(slot) if candidate is None else Assignment(slot, candidate, "candidate")
 
     # -- outcomes --------------------------------------------------------------------------------------------
 
@@ -224,41 +220,35 @@ class Curriculum:
 
     def _judge(self, assignment: Assignment, candidate: Task, measured: bool) -> list[Event]:
         """Decide a trial, if this group was part of it and the rule has seen enough."""
-        slot, role = assignment.slot, assignment.role
-        opened, parent = self._ledger.slot(slot).trial, self.pool.active(slot)
-        if opened is None or assignment.task.id != (candidate if role == "candidate" else parent).id:
+        slot = assignment.slot
+        opened = self._ledger.slot(slot).trial
+        if opened is None or assignment.role != "candidate" or assignment.task.id != candidate.id:
             return []
-        trial = self._trial(opened, candidate, parent)
-        tried, fresh = trial.candidate, trial.fresh
-        stats: dict[str, Any] = {"successes": tried.successes, "n": tried.n, "parent": trial.parent.accuracy}
-        if fresh.n:
-            stats |= {"fresh_successes": fresh.successes, "fresh_n": fresh.n}
-        decision = self._decide(trial)
+        if not measured:  # a trial that cannot be measured must not block its slot
+            return self._close(slot, candidate, Decision("reject", "unmeasured"), opened)
+        if 2 * opened.tally(candidate.id, "candidate").n < self.rollouts:
+            return []
+        return self._close(slot, candidate, self.acceptance.decide(self._trial(opened, candidate)), opened)
+
+    def _close(self, slot: int, candidate: Task, decision: Decision, opened: OpenTrial) -> list[Event]:
+        """Carry out a decision."""
+        tried = opened.tally(candidate.id, "candidate")
+        stats: dict[str, Any] = {"successes": tried.successes, "n": tried.n, "parent": opened.trigger.accuracy}
         if decision.probability is not None:
             stats["probability"] = round(decision.probability, 4)
-        try:
-            if not measured and role in ("candidate", decision.role):
-                # A trial that cannot be measured must not block its slot.
-                return [self.pool.reject(slot, "unmeasured", task_id=candidate.id, stats=stats)]
-            if decision.verdict == "more":
-                return []
-            close = self.pool.accept if decision.accepted else self.pool.reject
+        if decision.verdict == "more":
+            return []
+        close = self.pool.accept if decision.accepted else self.pool.reject
+        with contextlib.suppress(CandidateError):  # another process was faster
             return [close(slot, decision.reason, task_id=candidate.id, stats=stats)]
-        except CandidateError:
-            return []  # another process was faster
+        return []
 
-    def _decide(self, trial: Trial) -> Decision:
-        if 2 * trial.candidate.n < self.rollouts:  # no group yet, or one that was cut short
-            return Decision("more", "untried", "candidate")
-        return self.acceptance.decide(trial)
-
-    def _trial(self, opened: OpenTrial, candidate: Task, parent: Task) -> Trial:
+    def _trial(self, opened: OpenTrial, candidate: Task) -> Trial:
         return Trial(
             direction=candidate.rewrite.direction if candidate.rewrite else "harder",
             parent=opened.trigger,
             candidate=opened.tally(candidate.id, "candidate"),
             band=self.band,
-            fresh=opened.tally(parent.id, "active"),
         )
 
     # -- back to the root ------------------------------------------------------------------------------------
@@ -313,7 +303,10 @@ class Curriculum:
 
     def _propose(self, slot: int, tally: Tally, candidate: Task) -> list[Event]:
         with contextlib.suppress(CandidateError):  # another process was faster
-            return [self.pool.propose(slot, candidate, stats={"successes": tally.successes, "n": tally.n})]
+            proposed = self.pool.propose(slot, candidate, stats={"successes": tally.successes, "n": tally.n})
+            opened = OpenTrial(proposed, tally)
+            decision = self.acceptance.decide(self._trial(opened, candidate))  # some rules need no trial
+            return [proposed, *self._close(slot, candidate, decision, opened)]
         return []
 
     @property

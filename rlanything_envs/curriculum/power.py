@@ -1,8 +1,8 @@
 """Statistical power of acceptance rules, by simulating trials of tasks with known success rates.
 
 A trial runs as in the curriculum, and the rule itself decides: a group of the parent outside the band triggers the
-rewrite (so the parent's group is drawn conditionally on lying outside); then the groups of candidate and parent that
-the rule requests are played. Only the environment is replaced: an episode is solved with the true rate as its
+rewrite (so the parent's group is drawn conditionally on lying outside); then the groups of the candidate that the rule
+requests are played. Only the environment is replaced: an episode is solved with the true rate as its
 probability.
 """
 
@@ -46,8 +46,6 @@ class Cell:
     """Share of trials that accepted a candidate outside the band or on the wrong side of its parent."""
     rollouts: float
     """Mean number of episodes of a trial, without the group that triggered it."""
-    parent_rollouts: float
-    """Mean number of the parent's episodes among them."""
     max_rollouts: int
 
 
@@ -88,8 +86,8 @@ def simulate(
     chance = np.array([comb(rollouts, k) * parent**k * (1 - parent) ** (rollouts - k) for k in wins.tolist()])
     chance[(wins / rollouts > low) & (wins / rollouts < high)] = 0
     triggered = float(chance.sum())
-    # One row a trial: solved episodes of the triggering group; solved and all of the parent; those of the candidate.
-    state = np.zeros((trials, 5), dtype=np.int64)
+    # One row a trial: solved episodes of the triggering group; solved and all episodes of the candidate.
+    state = np.zeros((trials, 3), dtype=np.int64)
     state[:, 0] = rng.choice(wins, trials, p=chance / triggered)
     accepted = np.zeros(trials, dtype=bool)
     running = np.arange(trials)
@@ -97,20 +95,17 @@ def simulate(
         kinds, which = np.unique(state[running], axis=0, return_inverse=True)
         decisions = [_decide(rule, row, rollouts, band) for row in kinds]
         verdicts = np.array([decision.verdict for decision in decisions])[which.ravel()]
-        roles = np.array([decision.role or "" for decision in decisions])[which.ravel()]
         accepted[running[verdicts == "accept"]] = True
-        for role, rate, column in (("active", parent, 1), ("candidate", candidate, 3)):
-            playing = running[(verdicts == "more") & (roles == role)]
-            state[playing, column] += rng.binomial(rollouts, rate, playing.size)
-            state[playing, column + 1] += rollouts
         running = running[verdicts == "more"]
+        state[running, 1] += rng.binomial(rollouts, candidate, running.size)
+        state[running, 2] += rollouts
         if not running.size:
             break
     else:
         raise EndlessTrial(f"the rule {rule.name!r} asks for more than {MAX_GROUPS} groups: give it a budget")
     harder = state[:, 0] / rollouts >= high
     right = (low < candidate < high) & np.where(harder, candidate < parent, candidate > parent)
-    played = state[:, 2] + state[:, 4]
+    played = state[:, 2]
     return Cell(
         rule=rule.name,
         parent=parent,
@@ -119,15 +114,14 @@ def simulate(
         accepted=float(accepted.mean()),
         wrong=float((accepted & ~right).mean()),
         rollouts=float(played.mean()),
-        parent_rollouts=float(state[:, 2].mean()),
         max_rollouts=int(played.max()),
     )
 
 
 def _decide(rule: Acceptance, row: Counts, rollouts: int, band: tuple[float, float]) -> Decision:
-    trigger, solved, n, new_solved, new_n = (int(value) for value in row)
+    trigger, solved, n = (int(value) for value in row)
     direction: Direction = "harder" if trigger / rollouts >= band[1] else "easier"
-    return rule.decide(Trial(direction, Tally(trigger, rollouts), Tally(new_solved, new_n), band, Tally(solved, n)))
+    return rule.decide(Trial(direction, Tally(trigger, rollouts), Tally(solved, n), band))
 
 
 class _CachedRule:

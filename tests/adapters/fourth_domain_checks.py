@@ -146,7 +146,13 @@ def test_tasks_adapt_to_an_expert_and_the_pool_is_sound(tmp_path: Path) -> None:
     roots = [DOMAIN.generate(seed, length=2) for seed in range(3)]
     TaskPool.create(path, roots).close()
     env = AdaptiveDifficulty(
-        gym.make(ENV_ID), pool=path, rewriting="inline", rewriter="scripted", acceptance="default", rollouts=4, seed=0
+        gym.make(ENV_ID),
+        pool=path,
+        rewriting="inline",
+        rewriter="scripted",
+        acceptance="recommended",
+        rollouts=4,
+        seed=0,
     )
     tasks = env.pool
     for episode in range(120):

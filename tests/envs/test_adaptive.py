@@ -256,16 +256,16 @@ def test_a_rewriter_that_breaks_ends_no_episode(pool, rewriting):
     assert reasons == {("discarded", "rewriter-error")}
 
 
-def test_the_default_rule_plays_the_parent_again(pool):
-    env = make(pool, rollouts=8, acceptance="default")
-    first = [play(env, win=False) for _ in range(8)]
+def test_the_recommended_rule_plays_the_candidate_again(pool):
+    env = make(pool, rollouts=8, acceptance="recommended")
+    first = [play(env, win=number < 1) for number in range(8)]
     slot, parent = first[0]["curriculum"]["slot"], first[0]["task_id"]
-    trial = [play(env, win=number < 4) for number in range(8)]
-    again = [play(env, win=False) for _ in range(8)]
+    trial = [play(env, win=number < 3) for number in range(8)]
+    again = [play(env, win=number < 5) for number in range(8)]
     env.reset()
     groups = [{(info["task_id"], *info["curriculum"].values()) for info in infos} for infos in (first, trial, again)]
     candidate = trial[0]["task_id"]
-    assert groups == [{(parent, slot, "active")}, {(candidate, slot, "candidate")}, {(parent, slot, "active")}]
+    assert groups == [{(parent, slot, "active")}, {(candidate, slot, "candidate")}, {(candidate, slot, "candidate")}]
     assert [event.kind for event in pool.events(slot)][-2:] == ["proposed", "accepted"]
     assert pool.active(slot).id == candidate
 
@@ -383,14 +383,14 @@ def test_roots_are_played_beside_easier_tasks(pool):
 
 def test_as_additional_wrapper_of_a_specification(pool):
     spec = copy.deepcopy(gym.spec(ID))
-    settings = {"pool": str(pool.path), "rollouts": 2, "acceptance": "default", "scheduler": "learnability",
+    settings = {"pool": str(pool.path), "rollouts": 2, "acceptance": "recommended", "scheduler": "learnability",
                 "roots": 0.0, "step_back": True, "operators": ["start"]}  # fmt: skip
     spec.additional_wrappers = (AdaptiveDifficulty.wrapper_spec(**settings),)
     spec.max_episode_steps = 2
     env = gym.make(spec)
     assert isinstance(env, AdaptiveDifficulty)
     lose(env, 6)
-    assert env.curriculum.acceptance.name == "default"
+    assert env.curriculum.acceptance.name == "recommended"
     assert env.curriculum.scheduler.name == "learnability"
     assert (env.curriculum.step_back, env.curriculum.rewriter.operators) == (True, ("start",))
     text = env.spec.to_json()

@@ -186,28 +186,27 @@ def test_a_candidate_proposed_by_hand_is_judged_by_the_parents_latest_group(pool
 # -- trials of more than one group
 
 
-def test_the_default_rule_has_the_parent_measured_again(pool):
-    curriculum = Curriculum(pool, acceptance="default")
-    parent = pool.active(0)
-    trial = propose(curriculum)  # by 0 of 8
-    assert curriculum.report(trial, outcomes(trial, 4)) == []
-    again = assignment_of(curriculum, 0)
-    assert again.task == parent
-    assert curriculum.assign(1, rng())[0] == again  # it comes first, as a candidate does
-    (event,) = curriculum.report(again, outcomes(again, 0))
+def test_the_recommended_rule_plays_the_candidate_until_it_is_sure(pool):
+    curriculum = Curriculum(pool, acceptance="recommended")
+    first = assignment_of(curriculum, 0)
+    curriculum.report(first, outcomes(first, 1))  # 1 of 8
+    trial = assignment_of(curriculum, 0, "candidate")
+    assert curriculum.report(trial, outcomes(trial, 3)) == []
+    assert curriculum.assign(1, rng()) == [trial]  # it comes first again
+    (event,) = curriculum.report(trial, outcomes(trial, 5))
     assert (event.kind, event.reason, event.task_id) == ("accepted", "easier", trial.task.id)
     stats = dict(event.stats)
-    assert 0.9 < stats.pop("probability") < 1
-    assert stats == {"successes": 4, "n": 8, "parent": 0.0, "fresh_successes": 0, "fresh_n": 8}
+    assert 0.91 < stats.pop("probability") < 1
+    assert stats == {"successes": 8, "n": 16, "parent": 0.125}
     assert pool.active(0) == trial.task
 
 
-def test_the_default_rule_sees_through_bad_luck(pool):
-    curriculum = Curriculum(pool, acceptance="default")
-    trial = propose(curriculum)
-    curriculum.report(trial, outcomes(trial, 4))
+def test_the_recommended_rule_sees_through_bad_luck(pool):
+    curriculum = Curriculum(pool, acceptance="recommended")
+    first = assignment_of(curriculum, 0)
+    curriculum.report(first, outcomes(first, 1))
     events = []
-    for wins in (5, 4, 5, 4, 5):  # the parent was not as hard as it seemed, and the candidate is no easier
+    for wins in (1, 0, 1, 0):  # no easier than its parent seemed
         (group,) = curriculum.assign(1, rng())
         events += curriculum.report(group, outcomes(group, wins))
         if events:
@@ -216,20 +215,29 @@ def test_the_default_rule_sees_through_bad_luck(pool):
     assert pool.candidate(0) is None
 
 
-def test_only_what_the_parent_plays_after_the_proposal_counts(pool):
-    curriculum = Curriculum(pool, acceptance="default")
-    for _ in range(5):
-        before = assignment_of(curriculum, 0)
-        curriculum.report(before, outcomes(before, 4))
-    trial = propose(curriculum)
-    assert curriculum.report(trial, outcomes(trial, 4)) == []
+def test_without_a_trial_a_candidate_is_accepted_at_once(pool):
+    curriculum = Curriculum(pool, acceptance="always")
+    parent = pool.active(0)
+    first = assignment_of(curriculum, 0)
+    proposed, accepted = curriculum.report(first, outcomes(first, 0))
+    assert [(event.kind, event.reason) for event in (proposed, accepted)] == [
+        ("proposed", "easier"),
+        ("accepted", "easier"),
+    ]
+    assert dict(accepted.stats) == {"successes": 0, "n": 0, "parent": 0.0}
+    assert pool.active(0).parent == parent.id
     assert assignment_of(curriculum, 0).role == "active"
-    # A group that nobody asked for counts as well: more than one is drawn where there are few slots.
-    extra = [a for a in curriculum.assign(24, rng()) if a.slot == 0]
-    assert [a.role for a in extra] == ["active"] * 3
-    (event,) = curriculum.report(extra[0], outcomes(extra[0], 0))
-    assert event.stats["fresh_n"] == 8
-    assert curriculum.report(extra[1], outcomes(extra[1], 8)) == []
+
+
+def test_groups_of_the_parent_have_no_part_in_a_trial(pool):
+    curriculum = Curriculum(pool, acceptance="recommended")
+    trial = propose(curriculum)
+    # More groups than slots: the slot with the candidate also plays its active task.
+    extra = [a for a in curriculum.assign(24, rng()) if a.slot == 0 and a.role == "active"]
+    assert extra
+    assert curriculum.report(extra[0], outcomes(extra[0], 8)) == []
+    (event,) = curriculum.report(trial, outcomes(trial, 4))
+    assert (event.kind, event.stats["parent"]) == ("accepted", 0.0)
 
 
 def test_published_rules_do_not_wait_for_the_parent(pool):
@@ -240,25 +248,20 @@ def test_published_rules_do_not_wait_for_the_parent(pool):
     assert curriculum.report(trial, outcomes(trial, 4))[0].kind == "accepted"
 
 
-@pytest.mark.parametrize("role", ["candidate", "active"])
-def test_a_trial_that_cannot_be_measured_does_not_block_its_slot(pool, role):
-    curriculum = Curriculum(pool, acceptance="default")
+def test_a_trial_that_cannot_be_measured_does_not_block_its_slot(pool):
+    curriculum = Curriculum(pool, acceptance="recommended")
     trial = propose(curriculum)
-    if role == "active":
-        curriculum.report(trial, outcomes(trial, 4))
-    (group,) = curriculum.assign(1, rng())
-    assert group.role == role
-    (event,) = curriculum.report(group, outcomes(group, 0, errors=5))
+    (event,) = curriculum.report(trial, outcomes(trial, 0, errors=5))
     assert (event.kind, event.reason) == ("rejected", "unmeasured")
 
 
 def test_a_candidate_whose_group_was_cut_short_plays_on(pool):
-    for rule in ("paper", "default"):
+    for rule in ("paper", "recommended"):
         curriculum = Curriculum(pool, acceptance=rule)
         trial = propose(curriculum, slot=1)
         curriculum.record(trial, outcomes(trial, 2, n=3))
         assert curriculum.assign(1, rng()) == [trial]
-        events = curriculum.report(trial, outcomes(trial, 0))
+        events = curriculum.report(trial, outcomes(trial, 8))
         assert events[0].stats["n"] == 11
         pool.candidate(1) is None or pool.reject(1, "test")
 
@@ -338,7 +341,7 @@ def test_a_resumed_run_is_the_same_run(tasks, tmp_path):
     assert play(TaskPool.create(tmp_path / "other", tasks), 24, seed=1) != whole
 
 
-@pytest.mark.parametrize("settings", [{}, {"acceptance": "default", "scheduler": "learnability"}])
+@pytest.mark.parametrize("settings", [{}, {"acceptance": "recommended", "scheduler": "learnability"}])
 def test_one_curriculum_or_many_is_the_same(tasks, tmp_path, settings):
     """The object keeps no state that matters: only the pool does."""
     many = TaskPool.create(tmp_path / "many", tasks)

@@ -13,7 +13,7 @@ def group(assignment, wins, errors=0):
     return [Outcome(success=won, score=float(bool(won)), steps=5, actor="test", role=assignment.role) for won in made]
 
 
-@pytest.mark.parametrize("acceptance", ["paper", "default"])
+@pytest.mark.parametrize("acceptance", ["paper", "recommended"])
 def test_piece_by_piece_or_at_once(tasks, tmp_path, acceptance):
     pool = TaskPool.create(tmp_path / "pool", tasks)
     curriculum, other = (Curriculum(pool, acceptance=acceptance) for _ in range(2))

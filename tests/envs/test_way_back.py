@@ -253,7 +253,7 @@ def play(pool, rounds, start=0, one=None, **settings):
     return [(e.kind, e.slot, e.task_id, e.reason, dict(e.stats)) for e in pool.events()]
 
 
-@pytest.mark.parametrize("acceptance", [pytest.param("paper", marks=pytest.mark.slow), "default"])
+@pytest.mark.parametrize("acceptance", [pytest.param("paper", marks=pytest.mark.slow), "recommended"])
 def test_one_curriculum_many_or_a_resumed_one_is_the_same(tasks, tmp_path, acceptance):
     settings = {"roots": 0.4, "step_back": True, "operators": ("start", "goal"), "acceptance": acceptance}
     many = TaskPool.create(tmp_path / "many", tasks)

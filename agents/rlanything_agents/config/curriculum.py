@@ -48,12 +48,23 @@ class CurriculumConfig(Section):
     """Share of every batch that is played on the pool's original tasks."""
     step_back: bool = False
     """Whether an easier rewrite that the policy masters is replaced by its parent task."""
-    acceptance: Literal["paper", "reference", "default"] = "paper"
+    acceptance: Literal["paper", "reference", "recommended", "always"] = "recommended"
+    """Rule for candidates; ``always`` needs no trial."""
     scheduler: Literal["published", "uniform", "learnability"] = "published"
     band: tuple[Share, Share] = (0.2, 0.8)
     """Success rates outside this band trigger an easier or a harder rewrite (paper: alpha_low, alpha_high)."""
     knobs: Mixture = ANY
     """Knobs of the generator of the pool's tasks."""
+
+    @field_validator("acceptance", mode="before")
+    @classmethod
+    def _gone(cls, rule: object) -> object:
+        if rule == "default":
+            raise ValueError(
+                "the rule 'default', which measured the parent again, is gone: choose 'recommended', which is as sure "
+                "with fewer episodes"
+            )
+        return rule
 
     @field_validator("band")
     @classmethod

@@ -159,7 +159,7 @@ class FeedbackConfig(BaseModel):
 
     @classmethod
     def preset(cls, name: str) -> FeedbackConfig:
-        """Preset of a name: ``paper``, ``reference``, ``outcome`` (no reward model) or ``default``.
+        """Preset of a name: ``paper``, ``reference``, ``outcome`` (no reward model) or ``recommended``.
 
         Raises:
             UnknownPreset: There is no preset of this name.
@@ -167,7 +167,8 @@ class FeedbackConfig(BaseModel):
         try:
             return PRESETS[name]
         except KeyError:
-            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}") from None
+            renamed = "; 'default' is called 'recommended' now" if name == "default" else ""
+            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}{renamed}") from None
 
     @property
     def label(self) -> str:
@@ -184,7 +185,7 @@ PRESETS: dict[str, FeedbackConfig] = {
     "paper": FeedbackConfig(),
     "reference": FeedbackConfig(lone="raw", unparsable_reward=-2.0),
     "outcome": FeedbackConfig(lam=0.0),
-    "default": FeedbackConfig(
+    "recommended": FeedbackConfig(
         lam=0.2, shared_weight=0.0, unparsable_reward=-2.0, balance=True, overlong="mask", teach_format=True
     ),
 }

@@ -146,8 +146,8 @@ class RunConfig(Section):
     warm_start: WarmStartConfig = WarmStartConfig()
     rollout: RolloutConfig = RolloutConfig()
     judge: JudgeConfig = JudgeConfig()
-    feedback: FeedbackConfig = PRESETS["default"]
-    """The name of a preset, or keys that differ from ``paper``; without it, the preset ``default``."""
+    feedback: FeedbackConfig = PRESETS["recommended"]
+    """The name of a preset, or keys that differ from ``paper``; without it, the preset ``recommended``."""
     policy_trainer: TrainerConfig = TrainerConfig(
         learning_rate=3e-4, betas=(0.9, 0.99), warmup_updates=3, schedule="linear"
     )

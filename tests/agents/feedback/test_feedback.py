@@ -346,7 +346,7 @@ def test_bad_config():
                 {"shared_weight": 2}, {"outcome_weight": -1}, {"credit": "best"}, {"agreement": 1.5}):  # fmt: skip
         with pytest.raises(ValidationError):
             FeedbackConfig(**bad)
-    with pytest.raises(UnknownPreset, match="choose one of paper, reference, outcome, default"):
+    with pytest.raises(UnknownPreset, match="choose one of paper, reference, outcome, recommended"):
         FeedbackConfig.preset("papper")
     with pytest.raises(FeedbackError, match="limit -1"):
         judged_steps([], np.random.default_rng(0), limit=-1)
@@ -361,4 +361,4 @@ def test_presets():
         options = FeedbackConfig.preset(name)
         assert (options.shared_weight, options.agreement, options.reliability) == (1, 0, "off")
         assert (options.silent, options.judge_baseline, options.std_floor) == ("drop", "step", 0)
-    assert FeedbackConfig.preset("default").shared_weight == 0
+    assert FeedbackConfig.preset("recommended").shared_weight == 0

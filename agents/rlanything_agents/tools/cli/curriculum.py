@@ -32,9 +32,9 @@ def power(
     rollouts: Annotated[int, typer.Option(min=1, help="Episodes in a group.")] = 8,
     low: Annotated[float, typer.Option(help="Lower edge of the band of success rates.")] = 0.2,
     high: Annotated[float, typer.Option(help="Upper edge of the band.")] = 0.8,
-    confidence: Annotated[float, typer.Option(help="Rule `default`: probability that accepts.")] = 0.9,
-    futility: Annotated[float, typer.Option(help="Rule `default`: probability that rejects.")] = 0.2,
-    budget: Annotated[int, typer.Option(help="Rule `default`: most episodes of a trial.")] = 48,
+    confidence: Annotated[float, typer.Option(help="Rule `recommended`: probability that accepts.")] = 0.91,
+    futility: Annotated[float, typer.Option(help="Rule `recommended`: probability that rejects.")] = 0.3,
+    budget: Annotated[int, typer.Option(help="Rule `recommended`: most episodes of a trial.")] = 32,
     seed: Annotated[int, typer.Option(min=0, help="Seeds the simulation.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -42,11 +42,15 @@ def power(
 
     Every trial begins with a group of the parent that calls for a rewrite, and is decided by the rule itself.
     """
-    from rlanything_envs.curriculum import DefaultAcceptance, get_acceptance
+    from rlanything_envs.curriculum import RecommendedAcceptance, get_acceptance
     from rlanything_envs.curriculum.power import Figures, grid
 
     with plain_errors():
-        rules = [get_acceptance("paper"), get_acceptance("reference"), DefaultAcceptance(confidence, futility, budget)]
+        rules = [
+            get_acceptance("paper"),
+            get_acceptance("reference"),
+            RecommendedAcceptance(confidence, futility, budget),
+        ]
         cells = {
             rule.name: grid([rule], trials=trials, rollouts=rollouts, band=(low, high), seed=seed) for rule in rules
         }
@@ -57,7 +61,7 @@ def power(
                 "trials": trials,
                 "rollouts": rollouts,
                 "band": [low, high],
-                "default": {"confidence": confidence, "futility": futility, "budget": budget},
+                "recommended": {"confidence": confidence, "futility": futility, "budget": budget},
                 "seed": seed,
             },
             cells,
@@ -110,7 +114,7 @@ def _print_figures(console: Console, figures: Sequence[Figures]) -> None:
     from rich.table import Table
 
     table = Table(title="In short: % accepted")
-    for title in ("rule", "unchanged", ".9 to .5", ".1 to .5", ".9 to .05", "episodes of a trial"):
+    for title in ("rule", "unchanged", ".9 to .5", ".1 to .5", ".9 to .05", "episodes"):
         table.add_column(title, justify="left" if title == "rule" else "right")
     for row in figures:
         shares = (row.unchanged, row.down_to_middle, row.up_to_middle, row.out_of_band)

@@ -15,7 +15,7 @@ def run(*arguments: str):
 def test_power_prints_a_grid_for_each_rule_and_the_figures() -> None:
     result = run("--trials", "20")
     assert result.exit_code == 0
-    for title in ("paper:", "reference:", "default:", "In short"):
+    for title in ("paper:", "reference:", "recommended:", "In short"):
         assert title in result.output
     assert result.output.count("0.85") >= 6
 
@@ -24,11 +24,11 @@ def test_power_as_json_is_the_whole_grid_and_repeatable() -> None:
     first, second, other = (run("--json", "--trials", "50", "--seed", seed) for seed in ("1", "1", "2"))
     assert first.output == second.output != other.output
     document = json.loads(first.output)
-    assert {row["rule"] for row in document["figures"]} == {"paper", "reference", "default"}
+    assert {row["rule"] for row in document["figures"]} == {"paper", "reference", "recommended"}
     assert len(document["grid"]) == 3 * 8 * 11
     for cell in document["grid"]:
         assert 0 <= cell["wrong"] <= cell["accepted"] <= 1
-        assert cell["parent_rollouts"] <= cell["rollouts"] <= cell["max_rollouts"]
+        assert 0 < cell["rollouts"] <= cell["max_rollouts"]
 
 
 @pytest.mark.parametrize(
