@@ -17,7 +17,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -217,6 +217,19 @@ class Curriculum:
     def record(self, assignment: Assignment, outcomes: Sequence[Outcome]) -> None:
         """Record outcomes without acting on them, for a group that was cut short."""
         self.pool.record(assignment.slot, assignment.task.id, outcomes)
+
+    def rejects(self, assignment: Assignment, outcomes: Sequence[Outcome]) -> bool:
+        """Whether `report` of this group alone would reject the slot's candidate; nothing is recorded."""
+        slot, candidate = assignment.slot, self.pool.candidate(assignment.slot)
+        self._ledger.read()
+        opened, group = self._ledger.slot(slot).trial, Tally.of(outcomes)
+        if candidate is None or opened is None or assignment.role != "candidate" or assignment.task.id != candidate.id:
+            return False
+        if 2 * group.n < self.rollouts:
+            return True  # "unmeasured"
+        trial = self._trial(opened, candidate)
+        tried = Tally(trial.candidate.successes + group.successes, trial.candidate.n + group.n)
+        return self.acceptance.decide(replace(trial, candidate=tried)).verdict == "reject"
 
     def _judge(self, assignment: Assignment, candidate: Task, measured: bool) -> list[Event]:
         """Decide a trial, if this group was part of it and the rule has seen enough."""

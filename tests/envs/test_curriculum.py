@@ -229,6 +229,21 @@ def test_without_a_trial_a_candidate_is_accepted_at_once(pool):
     assert assignment_of(curriculum, 0).role == "active"
 
 
+@pytest.mark.parametrize("rule", ["paper", "recommended"])
+@pytest.mark.parametrize("wins", range(9))
+def test_a_rejection_is_known_before_it_is_reported(pool, rule, wins):
+    curriculum = Curriculum(pool, acceptance=rule)
+    active = assignment_of(curriculum, 0)
+    assert not curriculum.rejects(active, outcomes(active, 0))
+    trial = propose(curriculum)
+    group, events = outcomes(trial, wins), len(pool.events())
+    known = curriculum.rejects(trial, group)
+    assert len(pool.events()) == events
+    assert curriculum.rejects(trial, outcomes(trial, 0, errors=5)), "it could not be measured"
+    assert known == any(event.kind == "rejected" for event in curriculum.report(trial, group))
+    assert not curriculum.rejects(trial, group) or pool.candidate(0) is not None
+
+
 def test_groups_of_the_parent_have_no_part_in_a_trial(pool):
     curriculum = Curriculum(pool, acceptance="recommended")
     trial = propose(curriculum)

@@ -50,6 +50,9 @@ class CurriculumConfig(Section):
     """Whether an easier rewrite that the policy masters is replaced by its parent task."""
     acceptance: Literal["paper", "reference", "recommended", "always"] = "recommended"
     """Rule for candidates; ``always`` needs no trial."""
+    rejected: Literal["learn", "drop"] = "learn"
+    """Whether both models learn from the group with which a candidate is rejected. ``drop``: no, as in the paper, where
+    such a task never joins the others, and in the released code."""
     scheduler: Literal["published", "uniform", "learnability"] = "published"
     band: tuple[Share, Share] = (0.2, 0.8)
     """Success rates outside this band trigger an easier or a harder rewrite (paper: alpha_low, alpha_high)."""

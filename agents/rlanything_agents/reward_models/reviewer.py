@@ -7,9 +7,9 @@ policy, training data for the reward model, numbers for the curves. It also meas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,10 @@ class Review(Protocol):
 
     def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
         """Training data of the reward model, and the number of groups that it comes from."""
+        ...
+
+    def without(self, groups: Collection[int]) -> Self:
+        """The same review, but that neither model learns from these groups."""
         ...
 
     def stats(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
@@ -220,6 +220,16 @@ class StepReview:
             .samples(self.feedback[at.group].judge[at.trajectory][at.step].tolist())
         ]
         return rows, len({at.group for at in chosen})
+
+    def without(self, groups: Collection[int]) -> StepReview:
+        """See `rlanything_agents.reward_models.reviewer.Review.without`."""
+        found = [
+            replace(one, policy=tuple(map(np.zeros_like, one.policy)), judge=tuple(map(np.zeros_like, one.judge)))
+            if number in groups
+            else one
+            for number, one in enumerate(self.feedback)
+        ]
+        return replace(self, feedback=found)
 
     def stats(self) -> dict[str, Any]:
         """See `FeedbackStats`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -204,6 +204,12 @@ class UnitTestReview:
     """Most tests that train the reward model."""
     teach_format: bool
     """See `FeedbackConfig.teach_format`."""
+    dropped: frozenset[int] = frozenset()
+    """Numbers of groups from which neither model learns."""
+
+    def without(self, groups: Collection[int]) -> UnitTestReview:
+        """See `rlanything_agents.reward_models.reviewer.Review.without`."""
+        return replace(self, dropped=frozenset(groups))
 
     @property
     def advantages(self) -> list[list[Floats]]:
@@ -215,13 +221,16 @@ class UnitTestReview:
 
     def _advantages(self, number: int) -> list[Floats]:
         group, found = self.groups[number], self.feedback[number]
+        if number in self.dropped:
+            return [np.zeros(len(t.steps)) for t in group.trajectories]
         if found.policy_kept or not self.teach_format:
             return [np.full(len(t.steps), a) for t, a in zip(group.trajectories, found.policy, strict=True)]
         return format_advantages(group.readable(), found.correct)
 
     def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
         """Tests with an advantage, subsampled to the limit, and the number of groups that they come from."""
-        places = [(g, int(k)) for g, found in enumerate(self.feedback) for k in np.flatnonzero(found.judge)]
+        kept = [(g, found) for g, found in enumerate(self.feedback) if g not in self.dropped]
+        places = [(g, int(k)) for g, found in kept for k in np.flatnonzero(found.judge)]
         if len(places) > self.limit:
             places = [places[n] for n in sorted(rng.choice(len(places), self.limit, replace=False))]
         rows = [self.groups[g].tests[k].sample(float(self.feedback[g].judge[k])) for g, k in places]

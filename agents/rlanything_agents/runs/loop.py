@@ -120,6 +120,8 @@ class Loop:
         groups, corrupted = self._corrupt(judged, iteration)
         with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
+            if self.config.curriculum.rejected == "drop":
+                review = review.without(self._rejected(groups))
         with self._adapting(groups, review, iteration) as adapt:
             with stopwatch.lap("policy_update"):
                 policy = self._update_policy(groups, review, iteration, used)
@@ -228,6 +230,16 @@ class Loop:
         samples, learnt_from = review.samples(rng)
         rate = self.config.judge_trainer.rate(iteration, used)
         return self.learners.judge.update(samples, rate, learnt_from)
+
+    def _rejected(self, groups: Sequence[RolloutGroup]) -> set[int]:
+        """Numbers of the groups with which the curriculum will reject their candidate; nothing is reported yet."""
+        if not self.config.curriculum.adapt:
+            return set()
+        return {
+            number
+            for number, group in enumerate(groups)
+            if self.curriculum.rejects(group.assignment, group.pool_outcomes(""))
+        }
 
     def _adapting(
         self, groups: Sequence[RolloutGroup], review: Review, iteration: int

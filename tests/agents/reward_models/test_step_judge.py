@@ -211,6 +211,25 @@ def test_useful_votes_are_those_that_models_or_a_rewriter_read(
     assert {step.scores for steps in group.votes for step in steps} == ({(1, -1)} if queried else {()})
 
 
+def test_nothing_is_learnt_from_groups_that_are_left_out() -> None:
+    config = RunConfig.model_validate({"name": "r", "feedback": "paper", "judge": {"votes": 2}})
+    judge = StepJudge(Scripted("small", [r"progress \boxed{1}", r"useless \boxed{-1}"]), prompts_of("small"), 10)
+    reviewer = StepReviewer(config, judge, SUPERVISION.true_labels)
+    assignments = [Assignment(slot, DOMAIN.generate(slot), "candidate") for slot in range(2)]
+    groups = [[replace(trajectory(2), outcome=outcome) for outcome in (1, -1, 1, -1)] for _ in assignments]
+    prompts = [p for a, group in zip(assignments, groups, strict=True) for p in reviewer.queries(a, group)]
+    answers = list(zip(prompts, judge.generator.generate(list(prompts), reviewer.params(1)), strict=True))
+    whole = reviewer.review(reviewer.collate(assignments, groups, answers), [])
+    assert all(any(steps.any() for steps in group) for group in whole.advantages)
+    part = whole.without({0})
+    assert not any(steps.any() for steps in part.advantages[0])
+    assert [steps.tolist() for steps in part.advantages[1]] == [steps.tolist() for steps in whole.advantages[1]]
+    (before, of), (after, of_one) = (review.samples(np.random.default_rng(0)) for review in (whole, part))
+    assert (of, of_one) == (2, 1)
+    assert 0 < len(after) < len(before)
+    assert part.records(0, 1)[0]["turns"][0]["votes"] == [1, -1]
+
+
 def test_a_judge_may_think_first() -> None:
     texts = ["<think>\\boxed{-1}?</think>It helps. \\boxed{1}", "<think>so \\boxed{1}", "No. \\boxed{-1}", "Both"]
     judge = StepJudge(Scripted("qwen3", texts, "keep"), prompts_of("qwen3", "keep"), 10)
