@@ -172,6 +172,20 @@ def test_the_oracle_says_what_the_planner_says(warm: Path, tmp_path: Path) -> No
     assert same(warm / "stages" / "warm_start" / "judge", folder.checkpoints.path / "0002" / "judge")
 
 
+@pytest.mark.usefixtures("no_judge")
+def test_nothing_is_learnt_from_groups_of_rejected_candidates(warm: Path, tmp_path: Path) -> None:
+    changes = {"judge": {"source": "oracle", "votes": 1}, "feedback": {"policy_band": None}, "iterations": 3}
+    run(warm, tmp_path / "arm", curriculum={"rejected": "drop", "acceptance": "paper"}, **changes)
+    folder = RunFolder(tmp_path / "arm")
+    with TaskPool.open(folder.pool) as pool:
+        rejected = {event.task_id for event in pool.events(kind="rejected")}
+    tried = [e for n in (1, 2, 3) for e in episodes(folder.path, n) if e["role"] == "candidate"]
+    assert rejected & {episode["task_id"] for episode in tried}
+    for episode in tried:
+        if episode["task_id"] in rejected:
+            assert not any(turn["advantage"] for turn in episode["turns"])
+
+
 def test_the_judge_is_warmed_up_on_a_policy_that_stands_still(warm: Path, tmp_path: Path) -> None:
     _, rows = run(warm, tmp_path / "arm", judge={"warmup": 1})
     start, checkpoints = warm / "stages" / "warm_start", tmp_path / "arm" / "checkpoints"
