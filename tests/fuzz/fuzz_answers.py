@@ -173,8 +173,12 @@ def _named(tree: Any) -> None:
 
 
 def _log(path: Path) -> None:
-    logging.getLogger(read_log.__module__).setLevel(logging.ERROR)  # a line on each line that cannot be read
-    list(read_log(path))
+    logger = logging.getLogger(read_log.__module__)
+    logger.disabled = True  # it warns of each line that cannot be read
+    try:
+        list(read_log(path))
+    finally:
+        logger.disabled = False
 
 
 CHECKERS: tuple[TextChecker, ...] = (Tokens(), Lines(), Float(), YesNo(), Unordered())

@@ -505,14 +505,19 @@ def test_a_run_of_two_processes_is_the_run_of_one(alone: tuple[Path, Path], tmp_
 @pytest.mark.slow
 def test_two_processes_go_on_with_the_run_of_one(alone: tuple[Path, Path], tmp_path: Path) -> None:
     file, one = alone
-    first = start(ALONE, file, tmp_path)
-    when(tmp_path / "two/checkpoints/0001", first)
-    first.send_signal(signal.SIGINT)
-    assert ended(first)[2] == 130
+    for attempt in range(5):  # on a busy machine the signal may come after the end of this short run
+        runs = tmp_path / str(attempt)
+        first = start(ALONE, file, runs)
+        when(runs / "two/checkpoints/0001", first)
+        first.send_signal(signal.SIGINT)
+        code = ended(first)[2]
+        if code:
+            break
+    assert code == 130
     launcher = [*ACCELERATE, "--main_process_port", str(free_port())]
-    _, err, code = ended(start(launcher, file, tmp_path))
+    _, err, code = ended(start(launcher, file, runs))
     assert code == 0, err[-3000:]
-    assert_same(one, tmp_path / "two")
+    assert_same(one, runs / "two")
 
 
 @pytest.mark.slow
