@@ -75,6 +75,10 @@ class RolloutConfig(Section):
     language)."""
     environments: Positive | None = None
     """Number of environments, where each is costly, such as a real desktop; one per episode of an iteration if None."""
+    ahead: bool = False
+    """Whether workers, or the server of the policy, play the first batch of the next iteration while the models are
+    updated: its episodes are those of the policy before the update, and its tasks are drawn without the outcomes of
+    this iteration."""
     threads: Positive | None = None
     """Environments that step at once, where a step waits for a sandbox or another machine; one after the other if
     None."""
@@ -235,6 +239,26 @@ class RunConfig(Section):
                     f"engine.max_model_len ({limit}) is less than {key}.context ({model.context}): the engine would "
                     f"refuse what still fits the context. Set {key}.context={limit}, or max_model_len higher"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _another_program_plays_ahead(self) -> RunConfig:
+        if not self.rollout.ahead:
+            return self
+        if self.engine.kind == "vllm":
+            raise ValueError(
+                "rollout.ahead plays during updates, and an engine inside this process (engine.kind vllm) cannot: "
+                "start a server and choose vllm_server"
+            )
+        if self.engine.server("policy") is not None and self.engine.sleeps:
+            raise ValueError(
+                "rollout.ahead plays during updates, while engine.sleep puts the server of the policy to sleep: leave "
+                "one of them out"
+            )
+        if self.rollout.screenshots:
+            raise ValueError(
+                "rollout.screenshots keeps the screens of one iteration at a time: leave out rollout.ahead"
+            )
         return self
 
     @model_validator(mode="after")

@@ -16,6 +16,9 @@ from rlanything_envs.llm.errors import ServiceLost
 
 __all__ = ["play_apart"]
 
+PAUSE_S = 0.5
+"""Most seconds between two calls of ``progress``."""
+
 
 class _Failures:
     """Answers in a row that the engine did not generate, over all episodes."""
@@ -51,7 +54,8 @@ def play_apart(
         tags: Tag of each episode.
         max_steps: Most steps of an episode.
         threads: Environments that step at once.
-        progress: Called with 1 for each episode that has ended, in this thread.
+        progress: Called with 1 for each episode that has ended, and with 0 from time to time, in this thread; an error
+            that it raises ends the rollout.
 
     Returns:
         Episodes in the order of the tasks, ended.
@@ -96,11 +100,17 @@ def play_apart(
     for worker in workers:
         worker.start()
     try:
-        for _ in tasks:
-            if (error := ended.get()) is not None:
+        left = len(tasks)
+        while left:
+            try:
+                error, count = ended.get(timeout=PAUSE_S), 1
+            except Empty:
+                error, count = None, 0
+            if error is not None:
                 raise error
+            left -= count
             if progress is not None:
-                progress(1)
+                progress(count)
     except BaseException as error:
         stop.set()
         if isinstance(error, Exception):  # the environments are used again only after the last call has returned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ __all__ = ["quick_collection"]
 
 _FULL_EVERY = 32
 _blocks = {"open": 0, "done": 0}
+_lock = threading.Lock()
 
 
 @contextmanager
@@ -20,14 +22,17 @@ def quick_collection() -> Iterator[None]:
     of small models causes several, and Trainer.train begins with one. Blocks may be nested: the outermost one includes
     the objects again at its end, and every 32nd one runs a full collection, so that no garbage stays forever.
     """
-    _blocks["open"] += 1
+    with _lock:  # rollouts may run in a thread
+        _blocks["open"] += 1
     gc.freeze()
     try:
         yield
     finally:
-        _blocks["open"] -= 1
-        if not _blocks["open"]:  # own counter, because gc.get_freeze_count visits all objects
+        with _lock:
+            _blocks["open"] -= 1
+            outermost = not _blocks["open"]  # own counter, because gc.get_freeze_count visits all objects
+            _blocks["done"] += outermost
+        if outermost:
             gc.unfreeze()
-            _blocks["done"] += 1
             if _blocks["done"] % _FULL_EVERY == 0:
                 gc.collect()

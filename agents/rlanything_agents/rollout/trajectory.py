@@ -73,7 +73,6 @@ class Trajectory:
             decoding was constrained, whatever the sampling temperature was; 0 for other tokens.
         allowed: Allowed ids of a sampled token; None for other tokens and free decoding.
         turns: Turns with their own prompts, where each turn re-renders its prompt; else empty. The lists above then
-        turns: Turns with their own prompts, where each turn re-renders its prompt; else empty. The lists above then
             contain each message and answer once, in order, a sequence that no model need have read.
         overlong: Whether the episode was cut off, as failed, because its next turn would have outgrown the context.
     """

@@ -1,4 +1,4 @@
-"""Rewrites of tasks in the background of the updates, for rewriters that mostly wait for a service."""
+"""Work in the background of the updates: rewrites of tasks by a service, and rollouts by other processes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,14 +14,36 @@ from rlanything_envs.curriculum import Request, Rewriter, Rewriting
 from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.llm.errors import RunMustStop
 
-__all__ = ["Abandoned", "BackgroundRewriter"]
+__all__ = ["Abandoned", "BackgroundRewriter", "in_background"]
+
+T = TypeVar("T")
 
 LAST_WRITE_S = 1.0
-"""Seconds that an abandoned step gets to finish a write; a step that takes longer waits for the service."""
+"""Seconds that an abandoned call gets to finish a write; one that takes longer waits for a service."""
 
 
 class Abandoned(RunMustStop):
-    """The iteration that requested the rewrite has failed."""
+    """The iteration that requested the work has failed."""
+
+
+@contextmanager
+def in_background(call: Callable[[], T], abandoned: threading.Event) -> Iterator[Callable[[], T]]:
+    """Run a call in a thread while the block runs.
+
+    Args:
+        call: Work that ends soon after ``abandoned`` is set.
+        abandoned: Set where the block fails.
+
+    Yields:
+        A function that waits until the call is done, and returns its result or raises its error.
+    """
+    begun = BACKGROUND.submit(call)
+    try:
+        yield begun.result
+    except BaseException:
+        abandoned.set()
+        wait([begun], LAST_WRITE_S)
+        raise
 
 
 class BackgroundRewriter:
@@ -60,13 +83,8 @@ class BackgroundRewriter:
         Yields:
             A function that waits until all steps are done, and raises the error of a step that failed.
         """
-        begun = BACKGROUND.submit(lambda: self._run(steps))
-        try:
-            yield begun.result
-        except BaseException:
-            self._abandoned.set()
-            wait([begun], LAST_WRITE_S)
-            raise
+        with in_background(lambda: self._run(steps), self._abandoned) as result:
+            yield result
 
     def _run(self, steps: Sequence[Callable[[], object]]) -> None:
         for step in steps:

@@ -33,7 +33,8 @@ class RunFolder:
         metrics.jsonl             one line per iteration
         trajectories/NNNN.jsonl.gz   every turn with every judgement
         screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` is above 0
-        checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, and a manifest of hashes
+        checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, the batch that was played
+                                  ahead (`rollout.ahead`), and a manifest of hashes
 
     A file that cannot be written raises `StorageError`.
     """

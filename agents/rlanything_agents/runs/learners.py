@@ -66,6 +66,7 @@ class Learners:
             for role, learner in self.both.items()
         }
         self._served: dict[str, int] = {}
+        self._kept: dict[Role, CopyWeights] = {}
         sleepers = any(isinstance(engine, Sleeper) for engine in self._engines.values())
         phases: dict[str, object] = {
             f"update of {role}": learner if sleepers else None for role, learner in self.both.items()
@@ -83,7 +84,9 @@ class Learners:
         self.judge_model = JudgeModel(judge, templates["judge"], checkpoints["judge"])
 
     def _ready(self, role: Role) -> None:
-        """Wake an engine, and load the current weights if it has older ones."""
+        """Wake an engine, and load the current weights if it has older ones; one of `keeping` keeps what it has."""
+        if role in self._kept:
+            return
         learner = self.both[role]
         if learner.version != self._served.get(role, 0):
             learner.hand_over(self._engines[role])
@@ -124,8 +127,23 @@ class Learners:
         with self.policy.averaged(), self.judge.averaged():
             yield
 
+    @contextmanager
+    def keeping(self, role: Role) -> Iterator[None]:
+        """Sample with the current weights within the block, while the model may be updated.
+
+        This holds for the server of the role and for copies of the model, but not for an engine in this process.
+
+        Raises:
+            EngineFailed, UnfitServer: The server does not load the weights.
+        """
+        self._kept[role] = self.for_copies(role)
+        try:
+            yield
+        finally:
+            del self._kept[role]
+
     def for_copies(self, role: Role) -> CopyWeights:
-        """Current weights for a `ModelCopy`.
+        """Current weights for a `ModelCopy`, or those that `keeping` keeps.
 
         Returns:
             Trained weights by name, on the CPU (all weights, or the adapters); or the reference to the weights of the
@@ -138,8 +156,12 @@ class Learners:
         if isinstance(engine, Serving):
             self._ready(role)
             return engine.serve()
+        if role in self._kept:
+            return self._kept[role]
         model = self.both[role].model
-        return {name: weight.detach().cpu() for name, weight in trained(model, model.state_dict()).items()}
+        return {
+            name: weight.detach().to("cpu", copy=True) for name, weight in trained(model, model.state_dict()).items()
+        }
 
     def close(self) -> None:
         """Close the engines, and delete the temporary folder."""

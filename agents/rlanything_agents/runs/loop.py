@@ -8,11 +8,13 @@ the same course as one that was never interrupted.
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -29,7 +31,8 @@ from rlanything_agents.rollout.queries import GroupCollector
 from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
-from rlanything_agents.runs.background import BackgroundRewriter
+from rlanything_agents.runs.ahead import AheadBatch
+from rlanything_agents.runs.background import Abandoned, BackgroundRewriter, in_background
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.training.samples import policy_samples
@@ -100,6 +103,17 @@ class Loop:
             step_back=settings.step_back,
         )
         self.monitor = CurriculumMonitor(pool, band=settings.band)
+        self.ahead: AheadBatch | None = None
+        """First batch of the next iteration, where `RolloutConfig.ahead` is set."""
+
+    def save(self, folder: Path) -> None:
+        """Store in a checkpoint what models and pool do not contain."""
+        if self.ahead is not None:
+            self.ahead.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """Continue from a checkpoint, with models and pool restored from it."""
+        self.ahead = AheadBatch.load(folder, self.pool)
 
     def iterate(self, before: Sequence[Mapping[str, Any]]) -> Iteration:
         """Run one iteration.
@@ -116,19 +130,27 @@ class Loop:
         rng = rng_of(self.config.seed, "iteration", iteration)
         stopwatch = _Stopwatch()
 
+        ahead = len(self.ahead.groups) if self.ahead else 0
         judged, batches = self._rollout_and_judge(iteration, rng, stopwatch)
+        env_steps = sum(len(trajectory.steps) for group in judged for trajectory in group.trajectories)
         groups, corrupted = self._corrupt(judged, iteration)
         with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
             if self.config.curriculum.rejected == "drop":
                 review = review.without(self._rejected(groups))
-        with self._adapting(groups, review, iteration) as adapt:
+        over = self.config.used([*before, {"env_steps": env_steps}]) >= 1
+        with (
+            self._playing_ahead(None if over else iteration + 1, stopwatch) as played,
+            self._adapting(groups, review, iteration, ahead) as adapt,
+        ):
             with stopwatch.lap("policy_update"):
                 policy = self._update_policy(groups, review, iteration, used)
             with stopwatch.lap("judge_update"):
                 judge = self._update_judge(review, rng, iteration, used)
             with stopwatch.lap("adapt"):  # only the rest, where a rewriter works in the background of the updates
                 adapt()
+            with stopwatch.lap("rollout"):
+                self.ahead = played()
         with stopwatch.lap("measure"):
             quality = self.reviewer.quality(judged, rng)  # the true outcomes, corrupted or not
             curriculum = self.monitor.row().to_dict()
@@ -138,9 +160,9 @@ class Loop:
         overlong = sum(trajectory.overlong for trajectory in trajectories)
         metrics = {
             "iteration": iteration,
-            "env_steps": sum(len(trajectory.steps) for trajectory in trajectories),
+            "env_steps": env_steps,
             "success": success_by_role(judged),
-            "groups": self._group_counts(judged),
+            "groups": self._group_counts(judged, ahead),
             "overlong": {"episodes": overlong, "share": overlong / len(trajectories)},
             "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
             **corrupted,
@@ -162,6 +184,8 @@ class Loop:
         With ``rollout.refill`` there are further batches, on tasks that no group has played yet, in place of groups
         without spread. Some workers answer the first queries while other groups are still being rolled out.
 
+        The first batch may have been played ahead, during the updates of the iteration before.
+
         Returns:
             All groups in the order of the batches, and the number of groups of each batch.
         """
@@ -180,17 +204,62 @@ class Loop:
                 missing = min(settings.tasks - sum(map(self._has_spread, groups)), len(self.pool.slots) - len(played))
                 if not missing:
                     break
-                with stopwatch.lap("assign"):
-                    drawn = self.curriculum.assign(missing, rng, without=played)
-                assignments += drawn
-                seed = seed_of(self.config.seed, "rollout", iteration, *([len(batches)] if batches else []))
-                with stopwatch.lap("rollout"):
-                    self._play(drawn, seed, query)
+                ahead, self.ahead = self.ahead, None
+                if ahead is not None:
+                    assignments += ahead.assignments
+                    for group in ahead.groups:
+                        query(group)
+                else:
+                    with stopwatch.lap("assign"):
+                        drawn = self.curriculum.assign(missing, rng, without=played)
+                    assignments += drawn
+                    seed = seed_of(self.config.seed, "rollout", iteration, *([len(batches)] if batches else []))
+                    with stopwatch.lap("rollout"):
+                        self._play(drawn, seed, query)
                 batches.append(missing)
             with stopwatch.lap("judge"):  # time spent judging after the last rollout finished
                 return self.reviewer.collate(assignments, groups, queries.answers()), batches
 
-    def _play(self, assignments: Sequence[Assignment], seed: int, complete: Callable[[list[Trajectory]], None]) -> None:
+    @contextmanager
+    def _playing_ahead(self, iteration: int | None, stopwatch: _Stopwatch) -> Iterator[Callable[[], AheadBatch | None]]:
+        """Roll out the first batch of an iteration with the present weights while the block changes them.
+
+        Its tasks are drawn when the block begins, so they depend on nothing that happens in it.
+
+        Args:
+            iteration: Number of the iteration; None where there is no further one.
+            stopwatch: Measures the drawing of tasks.
+
+        Yields:
+            A function that waits for the batch; it returns None where nothing is played ahead.
+        """
+        if iteration is None or not self.config.rollout.ahead:
+            yield lambda: None
+            return
+        with stopwatch.lap("assign"):
+            rng = rng_of(self.config.seed, "ahead", iteration)
+            drawn = self.curriculum.assign(min(self.config.rollout.tasks, len(self.pool.slots)), rng)
+        abandoned = threading.Event()
+
+        def check(ended: int) -> None:
+            if abandoned.is_set():
+                raise Abandoned("the iteration has ended")
+
+        def play() -> AheadBatch:
+            groups: list[list[Trajectory]] = []
+            self._play(drawn, seed_of(self.config.seed, "rollout", iteration), groups.append, check)
+            return AheadBatch(drawn, groups)
+
+        with self.learners.keeping("policy"), in_background(play, abandoned) as result:
+            yield result
+
+    def _play(
+        self,
+        assignments: Sequence[Assignment],
+        seed: int,
+        complete: Callable[[list[Trajectory]], None],
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
         """Roll out one group of episodes per assignment; call ``complete`` with each group, in their order."""
         settings = self.config.rollout
         repeated = [assignment for assignment in assignments for _ in range(settings.rollouts)]
@@ -198,17 +267,19 @@ class Loop:
             [assignment.task for assignment in repeated],
             Play(settings.max_steps, seed, settings.temperature),
             tags=[f"slot {assignment.slot}, {assignment.role}" for assignment in repeated],
+            progress=progress,
             ended=GroupCollector(settings.rollouts, lambda _, group: complete(group)).add,
         )
 
     def _has_spread(self, episodes: Sequence[Trajectory]) -> bool:
         return has_spread(rewarded_outcomes(episodes, self.config.feedback))
 
-    def _group_counts(self, groups: Sequence[RolloutGroup]) -> dict[str, Any]:
-        """Number of groups, how many of them were played by ``rollout.refill``, and the share with spread."""
+    def _group_counts(self, groups: Sequence[RolloutGroup], ahead: int) -> dict[str, Any]:
+        """Number of groups, how many of them were played ahead and by ``rollout.refill``, and the share with spread."""
         played = len(groups)
         spread = sum(self._has_spread(group.trajectories) for group in groups)
-        return {"played": played, "refilled": played - self.config.rollout.tasks, "spread": spread / played}
+        refilled = played - self.config.rollout.tasks
+        return {"played": played, "ahead": ahead, "refilled": refilled, "spread": spread / played}
 
     def _corrupt(self, judged: list[RolloutGroup], iteration: int) -> tuple[Sequence[RolloutGroup], dict[str, Any]]:
         """Groups as the models learn from them, and how much of them was corrupted; unchanged unless the run asks."""
@@ -242,14 +313,17 @@ class Loop:
         }
 
     def _adapting(
-        self, groups: Sequence[RolloutGroup], review: Review, iteration: int
+        self, groups: Sequence[RolloutGroup], review: Review, iteration: int, ahead: int
     ) -> AbstractContextManager[Callable[[], None]]:
         """Context whose value adapts the tasks to the groups, one group after the other.
 
         A rewriter that waits for a service begins when the context is entered and works in the background; its value
         then waits until it is done. Updates and tasks read nothing of each other, so both orders have one result.
         """
-        steps = [partial(self._adapt, group, review, number, iteration) for number, group in enumerate(groups)]
+        steps = [
+            partial(self._adapt, group, review, number, iteration - 1 - (number < ahead))
+            for number, group in enumerate(groups)
+        ]
         if self._background is not None:
             return self._background.running(steps)
 
@@ -259,9 +333,16 @@ class Loop:
 
         return nullcontext(adapt)
 
-    def _adapt(self, group: RolloutGroup, review: Review, number: int, iteration: int) -> None:
-        """Report the outcomes of a group to the curriculum, which may have its task rewritten."""
-        outcomes = group.pool_outcomes(f"policy@{iteration - 1}")
+    def _adapt(self, group: RolloutGroup, review: Review, number: int, updates: int) -> None:
+        """Report the outcomes of a group to the curriculum, which may have its task rewritten.
+
+        Args:
+            group: The group, played by the policy after so many ``updates``.
+            review: Feedback on all groups.
+            number: Number of the group in it.
+            updates: See ``group``.
+        """
+        outcomes = group.pool_outcomes(f"policy@{updates}")
         if self.config.curriculum.adapt:
             # Lazy: a critique is written only for a group whose task is rewritten.
             self.curriculum.report(group.assignment, outcomes, critique=partial(review.critique, number))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import ConfigError, RunConfig
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.rewriting import check_rewriter
 from rlanything_task_pools import get_domain
 
-__all__ = ["preflight"]
+__all__ = ["check_ahead", "preflight"]
 
 
 def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) -> None:
@@ -19,11 +19,13 @@ def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) ->
         restart: Whether the content of the folder will be deleted, so that it may belong to another run.
 
     Raises:
+        ConfigError: Nothing plays while the models are updated, as ``rollout.ahead`` demands.
         UnknownDomain: The domain is not installed.
         ValueError: The domain rejects its knobs or operators.
         MissingKey, MissingExtra: The service of an LLM rewriter cannot be used.
         RunFolderError: The folder belongs to another run.
     """
+    check_ahead(config)
     domain = get_domain(config.domain)
     settings = [(config.warm_start.knobs, "train"), (config.curriculum.knobs, "train")]
     settings += [(config.evaluation.knobs, split) for split in config.evaluation.panels]
@@ -35,3 +37,18 @@ def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) ->
     check_rewriter(config.curriculum)
     if not restart:
         folder.belongs_to(config.model_dump(mode="json"))
+
+
+def check_ahead(config: RunConfig) -> None:
+    """Check that another program than this one plays, where a run plays ahead.
+
+    `RunConfig` itself cannot check it: workers are not stored with a run.
+
+    Raises:
+        ConfigError: This process would play with the weights that it updates.
+    """
+    if config.rollout.ahead and config.workers is None and config.engine.server("policy") is None:
+        raise ConfigError(
+            "rollout.ahead plays during updates, and this process can only do one of both: add workers (--num-workers "
+            "2), or choose engine.kind vllm_server with a server of the policy"
+        )

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -172,7 +173,7 @@ class Run:
         Yields:
             Function that runs one iteration and stores its checkpoint, or returns False where the budget is used up.
         """
-        done, pool = self._resume()
+        done, pool, checkpoint = self._resume()
         rows = self.folder.rows()
         if len(rows) != done:
             raise RunFolderError(
@@ -189,6 +190,8 @@ class Run:
             warnings.simplefilter("ignore", DriftWarning)  # `finish` reports it once, for all slots
             parts = self.parts
             loop = Loop(self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers)
+            if checkpoint is not None:
+                loop.load(checkpoint)
 
             def step() -> bool:
                 if (used := self.config.used(rows)) >= 1:
@@ -199,6 +202,7 @@ class Run:
                 row = self._iteration(loop, rows, rewriter)
                 with self.folder.checkpoints.write(len(rows) + 1) as scratch:
                     parts.learners.save(scratch)
+                    loop.save(scratch)
                     pool.copy(scratch / "pool.sqlite")
                 self._handle_alarms(row, rows)
                 rows.append(row)
@@ -207,16 +211,18 @@ class Run:
             yield step
             stage.reach(self.config.iterations, _note(rows))
 
-    def _resume(self) -> tuple[int, TaskPool]:
-        """Restore models and pool from the newest undamaged checkpoint, or begin without one; returns the iterations
-        done and the pool.
+    def _resume(self) -> tuple[int, TaskPool, Path | None]:
+        """Restore models and pool from the newest undamaged checkpoint, or begin without one.
+
+        Returns:
+            The iterations done, the pool, and the folder of the checkpoint; None without one.
         """
         checkpoint = self.folder.checkpoints.latest()
         if checkpoint is None:
             self._delete_pool()
             self.folder.rewind(0)
             tasks = self.parts.train_tasks("pool", self.config.curriculum.pool_size)
-            return 0, TaskPool.create(self.folder.pool, tasks)
+            return 0, TaskPool.create(self.folder.pool, tasks), None
         done, path = checkpoint
         if damaged := self.folder.checkpoints.damaged():
             self._say(f"going on after iteration {done}, for a later checkpoint is damaged: {'; '.join(damaged)}")
@@ -231,7 +237,7 @@ class Run:
             pool = TaskPool.open(self.folder.pool)
             pool.restore(path / "pool.sqlite")
         self.folder.rewind(done)
-        return done, pool
+        return done, pool, path
 
     def _delete_pool(self) -> None:
         for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):

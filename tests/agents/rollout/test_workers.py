@@ -116,7 +116,7 @@ def test_a_run_with_workers_is_the_run_without(config: RunConfig, tmp_path: Path
 def test_workers_play_what_one_process_plays(config: RunConfig, learners: Learners, workers: RayWorkers) -> None:
     ended: list[int] = []
     assert workers.play(tasks(8), HOW, progress=ended.append) == locally(config, learners, 8, HOW)
-    assert sorted(ended) == [2, 3, 3]
+    assert sorted(filter(None, ended)) == [2, 3, 3]
     whole = config.model_copy(update={"rollout": config.rollout.model_copy(update={"top_p": 1.0})})
     assert locally(whole, learners, 8, HOW) != locally(config, learners, 8, HOW)
 

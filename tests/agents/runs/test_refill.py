@@ -100,7 +100,7 @@ def test_without_spread_further_batches_play_other_tasks_until_none_is_left(loop
     slots = [batch for batch, _ in workers_of(loop).plays]
     assert [len(batch) for batch in slots] == [3, 3, 2]
     assert sorted(slot for batch in slots for slot in batch) == loop.pool.slots
-    assert result.metrics["groups"] == {"played": 8, "refilled": 5, "spread": 0.0}
+    assert result.metrics["groups"] == {"played": 8, "ahead": 0, "refilled": 5, "spread": 0.0}
     assert result.batches == [6, 6, 4]
     assert len(result.episodes) == len(loop.pool.outcomes()) == 16, "every group is in the pool"
     assert result.metrics["env_steps"] == sum(len(episode["turns"]) for episode in result.episodes) == 32
@@ -111,7 +111,7 @@ def test_without_spread_further_batches_play_other_tasks_until_none_is_left(loop
 def test_a_full_batch_with_spread_is_enough(loop_on: Callable[..., Loop]) -> None:
     loop = loop_on()
     workers_of(loop).outcomes = lambda slot: (1, -1)
-    assert loop.iterate([]).metrics["groups"] == {"played": 3, "refilled": 0, "spread": 1.0}
+    assert loop.iterate([]).metrics["groups"] == {"played": 3, "ahead": 0, "refilled": 0, "spread": 1.0}
 
 
 def test_only_what_is_missing_is_played(loop_on: Callable[..., Loop]) -> None:
@@ -124,7 +124,7 @@ def test_only_what_is_missing_is_played(loop_on: Callable[..., Loop]) -> None:
     assert first == drawn
     assert len(second) == 2
     assert not set(first) & set(second)
-    assert result.metrics["groups"] == {"played": 5, "refilled": 2, "spread": 0.6}
+    assert result.metrics["groups"] == {"played": 5, "ahead": 0, "refilled": 2, "spread": 0.6}
     assert one.seed != other.seed, "episodes of both batches have numbers from 0"
     plain = loop_on(changed(refill=0))
     plain.iterate([])

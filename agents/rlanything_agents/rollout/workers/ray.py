@@ -40,6 +40,9 @@ except ImportError as error:
 
 __all__ = ["RayWorkers"]
 
+PAUSE_S = 0.5
+"""Most seconds between two calls of ``progress``."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -154,7 +157,7 @@ class RayWorkers:
 
         shards = shards_of(tasks, tags, self._shard or -(-len(tasks) // len(self._workers)) or 1)
         self._waiting.extend(map(job, shards))
-        self.work(lambda: len(played) == len(shards))
+        self.work(lambda: len(played) == len(shards), progress)
         return [trajectory for shard in shards for trajectory in played[shard.first]]
 
     def queries(self, params: SamplingParams) -> AbstractContextManager[Queries]:
@@ -194,13 +197,16 @@ class RayWorkers:
         self._version += 1
         self._published[role] = self._version, ray.put(self._models.for_copies(role))
 
-    def work(self, done: Callable[[], bool]) -> None:
+    def work(self, done: Callable[[], bool], progress: Callable[[int], None] | None = None) -> None:
         """Run jobs on the workers and collect their results, until ``done()`` is true."""
         try:
             while not done():
                 self._start_jobs()
-                (answer,), _ = ray.wait(list(self._running), num_returns=1)
-                self._collect(answer)
+                answers, _ = ray.wait(list(self._running), num_returns=1, timeout=PAUSE_S)
+                for answer in answers:
+                    self._collect(answer)
+                if progress is not None and not answers:
+                    progress(0)
         except BaseException:
             self._drop()
             raise

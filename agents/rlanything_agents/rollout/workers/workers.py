@@ -99,7 +99,8 @@ class Workers(Protocol):
             tasks: Task of each episode.
             how: Settings of the rollout.
             tags: Tag of each trajectory.
-            progress: Called with the number of episodes that have just ended.
+            progress: Called with the number of episodes that have just ended, and where other programs play with 0 from
+                time to time; an error that it raises ends the rollout.
             ended: Called with the episodes themselves, each once, possibly while others are still being played.
 
         Raises:

@@ -15,6 +15,7 @@ from rlanything_agents.models.checkpoint import CheckpointError, check_attention
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.preflight import check_ahead
 from rlanything_agents.tools.doctor import Finding
 from rlanything_agents.tools.planning.plan import RunPlan, plan_run
 from rlanything_agents.tools.planning.show import human
@@ -53,6 +54,7 @@ class DryRun:
             ("rewriter", self._rewriter),
             ("keys", self._keys),
             ("engines", self._engines),
+            ("ahead", self._ahead),
             ("processes", self._processes),
             ("models", self._models),
             ("plan", self._plan),
@@ -166,6 +168,13 @@ class DryRun:
                     f"cluster.{key} is {cards}, and an engine of this run has {size} (engine.tensor_parallel_size)"
                 )
                 yield Finding("engines", None, message, "the forecast is of other machines than those of the run")
+
+    def _ahead(self) -> Iterator[Finding]:
+        """Whether another program plays while the models are updated."""
+        if self.config.rollout.ahead:
+            check_ahead(self.config)
+            who = "workers play" if self.config.workers else "the server of the policy plays"
+            yield Finding("ahead", True, f"{who} the next iteration during updates, one update off-policy")
 
     def _processes(self) -> Iterator[Finding]:
         """Whether the training processes match the configuration, and can train these models.
