@@ -16,7 +16,7 @@ from rlanything_agents.config.curriculum import CurriculumConfig, LLMConfig
 from rlanything_agents.config.engine import EngineConfig, ServerConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.load import ConfigError, load_config
-from rlanything_agents.config.model import AnyModel, CheckpointConfig, LoraConfig, SmallConfig
+from rlanything_agents.config.model import AnyModel, CheckpointConfig, LoraConfig, SharedConfig, SmallConfig
 from rlanything_agents.config.run import TRACKERS, JudgeConfig, RolloutConfig, RunConfig, WarmStartConfig
 from rlanything_agents.config.section import Mixture, Part, Section
 from rlanything_agents.config.workers import WorkersConfig
@@ -39,6 +39,7 @@ __all__ = [
     "RunConfig",
     "Section",
     "ServerConfig",
+    "SharedConfig",
     "SmallConfig",
     "WarmStartConfig",
     "WorkersConfig",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from rlanything_agents.config.section import Positive, Section
 
-__all__ = ["AnyModel", "CheckpointConfig", "LoraConfig", "SmallConfig"]
+__all__ = ["AnyModel", "CheckpointConfig", "LoraConfig", "RewardModel", "SharedConfig", "SmallConfig"]
 
 
 class SmallConfig(Section):
@@ -74,6 +74,42 @@ class CheckpointConfig(Section):
         return self
 
 
+SHARED = ("checkpoint", "dtype", "attention")
+"""Keys of a base, which a model on the policy's base has from the policy."""
+
+
+class SharedConfig(CheckpointConfig):
+    """Reward model on the policy's base: one copy of the frozen weights in memory, and adapters of each model.
+
+    Checkpoint, precision and attention are the policy's, and so is the shape of the adapters unless ``lora`` is set.
+    """
+
+    base: Literal["policy"]
+    lora: LoraConfig
+    """Adapters of the reward model; those of the policy if it is left out."""
+
+    @classmethod
+    def on(cls, policy: CheckpointConfig, keys: Mapping[str, Any]) -> SharedConfig:
+        """Make the settings of a reward model from its own keys and the policy's.
+
+        Raises:
+            ValueError: The policy has no adapters, or a key of the base has another value than the policy's.
+        """
+        if policy.lora is None:
+            raise ValueError(
+                "base: policy shares the frozen weights of the policy, and without policy.lora they are trained: set "
+                "policy.lora, or give reward_model a checkpoint"
+            )
+        for key in SHARED:
+            own = getattr(policy, key)
+            if keys.get(key, own) != own:
+                raise ValueError(
+                    f"reward_model.{key} ({keys[key]}) contradicts policy.{key} ({own}), which is that of both with "
+                    f"reward_model.base: policy. Leave reward_model.{key} out, or reward_model.base"
+                )
+        return cls.model_validate({"lora": policy.lora, **keys, **{key: getattr(policy, key) for key in SHARED}})
+
+
 def _chosen(value: Any) -> Any:
     """Choose the model class by the key ``checkpoint``, so that an error about a wrong key names the intended class."""
     if isinstance(value, Section):
@@ -83,5 +119,21 @@ def _chosen(value: Any) -> Any:
     return (CheckpointConfig if "checkpoint" in value else SmallConfig).model_validate(value)
 
 
+def _chosen_for_rewards(value: Any, settings: ValidationInfo) -> Any:
+    """Choose as `_chosen` does; a model with the key ``base`` has the keys of the policy, which was read before."""
+    if isinstance(value, SharedConfig):
+        value = value.model_dump()
+    if not isinstance(value, Mapping) or "base" not in value:
+        return _chosen(value)
+    if "policy" not in settings.data:
+        raise ValueError("base: policy cannot be read before policy is correct")
+    policy = settings.data["policy"]
+    if value["base"] != "policy" or not isinstance(policy, CheckpointConfig):
+        raise ValueError("the only base to share is `policy`, and policy must be a checkpoint with lora")
+    return SharedConfig.on(policy, value)
+
+
 AnyModel = Annotated[SmallConfig | CheckpointConfig, BeforeValidator(_chosen)]
 """Sizes of a new small model, or, with the key ``checkpoint``, a pretrained model."""
+RewardModel = Annotated[SmallConfig | SharedConfig | CheckpointConfig, BeforeValidator(_chosen_for_rewards)]
+"""The same, or, with ``base: policy``, adapters on the policy's base."""

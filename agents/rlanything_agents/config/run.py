@@ -14,7 +14,7 @@ from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
-from rlanything_agents.config.model import AnyModel, CheckpointConfig, SmallConfig
+from rlanything_agents.config.model import AnyModel, CheckpointConfig, RewardModel, SharedConfig, SmallConfig
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig
@@ -145,7 +145,7 @@ class RunConfig(Section):
     """Arguments of the environment. The key ``view`` (``full`` or ``short``) selects a view of it (see
     `rlanything_envs.views`); its default is short for a small policy and full otherwise."""
     policy: AnyModel = SmallConfig()
-    reward_model: AnyModel = SmallConfig(layers=2)
+    reward_model: RewardModel = SmallConfig(layers=2)
     engine: EngineConfig = EngineConfig()
     warm_start: WarmStartConfig = WarmStartConfig()
     rollout: RolloutConfig = RolloutConfig()
@@ -259,6 +259,24 @@ class RunConfig(Section):
             raise ValueError(
                 "rollout.screenshots keeps the screens of one iteration at a time: leave out rollout.ahead"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _a_server_has_one_base(self) -> RunConfig:
+        policy, judge = self.engine.policy, self.engine.judge
+        if policy is None or judge is None or not self.queries_judge:
+            return self
+        if policy.base_url.rstrip("/") == judge.base_url.rstrip("/"):
+            if not isinstance(self.reward_model, SharedConfig):
+                raise ValueError(
+                    f"engine.policy and engine.judge are one server ({policy.base_url}), which has one base: give each "
+                    "its own, or set lora of policy and reward_model.base: policy"
+                )
+            if self.engine.sleeps:
+                raise ValueError(
+                    f"engine.sleep puts servers to sleep in turn, and engine.policy and engine.judge are one "
+                    f"({policy.base_url}): leave engine.sleep out"
+                )
         return self
 
     @model_validator(mode="after")

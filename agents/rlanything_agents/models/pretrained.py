@@ -5,6 +5,7 @@ Weights are read and written as safetensors only, and code inside a checkpoint i
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from rlanything_agents.config import CheckpointConfig, LoraConfig
+from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.checkpoint import CheckpointError, brief, check_attention, checkpoint_source
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.template import ChatTemplate, TemplateError
@@ -23,7 +24,17 @@ from rlanything_envs.errors import MissingExtra
 if TYPE_CHECKING:
     from peft import PeftModel
 
-__all__ = ["adapters_are_zero", "load_model", "load_template", "load_weights", "save_weights", "trained"]
+__all__ = [
+    "adapters_are_zero",
+    "load_base",
+    "load_model",
+    "load_template",
+    "load_weights",
+    "save_weights",
+    "sharing_weights",
+    "trained",
+    "with_adapters",
+]
 
 _BROKEN = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, SafetensorError)
 """Exceptions of transformers for a checkpoint that is absent, incomplete or malformed."""
@@ -54,19 +65,24 @@ def load_template(config: CheckpointConfig) -> ChatTemplate:
 def load_model(
     config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, seed: int, *, on_host: bool = False
 ) -> PreTrainedModel | PeftModel:
-    """Load the model of a checkpoint, on the accelerator if there is one, with fresh adapters if configured.
+    """Load the model of a checkpoint, with fresh adapters if configured: `load_base`, then `with_adapters`."""
+    return with_adapters(load_base(config, tokenizer, on_host=on_host), config, seed)
+
+
+def load_base(
+    config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, *, on_host: bool = False
+) -> PreTrainedModel:
+    """Load the model of a checkpoint without adapters, on the accelerator if there is one.
 
     Args:
-        config: Checkpoint, precision, context and adapters.
+        config: Checkpoint, precision and context.
         tokenizer: Tokenizer of the same checkpoint.
-        seed: Seed of the adapters; the global random state of torch is left unchanged.
         on_host: Whether to leave the model on the CPU, as one that will be sharded over GPUs.
 
     Raises:
         CheckpointError: There is no such checkpoint, it is not a causal language model, it does not fit its tokenizer,
             or its context is shorter than ``config.context``.
-        MissingExtra: ``config.lora`` is set, and peft is not installed; or the package of the checkpoint or of
-            ``config.attention`` is not.
+        MissingExtra: The package of the checkpoint or of ``config.attention`` is not installed.
     """
     source, local = checkpoint_source(config.checkpoint, precision_of(config.dtype))
     if not (local and (Path(source) / "adapter_config.json").is_file()):  # adapters know their base, and have no config
@@ -91,7 +107,12 @@ def load_model(
         settings.bos_token_id, settings.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
         settings.pad_token_id = tokenizer.pad_token_id
     model.to("cuda" if torch.cuda.is_available() and not on_host else "cpu").eval()
-    return model if config.lora is None else _with_adapters(model, config.lora, config.checkpoint, seed)
+    return model
+
+
+def sharing_weights(model: PreTrainedModel) -> PreTrainedModel:
+    """Second model on the same weights: modules of its own, and the very tensors of the first."""
+    return copy.deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
 
 
 def save_weights(
@@ -163,7 +184,21 @@ def _check(config: CheckpointConfig, settings: Any) -> None:
         raise CheckpointError(f"{config.checkpoint}: a vision-language model; this loop is for text")
 
 
-def _with_adapters(model: PreTrainedModel, lora: LoraConfig, name: str, seed: int) -> PeftModel:
+def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -> PreTrainedModel | PeftModel:
+    """Add fresh adapters to a model if configured; its own weights are frozen then.
+
+    Args:
+        model: Model of `load_base`.
+        config: Settings of the model.
+        seed: Seed of the adapters; the global random state of torch is left unchanged.
+
+    Raises:
+        CheckpointError: ``config.lora.targets`` do not fit the model.
+        MissingExtra: ``config.lora`` is set, and peft is not installed.
+    """
+    lora = config.lora
+    if lora is None:
+        return model
     try:
         import peft
     except ImportError as error:
@@ -180,7 +215,7 @@ def _with_adapters(model: PreTrainedModel, lora: LoraConfig, name: str, seed: in
         try:
             return peft.get_peft_model(model, settings).eval()
         except ValueError as error:
-            raise CheckpointError(f"{name}: lora.targets do not fit the model ({brief(error)})") from error
+            raise CheckpointError(f"{config.checkpoint}: lora.targets do not fit the model ({brief(error)})") from error
 
 
 def adapters_are_zero(model: PreTrainedModel | PeftModel) -> bool:

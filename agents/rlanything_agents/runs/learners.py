@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 
 from transformers import PreTrainedModel
 
-from rlanything_agents.config import CheckpointConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig, SharedConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.open import Serving, open_engine
 from rlanything_agents.engines.scheduler import GPUScheduler, Sleeper
-from rlanything_agents.models.pretrained import load_model, load_template, trained
+from rlanything_agents.models.pretrained import load_base, load_template, sharing_weights, trained, with_adapters
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.rollout.copies import CopyWeights, Role, checkpoint_of
@@ -191,14 +191,15 @@ def _begin(
     checkpoints = {role: checkpoint_of(config, role, folder) for role in roles}
     templates = {role: load_template(checkpoints[role]) for role in roles}
     trainers = {"policy": config.policy_trainer, "judge": config.judge_trainer}
+    on_host = launched().strategy == "fsdp"
+    bases = {"policy": load_base(checkpoints["policy"], templates["policy"].tokenizer, on_host=on_host)}
+    if isinstance(checkpoints["judge"], SharedConfig):
+        bases["judge"] = sharing_weights(bases["policy"])
+    else:
+        bases["judge"] = load_base(checkpoints["judge"], templates["judge"].tokenizer, on_host=on_host)
     learners = {
         role: _learner(
-            load_model(
-                checkpoints[role],
-                templates[role].tokenizer,
-                seed_of(config.seed, role, "weights"),
-                on_host=launched().strategy == "fsdp",
-            ),
+            with_adapters(bases[role], checkpoints[role], seed_of(config.seed, role, "weights")),
             templates[role],
             trainers[role].model_copy(
                 update={

@@ -18,6 +18,7 @@ import torch
 import yaml
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 from accelerate.utils.launch import prepare_multi_gpu_env
+from chat_runs import LORA, settings
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
@@ -30,7 +31,7 @@ from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.planning.checks import DryRun
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.training.ranks.launch import Launch, RanksError, launched, obstacles
+from rlanything_agents.training.ranks.launch import Launch, RanksError, launched, must_be_trainable, obstacles
 from rlanything_agents.training.ranks.packing import packed, unpacked
 from rlanything_agents.training.samples import Sample
 from rlanything_task_pools import TaskPool
@@ -316,6 +317,18 @@ def test_what_cannot_be_sharded() -> None:
     assert list(obstacles(RunConfig.model_validate({**policy, **engine}), sharded)) == []
 
 
+def test_models_on_one_base_cannot_be_sharded() -> None:
+    policy = {"checkpoint": "organisation/name", "lora": {}}
+    config = RunConfig.model_validate(
+        {"name": "run", "policy": policy, "reward_model": {"base": "policy"}, "engine": {"kind": "vllm"}}
+    )
+    (reason,) = obstacles(config, Launch(0, 2, "fsdp"))
+    assert reason.startswith("reward_model.base: policy shares tensors")
+    with pytest.raises(RanksError, match=r"use configs/accelerate/ddp\.yaml"):
+        must_be_trainable(config, Launch(0, 2, "fsdp"))
+    assert list(obstacles(config, Launch(0, 2))) == []
+
+
 def test_nobody_runs_beside_another_unawares(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
@@ -500,6 +513,32 @@ def test_a_run_of_two_processes_is_the_run_of_one(alone: tuple[Path, Path], tmp_
     assert code == 0, err[-3000:]
     assert out.count("Continuing") == 1, "only the process that leads has a screen"
     assert_same(one, tmp_path / "two")
+
+
+@pytest.mark.slow
+def test_two_processes_train_models_on_one_base(tmp_path: Path) -> None:
+    """Each process has one base; the adapters come out as those of one process."""
+    config = settings(tmp_path / "models", policy={"lora": LORA}, iterations=1, **TRAINERS).model_dump(mode="json")
+    file = tmp_path / "shared.yaml"
+    file.write_text(yaml.safe_dump({**config, "reward_model": {"base": "policy", "max_tokens": 12, "context": 4096}}))
+    found: list[dict[str, torch.Tensor]] = []
+    for launcher, runs in ((ALONE, tmp_path / "alone"), (TORCHRUN, tmp_path / "two")):
+        _, err, code = ended(start(launcher, file, runs))
+        assert code == 0, err[-3000:]
+        stored = runs / "chat" / "checkpoints" / "0001"
+        found.append(
+            {
+                f"{role}.{name}": weight
+                for role in ("policy", "judge")
+                for name, weight in load_file(stored / role / "adapter_model.safetensors").items()
+            }
+        )
+    one, two = found
+    assert one.keys() == two.keys()
+    assert all(
+        any(weight.any() for name, weight in one.items() if name.startswith(role)) for role in ("policy", "judge")
+    )
+    assert max(float((weight - two[name]).abs().max()) for name, weight in one.items()) < 1e-5
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from rlanything_agents.config import AnyModel, CheckpointConfig, Part, RunConfig
+from rlanything_agents.config import AnyModel, CheckpointConfig, Part, RunConfig, SharedConfig
 from rlanything_agents.models.checkpoint import CheckpointError, check_attention, checkpoint_source
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.runs.checkpoints import Checkpoints
@@ -183,9 +183,11 @@ class DryRun:
         """
         launch, cluster = planned(self.config), self.config.cluster
         if launch.size > launched().size:
-            message = f"planned for {launch.size} training processes that share each model (FSDP2)"
+            fsdp = launch.strategy == "fsdp"
+            each = "share each model (FSDP2)" if fsdp else "each have both models (DDP)"
+            message = f"planned for {launch.size} training processes that {each}"
             remedy = (
-                "accelerate launch --config_file configs/accelerate/fsdp2.yaml "
+                f"accelerate launch --config_file configs/accelerate/{'fsdp2' if fsdp else 'ddp'}.yaml "
                 f"--num_processes {launch.size} -m rlanything_agents train"
             )
             yield Finding("processes", None, message, remedy)
@@ -215,6 +217,9 @@ class DryRun:
         for key, model in models:
             if not isinstance(model, CheckpointConfig):
                 yield Finding(key, True, "made from nothing")
+                continue
+            if isinstance(model, SharedConfig):
+                yield Finding(key, True, "adapters on the policy's base, which is in memory once")
                 continue
             try:
                 check_attention(model.checkpoint, model.attention)

@@ -76,6 +76,8 @@ def _learning(
 ) -> Iterator[Memory]:
     """Updates of the trained models; each finds the weights of the other on the card, and its optimizer if it stays.
 
+    A base that both share is there once.
+
     Args:
         config: All settings.
         models: All models.
@@ -97,10 +99,11 @@ def _learning(
                 checkpointing=trainer.checkpointing,
                 anchor=bool(trainer.anchor) and not model.adapters,
             )
+    once = sum(model.weights for model in models if model.shared)
     rests = config.engine.kind == "vllm" and cards == 1
     for role, update in updates.items():
         others = (other for name, other in updates.items() if name != role)
-        resident = sum(other.weights + other.optimizer * (not rests) for other in others)
+        resident = sum(other.weights - once + other.optimizer * (not rests) for other in others)
         reserve = RESERVED * (cluster is not None)
         note = f"divided among {cards}; " * (cards > 1) + f"longest sample {longest:,} tokens"
         yield Memory(
@@ -134,9 +137,8 @@ def _on_this_machine(
             continue
         sequences = demand.episodes if model.role == "policy" else demand.votes
         cache = float(model.size.cache_bytes(model.width) * sequences * min(longest, model.context))
-        weights = float(model.width * model.size.parameters)
         note = f"{sequences} sequences of {longest:,} tokens"
-        yield Memory(f"{model.role} writes", weights, 0.0, 0.0, cache, 0.0, 0.0, free, note)
+        yield Memory(f"{model.role} writes", model.weights, 0.0, 0.0, cache, 0.0, 0.0, free, note)
     yield from _learning(config, models, longest, 1, free)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rlanything_agents.config import CheckpointConfig, RunConfig, SmallConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig, SharedConfig, SmallConfig
 from rlanything_agents.models.checkpoint import checkpoint_source
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.tools.planning.errors import UnknownSize
@@ -37,6 +37,7 @@ class PlannedModel:
         limit: Most tokens of an answer.
         context: Most tokens of prompt and answer.
         append_only: Whether later prompts of an episode hold its responses as they were written.
+        shared: Whether the weights are the policy's, in memory once.
     """
 
     role: Literal["policy", "reward model", "rewriter"]
@@ -47,6 +48,12 @@ class PlannedModel:
     limit: int
     context: int
     append_only: bool
+    shared: bool = False
+
+    @property
+    def weights(self) -> float:
+        """Bytes of the weights, without adapters."""
+        return float(self.width * self.size.parameters)
 
 
 def planned_models(config: RunConfig) -> list[PlannedModel]:
@@ -82,6 +89,7 @@ def _planned(
             model.max_tokens,
             model.context,
             model.thinking != "strip",
+            isinstance(model, SharedConfig),
         )
     words = get_view(get_domain(config.domain).env_id, "short").words
     size = size_from_scratch(model, len(words) + MARKS, f"{model.layers} x {model.hidden_size}")

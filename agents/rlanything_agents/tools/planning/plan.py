@@ -54,7 +54,8 @@ class RunPlan:
                     "source": model.size.source,
                     "parameters": model.size.parameters,
                     "trained": model.trained,
-                    "weights_bytes": model.width * model.size.parameters,
+                    "weights_bytes": model.weights,
+                    "shares_weights": model.shared,
                     "cache_bytes_per_token": model.size.cache_bytes(model.width),
                 }
                 for model in self.models

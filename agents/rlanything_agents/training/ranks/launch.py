@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from rlanything_agents.config import CheckpointConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig, SharedConfig
 
 __all__ = ["Launch", "RanksError", "launched", "must_be_trainable", "obstacles", "planned"]
 
@@ -53,12 +53,16 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launch:
 def planned(config: RunConfig) -> Launch:
     """Launch that a plan is for: this process's own, or, without a launcher, FSDP2 on all GPUs of ``cluster``.
 
+    Models on one base cannot be sharded: each of these processes has them whole.
+
     Raises:
         RanksError: The variables of the launcher are invalid.
     """
     launch, cluster = launched(), config.cluster
     if launch.size > 1 or launch.strategy or cluster is None or cluster.all_gpus == 1:
         return launch
+    if isinstance(config.reward_model, SharedConfig):
+        return Launch(0, cluster.all_gpus)
     return Launch(0, cluster.all_gpus, "fsdp", cluster.offload)
 
 
@@ -82,6 +86,11 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
         )
     if launch.strategy != "fsdp":
         return
+    if isinstance(config.reward_model, SharedConfig):
+        yield (
+            "reward_model.base: policy shares tensors, and FSDP gives each model shards of its own: use "
+            "configs/accelerate/ddp.yaml, or reward_model.checkpoint in place of base"
+        )
     trained = [("policy", "policy", config.policy)]
     if config.judge.learns:
         trained.append(("reward_model", "judge", config.reward_model))

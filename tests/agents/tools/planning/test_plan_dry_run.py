@@ -163,6 +163,32 @@ def test_bad_input_is_exit_code_2(tmp_path: Path) -> None:
     assert (code, error.startswith("error: no configuration file")) == (2, True)
 
 
+def test_a_base_of_both_models_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = {"checkpoint": "Qwen/Qwen2.5-7B-Instruct", "dtype": "bfloat16", "lora": {"rank": 8}}
+    shared = file(tmp_path, **{**ON_CARDS, "policy": model, "reward_model": {"base": "policy"}})
+    code, tree = dry_run(shared, tmp_path / "runs")
+    told = {finding["topic"]: finding["said"] for finding in tree["findings"]}
+    assert code == 0, broken(tree)
+    assert told["processes"] == "planned for 4 training processes that each have both models (DDP)"
+    assert told["reward_model"] == "adapters on the policy's base, which is in memory once"
+    one, two = tree["plan"]["models"]
+    assert (one["shares_weights"], two["shares_weights"]) == (False, True)
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    config = load_config(shared)
+    apart = load_config(file(tmp_path, **{**ON_CARDS, "policy": model, "reward_model": model}))
+    for row, other in zip(tree["plan"]["memory"], plan_run(apart).memory, strict=True):
+        learns = row["phase"].endswith("learns")
+        assert other.total - row["total"] == (2 * 7_615_616_512 if learns else 0), row["phase"]
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    (said,) = [
+        found.said
+        for found in DryRun(config, RunFolder(tmp_path / "runs" / "small")).findings()
+        if found.topic == "processes" and found.good is False and "base" in found.said
+    ]
+    assert said.startswith("reward_model.base: policy shares tensors")
+
+
 # -- the published configurations ----------------------------------------------------------------------------
 
 
