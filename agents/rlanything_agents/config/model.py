@@ -53,6 +53,9 @@ class CheckpointConfig(Section):
     """Implementation of attention in updates and in the engine ``transformers``. ``auto``: that of the checkpoint,
     otherwise PyTorch's (``sdpa``). ``flash_attention_2`` needs the package flash-attn, a GPU and bfloat16; only with
     ``sdpa`` do samples share the computation of their prompt."""
+    quantization: Literal["4bit"] | None = None
+    """``4bit``: linear layers are read as 4-bit numbers (NF4 with quantised constants, QLoRA, arXiv 2305.14314), by the
+    package bitsandbytes; needs ``lora`` and the engine ``transformers``. None: as they are stored."""
     lora: LoraConfig | None = None
     """Adapters to train; None trains all weights."""
     thinking: Literal["keep", "strip"] | None = None
@@ -68,20 +71,30 @@ class CheckpointConfig(Section):
     episode so far, and an episode that would exceed the context is cut off and counts as failed."""
 
     @model_validator(mode="after")
+    def _four_bits_are_frozen(self) -> CheckpointConfig:
+        if self.quantization is not None and self.lora is None:
+            raise ValueError(
+                f"quantization {self.quantization} freezes the weights, and without lora nothing is trained: set lora, "
+                "or leave quantization out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _a_response_fits(self) -> CheckpointConfig:
         if self.max_tokens >= self.context:
             raise ValueError(f"max_tokens {self.max_tokens} leaves no room for a prompt in a context of {self.context}")
         return self
 
 
-SHARED = ("checkpoint", "dtype", "attention")
+SHARED = ("checkpoint", "dtype", "attention", "quantization")
 """Keys of a base, which a model on the policy's base has from the policy."""
 
 
 class SharedConfig(CheckpointConfig):
     """Reward model on the policy's base: one copy of the frozen weights in memory, and adapters of each model.
 
-    Checkpoint, precision and attention are the policy's, and so is the shape of the adapters unless ``lora`` is set.
+    Checkpoint, precision, attention and quantisation are the policy's, and so is the shape of the adapters unless
+    ``lora`` is set.
     """
 
     base: Literal["policy"]

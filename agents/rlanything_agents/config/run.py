@@ -262,6 +262,20 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _an_engine_has_the_trained_weights(self) -> RunConfig:
+        served = {"policy": self.engine.policy, "reward_model": self.engine.judge}
+        for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
+            if not isinstance(model, CheckpointConfig) or model.quantization is None:
+                continue
+            if self.engine.kind == "vllm" or served[key] is not None:
+                raise ValueError(
+                    f"{key}.quantization {model.quantization} with engine.kind {self.engine.kind}: the engine would "
+                    "sample from the weights as they are stored, not from those that are trained on. Set engine.kind "
+                    f"to transformers, or leave {key}.quantization out"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _a_server_has_one_base(self) -> RunConfig:
         policy, judge = self.engine.policy, self.engine.judge
         if policy is None or judge is None or not self.queries_judge:

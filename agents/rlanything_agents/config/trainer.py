@@ -45,6 +45,9 @@ class TrainerConfig(BaseModel):
         micro_batch_tokens: Padded tokens per forward pass, of updates and of the warm start; a prompt that several
             samples share counts once. It changes speed and memory, never the result.
         max_grad_norm: Gradients are scaled down to this norm.
+        optim: Optimizer, by the names of transformers. ``adamw_bnb_8bit``: AdamW with 8-bit moments in blocks of 256
+            (arXiv 2110.02861), by the package bitsandbytes; embeddings, and weights of fewer than 4,096 numbers, keep
+            float32 moments. Master weights stay float32.
         betas: Coefficients of AdamW.
         weight_decay: Decoupled weight decay.
         epsilon: AdamW's denominator offset.
@@ -86,6 +89,7 @@ class TrainerConfig(BaseModel):
     average: float = Field(default=0.0, ge=0, lt=1)
     micro_batch_tokens: int = Field(default=2048, ge=1)
     max_grad_norm: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    optim: Literal["adamw_torch", "adamw_bnb_8bit"] = "adamw_torch"
     betas: tuple[float, float] = (0.9, 0.95)
     weight_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     epsilon: float = Field(default=1e-8, gt=0)

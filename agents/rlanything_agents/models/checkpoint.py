@@ -19,7 +19,15 @@ from typing import Any
 
 from rlanything_envs.errors import MissingExtra
 
-__all__ = ["PACKAGED", "CheckpointError", "brief", "check_attention", "checkpoint_source", "is_hub_name"]
+__all__ = [
+    "PACKAGED",
+    "CheckpointError",
+    "brief",
+    "check_attention",
+    "check_bitsandbytes",
+    "checkpoint_source",
+    "is_hub_name",
+]
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _FORMAT = 1
@@ -93,6 +101,19 @@ def check_attention(name: str, attention: str) -> None:
             f"{name}: attention is flash_attention_2, and its package is not installed: pip install flash-attn "
             "--no-build-isolation, or attention: sdpa"
         )
+
+
+def check_bitsandbytes(key: str) -> None:
+    """Check that the package of 4-bit weights and 8-bit optimizers is installed.
+
+    Args:
+        key: Key and value that need it, for the message.
+
+    Raises:
+        MissingExtra: It is not.
+    """
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise MissingExtra(f"{key} needs the package bitsandbytes: pip install 'rlanything-envs[quantized]'")
 
 
 def brief(error: Exception) -> str:

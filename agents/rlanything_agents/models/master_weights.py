@@ -1,4 +1,4 @@
-"""AdamW on fp32 master weights of a bfloat16 model.
+"""Optimizers on fp32 master weights of a bfloat16 model.
 
 A bfloat16 number has a significand of eight bits: a step of a usual learning rate is smaller than the distance to the
 next number, and adding it would change nothing. So the steps accumulate in float32 copies, and the weights are these
@@ -8,12 +8,16 @@ copies rounded. A sum of many bfloat16 gradients is wrong for the same reason, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import torch
 from torch.optim.optimizer import ParamsT
 
-__all__ = ["MasterAdamW", "move_state"]
+__all__ = ["MasterAdamW", "MasterWeights", "move_state", "on_masters"]
+
+KEPT = frozenset({"master", "qmap1", "qmap2"})
+"""Entries of an optimizer's state that are no moments: `MasterWeights`, and bitsandbytes' maps of 8-bit numbers."""
 
 
 def move_state(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
@@ -24,8 +28,8 @@ def move_state(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
                 state[name] = value.to(device)
 
 
-class MasterAdamW(torch.optim.AdamW):
-    """AdamW that keeps a float32 copy and float32 moments of each weight of lower precision.
+class MasterWeights(torch.optim.Optimizer):
+    """Mixin for an optimizer that keeps a float32 copy of each weight of lower precision, and steps the copy.
 
     The copy is the entry ``master`` of the weight's optimizer state, which stores and restores it. Gradients of these
     weights are float32 as long as the weights live (``Tensor.grad_dtype``): each backward pass adds to a float32 sum.
@@ -33,7 +37,7 @@ class MasterAdamW(torch.optim.AdamW):
     """
 
     def __init__(self, params: ParamsT, **options: Any) -> None:
-        super().__init__(params, **options)
+        super().__init__(params, **options)  # that of the optimizer
         for weight in self._low():
             gradient, weight.grad = weight.grad, None  # torch changes the precision where there is none yet
             weight.grad_dtype = torch.float32
@@ -55,10 +59,12 @@ class MasterAdamW(torch.optim.AdamW):
         return loss
 
     def forget_moments(self) -> None:
-        """Start over with the moments and the count of steps; the float32 copies stay."""
+        """Start over with the moments and the count of steps; the float32 copies and maps of 8-bit numbers stay."""
         for state in self.state.values():
             for name, value in state.items():
-                if name != "master":
+                if isinstance(value, int):
+                    state[name] = 0
+                elif name not in KEPT:
                     value.zero_()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -74,3 +80,18 @@ class MasterAdamW(torch.optim.AdamW):
     def _low(self) -> Iterator[torch.nn.Parameter]:
         for group in self.param_groups:
             yield from (weight for weight in group["params"] if weight.dtype != torch.float32)
+
+
+class MasterAdamW(MasterWeights, torch.optim.AdamW):
+    """AdamW with float32 moments, on float32 copies of weights of lower precision."""
+
+
+@cache
+def on_masters(optimizer: type[torch.optim.Optimizer]) -> type[MasterWeights]:
+    """Class of an optimizer with `MasterWeights`.
+
+    Its name has that of the optimizer's package, by which transformers recognises bitsandbytes.
+    """
+    if optimizer is torch.optim.AdamW:
+        return MasterAdamW
+    return type(f"Master[{optimizer.__module__}.{optimizer.__qualname__}]", (MasterWeights, optimizer), {})

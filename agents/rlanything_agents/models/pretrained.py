@@ -13,10 +13,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from rlanything_agents.config import CheckpointConfig
-from rlanything_agents.models.checkpoint import CheckpointError, brief, check_attention, checkpoint_source
+from rlanything_agents.models.checkpoint import (
+    CheckpointError,
+    brief,
+    check_attention,
+    check_bitsandbytes,
+    checkpoint_source,
+)
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.template import ChatTemplate, TemplateError
 from rlanything_envs.errors import MissingExtra
@@ -75,20 +88,24 @@ def load_base(
     """Load the model of a checkpoint without adapters, on the accelerator if there is one.
 
     Args:
-        config: Checkpoint, precision and context.
+        config: Checkpoint, precision, quantisation and context.
         tokenizer: Tokenizer of the same checkpoint.
         on_host: Whether to leave the model on the CPU, as one that will be sharded over GPUs.
 
     Raises:
         CheckpointError: There is no such checkpoint, it is not a causal language model, it does not fit its tokenizer,
             or its context is shorter than ``config.context``.
-        MissingExtra: The package of the checkpoint or of ``config.attention`` is not installed.
+        MissingExtra: The package of the checkpoint, of ``config.attention`` or of ``config.quantization`` is not
+            installed.
     """
     source, local = checkpoint_source(config.checkpoint, precision_of(config.dtype))
     if not (local and (Path(source) / "adapter_config.json").is_file()):  # adapters know their base, and have no config
         _check(config, _read(AutoConfig, config, "configuration"))
     check_attention(config.checkpoint, config.attention)
-    options = {} if config.attention == "auto" else {"attn_implementation": config.attention}
+    device = "cuda" if torch.cuda.is_available() and not on_host else "cpu"
+    options: dict[str, Any] = {} if config.attention == "auto" else {"attn_implementation": config.attention}
+    if config.quantization is not None:
+        options |= {"quantization_config": _four_bits(config), "device_map": {"": device}}
     model: PreTrainedModel = _read(
         AutoModelForCausalLM,
         config,
@@ -106,13 +123,29 @@ def load_base(
     for settings in (model.config, model.generation_config):  # trainers and engines would change these with a warning
         settings.bos_token_id, settings.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
         settings.pad_token_id = tokenizer.pad_token_id
-    model.to("cuda" if torch.cuda.is_available() and not on_host else "cpu").eval()
-    return model
+    for module in model.modules():
+        # On some processors a 4-bit layer is packed for good when it first generates, and has wrong gradients then.
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
+    return model.to(device).eval()
 
 
 def sharing_weights(model: PreTrainedModel) -> PreTrainedModel:
     """Second model on the same weights: modules of its own, and the very tensors of the first."""
-    return copy.deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+    shared: list[Any] = [*model.parameters(), *model.buffers()]
+    shared += [weight.quant_state for weight in shared if hasattr(weight, "quant_state")]  # of 4-bit weights
+    return copy.deepcopy(model, {id(each): each for each in shared})
+
+
+def _four_bits(config: CheckpointConfig) -> BitsAndBytesConfig:
+    """Arguments of bitsandbytes: the 4-bit numbers of QLoRA, computed with in the precision of the other weights."""
+    check_bitsandbytes(f"{config.checkpoint}: quantization {config.quantization}")
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=getattr(torch, precision_of(config.dtype)),
+    )
 
 
 def save_weights(

@@ -7,6 +7,7 @@ from typing import Any
 from trl import GRPOConfig
 
 from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.models.checkpoint import check_bitsandbytes
 from rlanything_agents.training.update import TrainingError
 
 __all__ = ["grpo_settings", "no_reward"]
@@ -19,12 +20,17 @@ def grpo_settings(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfi
         config: Settings of the updates.
         folder: Required output folder; nothing is written there.
         on_cpu: Whether the model is on a CPU.
+
+    Raises:
+        MissingExtra: The package of ``config.optim`` is not installed.
     """
+    if config.optim == "adamw_bnb_8bit":
+        check_bitsandbytes(f"optim {config.optim}")
     return GRPOConfig(
         output_dir=folder,
         learning_rate=config.learning_rate,
         lr_scheduler_type="constant",
-        optim="adamw_torch",
+        optim=config.optim,
         adam_beta1=config.betas[0],
         adam_beta2=config.betas[1],
         adam_epsilon=config.epsilon,

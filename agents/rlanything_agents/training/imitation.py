@@ -92,7 +92,8 @@ def fit(
     rng = np.random.default_rng(seed)
     batches = -(-len(rows) // batch_size)
     total = epochs * batches
-    optimizer = MasterAdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+    learning = [weight for weight in model.parameters() if weight.requires_grad]
+    optimizer = MasterAdamW(learning, lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total, warmup))
     state = _State(model, optimizer, schedule, [])
     if kept is not None and kept.is_file():

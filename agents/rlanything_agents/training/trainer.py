@@ -30,7 +30,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallba
 from trl import GRPOTrainer
 
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.models.master_weights import MasterAdamW, move_state
+from rlanything_agents.models.master_weights import move_state, on_masters
 from rlanything_agents.models.pretrained import adapters_are_zero, trained
 from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.training.aggregation import aggregated
@@ -69,6 +69,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         config: See `TrainerConfig`.
 
     Raises:
+        MissingExtra: The package of ``config.optim`` is not installed.
         TrainingError: The number of processes is not ``config.world_size``, ``config.bf16`` is set on a CPU, or the
             trainer does not support the sharding strategy of accelerate for this model.
     """
@@ -83,6 +84,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         use_cache = model.config.use_cache
         if config.bf16 and on_cpu:
             raise TrainingError("bf16 training needs an accelerator: set bf16 to false on a CPU")
+        learning = [(weight, weight.data) for weight in model.parameters() if weight.requires_grad]
         with _preserved_rng(), tempfile.TemporaryDirectory() as nothing_is_written_here:
             super().__init__(
                 model=model,
@@ -91,6 +93,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 train_dataset=Dataset.from_dict({"prompt": [""]}),
                 processing_class=tokenizer,
             )
+        for weight, exact in learning:
+            if weight.dtype != exact.dtype:  # TRL rounds adapters of 4-bit models to bfloat16
+                weight.data = exact.to(weight.device)
         if config.world_size not in (1, self.args.world_size):
             raise TrainingError(
                 f"{self.args.world_size} training process(es) are running, the configuration says "
@@ -294,7 +299,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
     def create_optimizer(self, model: Any = None) -> Any:
         """Make AdamW, with fp32 master weights for weights of lower precision."""
         if self._keeps_masters:
-            self.optimizer_cls_and_kwargs = (MasterAdamW, self.get_optimizer_cls_and_kwargs(self.args, self.model)[1])
+            optimizer, settings = self.get_optimizer_cls_and_kwargs(self.args, self.model)
+            self.optimizer_cls_and_kwargs = on_masters(optimizer), settings
         return super().create_optimizer(model)
 
     def _forget_moments(self) -> None:

@@ -79,6 +79,11 @@ class DryRun:
             wanted["train"].append("peft")
         if self.config.engine.kind == "vllm":
             wanted["vllm"] = ["vllm"]
+        trainers = (config.policy_trainer, config.judge_trainer)
+        if any(trainer.optim == "adamw_bnb_8bit" for trainer in trainers) or any(
+            isinstance(m, CheckpointConfig) and m.quantization for m in (config.policy, config.reward_model)
+        ):
+            wanted["quantized"] = ["bitsandbytes"]
         for tracker in config.trackers:
             wanted.setdefault("trackers", []).append(tracker)
         for extra, packages in wanted.items():

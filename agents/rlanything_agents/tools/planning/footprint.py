@@ -27,7 +27,8 @@ class Memory:
         optimizer: State of the optimizer, in updates.
         cache: Keys and values of all sequences that are generated at once.
         activations: Activations kept for the backward pass, and the logits.
-        other: Work space, a layer whose shards are gathered, and in updates what stays there of the other model.
+        other: Work space, a layer whose shards are gathered or that is unpacked, and in updates what stays there of the
+            other model.
         limit: Available memory; None where it is unknown.
         note: Capacity of the cache, or the basis of the numbers.
     """
@@ -98,6 +99,8 @@ def _learning(
                 offload=cluster is not None and cluster.offload and cards > 1,
                 checkpointing=trainer.checkpointing,
                 anchor=bool(trainer.anchor) and not model.adapters,
+                quantized=model.quantized,
+                optim=model.optim,
             )
     once = sum(model.weights for model in models if model.shared)
     rests = config.engine.kind == "vllm" and cards == 1

@@ -17,7 +17,11 @@ from dataclasses import dataclass
 
 from rlanything_agents.tools.planning.sizes import ModelSize
 
-__all__ = ["EngineMemory", "UpdateMemory", "activation_bytes", "engine_memory", "optimizer_bytes", "update_memory"]
+__all__ = ["EngineMemory", "UpdateMemory", "activation_bytes", "engine_memory", "optimizer_state", "update_memory"]
+
+EIGHT_BIT = 2 * (1 + 4 / 256)
+"""Bytes of both moments of a weight in 8-bit AdamW: one each, and a float32 constant for each block of 256 (arXiv
+2110.02861, section 2)."""
 
 RESERVED = 2 << 30
 """Bytes of a card for the driver's context, libraries and an engine's work space. An assumption."""
@@ -50,7 +54,8 @@ class UpdateMemory:
         optimizer: Bytes of the moments, and of fp32 master weights that are not the shards themselves.
         activations: Bytes kept for the backward pass of a micro-batch.
         logits: Bytes of the largest float32 matrix over the vocabulary, and of its gradient.
-        gathered: Bytes of the layer whose shards are gathered on the card, where parameters are sharded.
+        gathered: Bytes of the layer whose shards are gathered on the card, where parameters are sharded, or of the
+            4-bit matrix that is unpacked.
     """
 
     weights: float
@@ -94,6 +99,8 @@ def update_memory(
     offload: bool = False,
     checkpointing: bool = False,
     anchor: bool = False,
+    quantized: bool = False,
+    optim: str = "adamw_torch",
 ) -> UpdateMemory:
     """Memory of an update on one card.
 
@@ -106,16 +113,19 @@ def update_memory(
         offload: Whether parameters and optimizer are kept in the host's memory.
         checkpointing: Whether only the inputs of blocks are kept, and blocks are recomputed in the backward pass.
         anchor: Whether each card has a whole copy of the model for an anchor loss.
+        quantized: Whether the weights below adapters are 4-bit ones; one layer at a time is unpacked.
+        optim: Optimizer, see `TrainerConfig`.
     """
     if trained is None:
-        stepped, learning, frozen = (4 if cards > 1 else width), size.parameters, 0
+        stepped, learning, frozen = (4 if cards > 1 else width), size.parameters, 0.0
     else:
-        stepped, learning, frozen = 4, trained, size.parameters
-    optimizer = optimizer_bytes(stepped) * learning / cards
-    weights = (stepped * learning + width * frozen) / cards
+        stepped, learning, frozen = 4, trained, size.weight_bytes(width, quantized)
+    optimizer = optimizer_state(size, stepped, trained, optim) / cards
+    weights = (stepped * learning + frozen) / cards
     blocks = activation_bytes(size, tokens)
     if checkpointing:
         blocks = 2 * size.hidden * tokens * size.layers + blocks / size.layers
+    unpacked = float(quantized * width * max(a * b for a, b in size.linear_widths))
     largest = max(sum(a * b for a, b in size.linear_widths), size.vocabulary * size.hidden)
     return UpdateMemory(
         weights=(0.0 if offload else weights) + anchor * width * size.parameters,
@@ -123,13 +133,27 @@ def update_memory(
         optimizer=0.0 if offload else optimizer,
         activations=blocks,
         logits=2 * 4 * tokens * size.vocabulary,
-        gathered=width * largest if cards > 1 or offload else 0.0,
+        gathered=width * largest if cards > 1 or offload else unpacked,
     )
 
 
-def optimizer_bytes(width: int) -> int:
-    """Bytes of AdamW's state per trained parameter: two fp32 moments, and fp32 master weights of two-byte weights."""
-    return 8 if width == 4 else 12
+def optimizer_state(size: ModelSize, width: int, trained: int | None = None, optim: str = "adamw_torch") -> float:
+    """Bytes of AdamW's state: two moments of each trained weight, and fp32 master weights of two-byte weights.
+
+    With 8-bit moments those of embeddings stay float32; those of weights of fewer than 4,096 numbers do too, which is
+    not counted.
+
+    Args:
+        size: Shape of the model.
+        width: Bytes of a trained weight, 2 or 4.
+        trained: Number of parameters of adapters; all weights are trained if None.
+        optim: Optimizer, see `TrainerConfig`.
+    """
+    numbers = size.parameters if trained is None else trained
+    exact = numbers
+    if optim == "adamw_bnb_8bit":
+        exact = size.vocabulary * size.hidden if trained is None else 0
+    return 8 * exact + EIGHT_BIT * (numbers - exact) + (0 if width == 4 else 4) * numbers
 
 
 def activation_bytes(size: ModelSize, tokens: int, width: int = 2) -> float:

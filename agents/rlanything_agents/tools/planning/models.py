@@ -38,6 +38,8 @@ class PlannedModel:
         context: Most tokens of prompt and answer.
         append_only: Whether later prompts of an episode hold its responses as they were written.
         shared: Whether the weights are the policy's, in memory once.
+        quantized: Whether the weights are 4-bit ones.
+        optim: Optimizer, see `TrainerConfig`.
     """
 
     role: Literal["policy", "reward model", "rewriter"]
@@ -49,11 +51,13 @@ class PlannedModel:
     context: int
     append_only: bool
     shared: bool = False
+    quantized: bool = False
+    optim: str = "adamw_torch"
 
     @property
     def weights(self) -> float:
         """Bytes of the weights, without adapters."""
-        return float(self.width * self.size.parameters)
+        return self.size.weight_bytes(self.width, self.quantized)
 
 
 def planned_models(config: RunConfig) -> list[PlannedModel]:
@@ -75,6 +79,7 @@ def planned_models(config: RunConfig) -> list[PlannedModel]:
 def _planned(
     role: Literal["policy", "reward model"], model: SmallConfig | CheckpointConfig, config: RunConfig, *, learns: bool
 ) -> PlannedModel:
+    optim = (config.policy_trainer if role == "policy" else config.judge_trainer).optim
     if isinstance(model, CheckpointConfig):
         # A cluster's machines have GPUs, whatever this one has.
         dtype = "bfloat16" if config.cluster and model.dtype == "auto" else precision_of(model.dtype)
@@ -89,11 +94,14 @@ def _planned(
             model.max_tokens,
             model.context,
             model.thinking != "strip",
-            isinstance(model, SharedConfig),
+            shared=isinstance(model, SharedConfig),
+            quantized=model.quantization is not None,
+            optim=optim,
         )
     words = get_view(get_domain(config.domain).env_id, "short").words
     size = size_from_scratch(model, len(words) + MARKS, f"{model.layers} x {model.hidden_size}")
-    return PlannedModel(role, size, 4, size.parameters if learns else 0, False, model.max_tokens, SMALL_CONTEXT, True)
+    trained = size.parameters if learns else 0
+    return PlannedModel(role, size, 4, trained, False, model.max_tokens, SMALL_CONTEXT, True, optim=optim)
 
 
 def _pretrained_size(checkpoint: str, dtype: str) -> ModelSize:

@@ -9,7 +9,7 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.tools.planning.demand import Demand
 from rlanything_agents.tools.planning.footprint import Memory, memory_of
-from rlanything_agents.tools.planning.memory import optimizer_bytes
+from rlanything_agents.tools.planning.memory import optimizer_state
 from rlanything_agents.tools.planning.models import PlannedModel, planned_models
 from rlanything_agents.training.ranks.launch import planned
 
@@ -170,5 +170,6 @@ def _stored(model: PlannedModel) -> float:
     if model.role == "rewriter":
         return 0.0
     if model.adapters:
-        return float((4 + optimizer_bytes(4)) * model.trained)
-    return float(model.width * model.size.parameters + optimizer_bytes(model.width) * model.trained)
+        return 4 * model.trained + optimizer_state(model.size, 4, model.trained, model.optim)
+    state = optimizer_state(model.size, model.width, optim=model.optim) if model.trained else 0.0
+    return model.weights + state

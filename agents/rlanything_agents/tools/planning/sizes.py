@@ -23,6 +23,10 @@ FAMILIES: Mapping[str, tuple[bool, bool]] = {
 """Model types of transformers with the layers counted here: whether queries, keys and values have a bias, and whether
 queries and keys are normalised."""
 
+FOUR_BITS = 0.5 + (1 + 4 / 256) / 64
+"""Bytes of a 4-bit weight: a quarter of two bytes, and an 8-bit constant for each 64, of which 256 share a float32 one
+(QLoRA, arXiv 2305.14314, section 3)."""
+
 LARGEST = 1 << 24
 """Upper bound of every field of a shape; larger values are refused."""
 
@@ -86,6 +90,11 @@ class ModelSize:
         block += self.qk_norm * 2 * self.head_dim
         embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
         return self.layers * block + embeddings + self.hidden + self.vision
+
+    def weight_bytes(self, width: int, quantized: bool = False) -> float:
+        """Bytes of the weights at ``width`` bytes each, where the linear maps of the blocks may be 4-bit ones."""
+        linear = self.layers * sum(rows * columns for rows, columns in self.linear_widths) if quantized else 0
+        return FOUR_BITS * linear + width * (self.parameters - linear)
 
     def adapter_parameters(self, rank: int) -> int:
         """Parameters of low-rank adapters on all linear maps of the blocks (arXiv 2106.09685, section 4.1)."""

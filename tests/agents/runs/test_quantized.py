@@ -1,0 +1,123 @@
+"""8-bit AdamW and 4-bit bases: settings, plan, and the real bitsandbytes on a processor (`quantized_checks.py`)."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families import checkpoint
+from isolated import Isolated
+from pydantic import ValidationError
+
+from rlanything_agents.config import CheckpointConfig, RunConfig
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.models.pretrained import load_model, load_template
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.tools.planning.memory import EIGHT_BIT, optimizer_state, update_memory
+from rlanything_agents.tools.planning.plan import plan_run
+from rlanything_agents.tools.planning.published import published
+from rlanything_agents.tools.planning.sizes import FOUR_BITS
+from rlanything_agents.training.ranks.launch import Launch, obstacles
+from rlanything_agents.training.trainer import make_trainer
+from rlanything_envs.errors import MissingExtra
+
+EIGHT = {"optim": "adamw_bnb_8bit"}
+QUANTIZED = {"checkpoint": "Qwen/Qwen3-8B", "lora": {"rank": 16}, "quantization": "4bit", "dtype": "bfloat16"}
+
+
+@pytest.mark.slow
+def test_bitsandbytes() -> None:
+    Isolated("quantized").run_tests("agents/runs/quantized_checks.py", marks="")
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is not installed."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "bitsandbytes" else found(name))
+
+
+@pytest.mark.usefixtures("without")
+def test_a_missing_package_is_named_before_anything_is_loaded(tmp_path: Path) -> None:
+    folder = checkpoint("qwen3", tmp_path / "model")
+    plain = CheckpointConfig.model_validate({"checkpoint": str(folder), "dtype": "float32", "context": 4096})
+    words = load_template(plain).tokenizer
+    four = plain.model_copy(update={"quantization": "4bit"})
+    with pytest.raises(MissingExtra, match=r"quantization 4bit needs .* 'rlanything-envs\[quantized\]'"):
+        load_model(four, words, seed=0)
+    with pytest.raises(MissingExtra, match=r"optim adamw_bnb_8bit needs .* 'rlanything-envs\[quantized\]'"):
+        make_trainer(load_model(plain, words, seed=0), words, TrainerConfig(**EIGHT))  # type: ignore[arg-type]
+    for change in ({"policy": QUANTIZED}, {"judge_trainer": EIGHT}):
+        config = RunConfig.model_validate({"name": "a", "environment": {"view": "short"}, **change})
+        found = {finding.topic: finding for finding in DryRun(config, RunFolder(tmp_path / "run")).findings()}
+        assert found["extra quantized"].good is False
+        assert found["extra quantized"].remedy == "pip install 'rlanything-envs[quantized]'"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"policy": {**QUANTIZED, "lora": None}}, "without lora nothing is trained: set lora"),
+        ({"policy": {**QUANTIZED, "quantization": "3bit"}}, r"policy\.quantization"),
+        ({"policy_trainer": {"optim": "lion_8bit"}}, r"policy_trainer\.optim"),
+        ({"engine": {"kind": "vllm"}}, r"policy\.quantization 4bit with engine\.kind vllm"),
+        (
+            {"engine": {"kind": "vllm_server", "policy": {"base_url": "http://gpu:8000/v1", "model": "m"}}},
+            r"policy\.quantization 4bit with engine\.kind vllm_server",
+        ),
+        (
+            {"reward_model": {"base": "policy", "quantization": None}},
+            r"reward_model\.quantization \(None\) contradicts policy\.quantization \(4bit\)",
+        ),
+    ],
+)
+def test_what_cannot_be_quantized_is_refused(changes: dict[str, Any], message: str) -> None:
+    tree = {"name": "a", "policy": QUANTIZED, "reward_model": {"base": "policy"}, **changes}
+    with pytest.raises(ValidationError, match=message):
+        RunConfig.model_validate(tree)
+
+
+def test_8_bit_moments_are_not_sharded() -> None:
+    model = {"checkpoint": "organisation/name"}
+    tree = {"name": "a", "policy": model, "reward_model": model, "engine": {"kind": "vllm"}, "judge_trainer": EIGHT}
+    config = RunConfig.model_validate(tree)
+    (reason,) = obstacles(config, Launch(0, 2, "fsdp"))
+    assert reason.startswith("judge_trainer.optim is adamw_bnb_8bit, whose moments are not sharded")
+    assert list(obstacles(config, Launch(0, 2))) == []
+
+
+def test_bytes_by_hand() -> None:
+    size = published("Qwen/Qwen3-8B")
+    assert size is not None
+    linear = size.layers * sum(rows * columns for rows, columns in size.linear_widths)
+    assert FOUR_BITS == 4 / 8 + 1 / 64 + 4 / (64 * 256)
+    assert size.weight_bytes(2) == 2 * size.parameters
+    assert size.weight_bytes(2, quantized=True) == FOUR_BITS * linear + 2 * (size.parameters - linear)
+    embedded = size.vocabulary * size.hidden
+    assert EIGHT_BIT == 2 + 2 * 4 / 256
+    rest = size.parameters - embedded
+    assert optimizer_state(size, 4, optim="adamw_bnb_8bit") == 8 * embedded + EIGHT_BIT * rest
+    assert optimizer_state(size, 2, optim="adamw_bnb_8bit") == 12 * embedded + (4 + EIGHT_BIT) * rest
+    adapters = size.adapter_parameters(16)
+    small = update_memory(size, 1, 10, trained=adapters, quantized=True, optim="adamw_bnb_8bit")
+    assert small.weights == 4 * adapters + size.weight_bytes(2, quantized=True)
+    assert small.optimizer == EIGHT_BIT * adapters
+    assert small.gathered == 2 * size.hidden * size.intermediate
+
+
+def test_the_plan_counts_them() -> None:
+    """Qwen3-8B: both models learn on one base of 5.6 GiB in place of two of 15.3 GiB."""
+    cluster = {"gpus": 1, "card": "A100-40GB"}
+    tree = {"name": "a", "reward_model": {"base": "policy"}, "cluster": cluster}
+    small = RunConfig.model_validate({**tree, "policy": QUANTIZED, "policy_trainer": EIGHT, "judge_trainer": EIGHT})
+    large = RunConfig.model_validate({**tree, "policy": {**QUANTIZED, "quantization": None}})
+    rows = {row.phase: row for row in plan_run(small).memory}
+    others = {row.phase: row for row in plan_run(large).memory}
+    learns = rows["policy learns"]
+    assert learns.weights / 2**30 == pytest.approx(5.77, abs=0.05)
+    assert others["policy learns"].weights / 2**30 == pytest.approx(15.42, abs=0.05)
+    assert learns.optimizer < 0.26 * others["policy learns"].optimizer
+    assert learns.total < others["policy learns"].total - 9 * 2**30
