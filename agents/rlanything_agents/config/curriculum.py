@@ -38,6 +38,10 @@ class LLMConfig(Section):
 class CurriculumConfig(Section):
     """Task pool, and rules by which its tasks adapt to the policy."""
 
+    pool: Annotated[str, Field(min_length=1)] | None = None
+    """Folder or file of tasks, in place of generated ones, in a form that the domain imports: official ALFWorld games,
+    coding problems, task files of OSWorld. The pool gets ``pool_size`` of them, drawn by the run's seed. ``$NAME``
+    stands for an environment variable."""
     pool_size: Positive = 64
     adapt: bool = True
     rewriter: Literal["scripted", "llm"] = "scripted"
@@ -75,6 +79,12 @@ class CurriculumConfig(Section):
         if not band[0] < band[1]:
             raise ValueError(f"the lower bound {band[0]} must be below the upper bound {band[1]}")
         return band
+
+    @model_validator(mode="after")
+    def _one_source_of_tasks(self) -> CurriculumConfig:
+        if self.pool is not None and self.knobs != ANY:
+            raise ValueError("`knobs` are those of generated tasks, and `pool` names a folder of others: leave one out")
+        return self
 
     @model_validator(mode="after")
     def _the_rewriter_has_a_service(self) -> CurriculumConfig:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section
 
@@ -16,6 +16,9 @@ class EvaluationConfig(Section):
 
     panels: tuple[str, ...] = ("valid_seen", "valid_unseen")
     """Splits of the domain's generator: in-domain, then out-of-domain."""
+    pools: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+    """Folder or file of tasks by panel, in place of generated ones, in the forms of `CurriculumConfig.pool`. Episodes
+    beyond the number of tasks play them again."""
     knobs: Mixture = ANY
     """Knobs of the generator of the panels' tasks."""
     seed: Annotated[int, Field(ge=0)] = 20_000_000
@@ -30,3 +33,16 @@ class EvaluationConfig(Section):
     """Iterations between evaluations during training, for a learning curve; None for none."""
     every_episodes: Positive = 128
     """Episodes per panel of these evaluations: the first tasks of the panel."""
+
+    @property
+    def generated(self) -> tuple[str, ...]:
+        """Panels whose tasks are generated."""
+        return tuple(panel for panel in self.panels if panel not in self.pools)
+
+    @model_validator(mode="after")
+    def _pools_of_panels(self) -> EvaluationConfig:
+        if strangers := [name for name in self.pools if name not in self.panels]:
+            raise ValueError(f"`pools` names {', '.join(strangers)}, and `panels` has {', '.join(self.panels)}")
+        if self.knobs != ANY and not self.generated:
+            raise ValueError("`knobs` are those of generated tasks, and `pools` has every panel: leave one out")
+        return self

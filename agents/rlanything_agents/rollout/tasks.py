@@ -1,13 +1,33 @@
-"""Generated tasks of a run, in the shares of its configuration."""
+"""Tasks of a run: generated ones in the shares of its configuration, or those of a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from rlanything_agents.config import Part
 from rlanything_task_pools import Domain, Task
+from rlanything_task_pools.collection import read_collection
 
-__all__ = ["generate_tasks", "parts_of"]
+__all__ = ["collected_tasks", "generate_tasks", "parts_of"]
+
+
+def collected_tasks(domain: Domain, source: str, count: int, rng: np.random.Generator) -> list[Task]:
+    """Draw tasks of a file or folder without replacement; all of them again, in the same order, beyond their number.
+
+    Args:
+        domain: Domain of the tasks.
+        source: Path of the file or folder.
+        count: Number of tasks.
+        rng: Draws the order.
+
+    Raises:
+        CollectionError: There is no task.
+    """
+    found = read_collection(domain.name, source).tasks
+    order = rng.permutation(len(found))
+    return [found[order[number % len(found)]] for number in range(count)]
 
 
 def generate_tasks(domain: Domain, split: str, seeds: Sequence[int], mixture: Sequence[Part]) -> list[Task]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import EvaluationConfig
-from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.feedback.metrics import action_shares, success_rate
-from rlanything_agents.rollout.tasks import generate_tasks
+from rlanything_agents.rollout.tasks import collected_tasks, generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.folder import RunFolder, write_atomically
@@ -26,6 +26,8 @@ __all__ = ["Evaluation", "panel_result", "panel_tasks", "play_panel"]
 def panel_tasks(domain: Domain, split: str, config: EvaluationConfig, episodes: int | None = None) -> list[Task]:
     """Tasks of a panel, one per episode: the first ``episodes`` of them, or all if None."""
     count = config.episodes if episodes is None else min(episodes, config.episodes)
+    if split in config.pools:
+        return collected_tasks(domain, config.pools[split], count, rng_of(config.seed, "panel"))
     return generate_tasks(domain, split, range(config.seed, config.seed + count), config.knobs)
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.domains.supervision import Supervision, get_supervision
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.reviewer import Reviewer
 from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.rollout import Policy
-from rlanything_agents.rollout.tasks import generate_tasks
+from rlanything_agents.rollout.tasks import collected_tasks, generate_tasks
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_task_pools import Domain, Task, get_domain
@@ -84,6 +84,9 @@ class RunParts:
         return seed_of(self.config.seed, *path)
 
     def train_tasks(self, purpose: str, count: int) -> list[Task]:
-        """Generate training tasks for a purpose: ``pool``, or a lesson of the warm start."""
+        """Make training tasks for a purpose: ``pool``, or a lesson of the warm start, which are always generated."""
+        source = self.config.curriculum.pool
+        if purpose == "pool" and source is not None:
+            return collected_tasks(self.domain, source, count, rng_of(self.config.seed, "pool"))
         mixture = (self.config.curriculum if purpose == "pool" else self.config.warm_start).knobs
         return generate_tasks(self.domain, "train", [self.seed(purpose, number) for number in range(count)], mixture)

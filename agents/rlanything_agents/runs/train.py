@@ -31,7 +31,7 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.monitors import behaviour, watch
 from rlanything_agents.runs.parts import RunParts
-from rlanything_agents.runs.preflight import preflight
+from rlanything_agents.runs.preflight import collections_of, preflight
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.report import write_report
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
@@ -221,6 +221,9 @@ class Run:
         if checkpoint is None:
             self._delete_pool()
             self.folder.rewind(0)
+            for key, found in collections_of(self.config):
+                for place, reason in list(found.refused.items())[:1]:
+                    self._say(f"{key}: {len(found.refused)} of its files are refused, as {place}: {reason}")
             tasks = self.parts.train_tasks("pool", self.config.curriculum.pool_size)
             return 0, TaskPool.create(self.folder.pool, tasks), None
         done, path = checkpoint

@@ -10,6 +10,7 @@ import numpy as np
 from rlanything_task_pools.alfworld import generate, official, proof, rewrite
 from rlanything_task_pools.alfworld.difficulty import is_shut, lamp_types
 from rlanything_task_pools.alfworld.operators import DEFAULT, check_operators
+from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.task import Direction, Rejection, Task
 
 
@@ -79,6 +80,10 @@ class AlfWorldDomain:
             GameFormatError: The file is not such a game, or no plan reaches its goal.
         """
         return official.load(source)
+
+    def load_all(self, source: str | os.PathLike[str]) -> Collection:
+        """The official games of a folder and those below it, such as ``json_2.1.1/train``; see `official.load_all`."""
+        return official.load_all(source)
 
     def describe(self, task: Task) -> str:
         """Goal, room, positions of things and possible actions, for a rewriter's prompt."""

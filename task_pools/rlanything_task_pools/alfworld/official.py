@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from rlanything_task_pools.alfworld.generate import make_task
+from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.alfworld import GameFormatError, load_game, prove
 
@@ -48,13 +49,36 @@ def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "tra
         raise NoGamesFound(f"no folder of ALFWorld games: pass data_dir or set ${DATA_VARIABLE}; {HOW_TO_GET}")
     base = Path(named).expanduser()
     folder = next((f for f in (base / "json_2.1.1" / split, base / split) if f.is_dir()), base / "json_2.1.1" / split)
-    games = [
-        path
-        for path in folder.glob(f"*/*/{GAME_FILE}")
-        if "movable" not in path.parent.parent.name and "Sliced" not in path.parent.parent.name
-    ]
+    games = _playable(folder, f"*/*/{GAME_FILE}")
     if not games:
         raise NoGamesFound(f"no {GAME_FILE} under {folder}; {HOW_TO_GET}")
+    return games
+
+
+def load_all(source: str | os.PathLike[str]) -> Collection:
+    """The games of a folder and those below it, ordered by path, without the kinds that `find_games` leaves out.
+
+    A single ``game.tw-pddl`` file is read too. A game that cannot be read or solved is refused.
+    """
+    tasks: dict[str, Task] = {}
+    refused: dict[str, str] = {}
+    path = Path(source)
+    for game in [path] if path.is_file() else _playable(path, f"**/{GAME_FILE}"):
+        try:
+            task = load(game)
+        except (OSError, GameFormatError) as error:
+            refused[str(game)] = str(error)
+            continue
+        tasks.setdefault(task.id, task)
+    return Collection(tuple(tasks.values()), refused)
+
+
+def _playable(folder: Path, pattern: str) -> list[Path]:
+    games = [
+        path
+        for path in folder.glob(pattern)
+        if "movable" not in path.parent.parent.name and "Sliced" not in path.parent.parent.name
+    ]
     return sorted(games, key=lambda path: path.relative_to(folder).parts)
 
 

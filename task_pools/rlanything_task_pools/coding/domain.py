@@ -8,7 +8,8 @@ import numpy as np
 
 from rlanything_task_pools.coding import generate, rewrite, screen
 from rlanything_task_pools.coding.describe import describe
-from rlanything_task_pools.coding.importing import load
+from rlanything_task_pools.coding.importing import import_tasks, load
+from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.domain import check_operators
 from rlanything_task_pools.task import Direction, Rejection, Task
 
@@ -91,6 +92,16 @@ class CodingDomain:
             ImportFormatError: It is not such a file, holds several tasks, or its task is malformed.
         """
         return load(source, allow_unsafe=self.allow_unsafe)
+
+    def load_all(self, source: str | os.PathLike[str]) -> Collection:
+        """All problems of a file or folder of any format that can be imported, their programs run.
+
+        Raises:
+            ImportFormatError: It cannot be read at all.
+            SandboxError: Programs could not be run.
+        """
+        found = import_tasks(source, allow_unsafe=self.allow_unsafe)
+        return Collection(found.tasks, {rejected.place: rejected.reason for rejected in found.rejected})
 
 
 DOMAIN = CodingDomain()

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.domain import check_operators
 from rlanything_task_pools.osworld import generate, proof, rewrite
 from rlanything_task_pools.osworld.describe import describe
-from rlanything_task_pools.osworld.importing import load
+from rlanything_task_pools.osworld.importing import import_folder, load
 from rlanything_task_pools.task import Direction, Rejection, Task
 
 
@@ -82,6 +84,17 @@ class OSWorldDomain:
             EvaluatorError: An evaluator is malformed, or names what there is not.
         """
         return load(source)
+
+    def load_all(self, source: str | os.PathLike[str]) -> Collection:
+        """The task files of a folder and those below it, in the forms of `load`; or a single one.
+
+        Raises:
+            OSWorldTaskError, EvaluatorError: The single file is no task.
+        """
+        if Path(source).is_file():
+            return Collection((load(source),), {})
+        tasks, refused = import_folder(source)
+        return Collection(tuple(tasks), refused)
 
 
 DOMAIN = OSWorldDomain()

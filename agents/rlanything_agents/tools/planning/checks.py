@@ -15,7 +15,7 @@ from rlanything_agents.models.checkpoint import CheckpointError, check_attention
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.preflight import check_ahead
+from rlanything_agents.runs.preflight import check_ahead, collections_of
 from rlanything_agents.tools.doctor import Finding
 from rlanything_agents.tools.planning.plan import RunPlan, plan_run
 from rlanything_agents.tools.planning.show import human
@@ -100,10 +100,12 @@ class DryRun:
 
         config = self.config
         domain = get_domain(config.domain)
-        wanted: list[tuple[str, tuple[Part, ...], str]] = [("curriculum.knobs", config.curriculum.knobs, "train")]
+        wanted: list[tuple[str, tuple[Part, ...], str]] = []
+        if config.curriculum.pool is None:
+            wanted.append(("curriculum.knobs", config.curriculum.knobs, "train"))
         if any(not isinstance(m, CheckpointConfig) or m.lessons for m in (config.policy, config.reward_model)):
             wanted.append(("warm_start.knobs", config.warm_start.knobs, "train"))
-        wanted += [("evaluation.knobs", config.evaluation.knobs, split) for split in config.evaluation.panels]
+        wanted += [("evaluation.knobs", config.evaluation.knobs, split) for split in config.evaluation.generated]
         made = 0
         for key, mixture, split in wanted:
             for part in mixture:
@@ -112,6 +114,9 @@ class DryRun:
                     made += 1
                 except (ValueError, LookupError, TypeError) as error:
                     yield Finding(key, False, f"{split}: {error}")
+        for key, found in collections_of(config):
+            refused = next((f"; {len(found.refused)} refused, as {text}" for text in found.refused.items()), "")
+            yield Finding(key, None if refused else True, f"{len(found.tasks)} tasks{refused}")
         if made:
             yield Finding("tasks", True, f"{domain.name} made one of each of {made} kinds of the configuration")
         if config.curriculum.operators is not None:

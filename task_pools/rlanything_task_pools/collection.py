@@ -1,0 +1,70 @@
+"""Collections: the tasks of a file or folder that somebody else made, in a form that a domain can read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from rlanything_task_pools.domain import get_domain
+from rlanything_task_pools.task import Task
+
+__all__ = ["Collection", "CollectionError", "Importer", "read_collection"]
+
+
+class CollectionError(ValueError):
+    """A file or folder holds no tasks of a domain; the message names it and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Tasks of a file or folder.
+
+    Attributes:
+        tasks: The tasks in an order that is the same on every machine, each once.
+        refused: Reason by place, for what is no task.
+    """
+
+    tasks: tuple[Task, ...]
+    refused: Mapping[str, str]
+
+
+@runtime_checkable
+class Importer(Protocol):
+    """Domain that reads folders of tasks."""
+
+    def load_all(self, source: str | os.PathLike[str]) -> Collection:
+        """All tasks of a file or of a folder and the folders below it, each proved where that is possible."""
+        ...
+
+
+@cache
+def read_collection(domain: str, source: str) -> Collection:
+    """The tasks of a file or folder; read once in a process.
+
+    Args:
+        domain: Name of the domain.
+        source: Path of the file or folder; ``$NAME`` and ``~`` stand for environment variables and the home folder.
+
+    Raises:
+        UnknownDomain: The domain is not installed.
+        CollectionError: There is no such file, none of it is a task, or the domain reads no folders.
+    """
+    reader = get_domain(domain)
+    if not isinstance(reader, Importer):
+        raise CollectionError(f"the domain {domain} reads no folders of tasks: it needs a method load_all")
+    path = Path(os.path.expandvars(source)).expanduser()
+    if not path.exists():
+        unset = ", a variable of which is not set" if "$" in str(path) else ""
+        raise CollectionError(f"there is no file or folder {path}{unset}")
+    try:
+        found = reader.load_all(path)
+    except (OSError, ValueError) as error:  # the errors of the importers are ValueErrors
+        raise CollectionError(f"{path} cannot be read: {error}") from error
+    if not found.tasks:
+        first = next((f"; {place}: {reason}" for place, reason in found.refused.items()), "")
+        raise CollectionError(f"{path} holds no task of the domain {domain}{first}")
+    return found
