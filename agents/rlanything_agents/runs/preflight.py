@@ -22,9 +22,9 @@ def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) ->
         restart: Whether the content of the folder will be deleted, so that it may belong to another run.
 
     Raises:
-        ConfigError: Nothing plays while the models are updated, as ``rollout.ahead`` demands.
+        ConfigError: Nothing plays while the models are updated, as ``rollout.ahead`` demands, or a folder of tasks has
+            none, or too few.
         UnknownDomain: The domain is not installed.
-        ConfigError: A folder of tasks has none, or too few.
         ValueError: The domain rejects its knobs or operators.
         MissingKey, MissingExtra: The service of an LLM rewriter cannot be used.
         RunFolderError: The folder belongs to another run.
