@@ -108,6 +108,7 @@ OWN: dict[str, str] = {
     "rlanything_envs.osworld.desktop.image": "an archive that is being written",
     "rlanything_envs.testing.promises": "what was pickled in the line before",
     "rlanything_agents.reward_models.unit_test_reviewer": "a copy of a value of our own",
+    "rlanything_agents.runs.ahead": "the batch in a checkpoint of the run that goes on",
     "rlanything_agents.runs.evaluate": "a stage of the run that goes on",
     "rlanything_agents.training.ranks.channel": "what the training process that leads sends to those launched with it",
     "rlanything_agents.runs.folder": "the run that goes on, which is one's own: its pool and code are trusted as well",
