@@ -40,6 +40,7 @@ from rlanything_agents.rollout.workers.ray import RayWorkers, _QueriesOnWorkers 
 
 SHARD = 3
 SERVER = {"base_url": "http://gpu-1:8000/v1", "model": "m"}
+OTHER = {**SERVER, "base_url": "http://gpu-2:8000/v1"}
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +282,7 @@ def test_shards_are_of_something() -> None:
         ({"kind": "vllm"}, {}, r"cannot share an engine inside this process.*choose vllm_server"),
         ({"kind": "vllm_server", "judge": SERVER, "sleep": True}, {}, r"one server be awake.*choose after"),
         ({"kind": "vllm_server", "judge": SERVER, "sleep": True}, {"judge": "after"}, None),
-        ({"kind": "vllm_server", "policy": SERVER, "judge": SERVER}, {"judge": "meanwhile"}, None),
+        ({"kind": "vllm_server", "policy": SERVER, "judge": OTHER}, {"judge": "meanwhile"}, None),
     ],
 )
 def test_engines_that_workers_can_use(engine: dict[str, Any], workers: dict[str, Any], message: str | None) -> None:

@@ -159,15 +159,15 @@ def test_who_watches_is_no_part_of_a_run() -> None:
 # -- what episodes show ----------------------------------------------------------------------------------------
 
 
-def episode(outcome: int | None, *turns: tuple[str, list[int]]) -> dict[str, Any]:
+def episode(outcome: int | None, *turns: tuple[str, list[int | None]]) -> dict[str, Any]:
     return {"outcome": outcome, "turns": [{"thought": "I try", "action": a, "votes": v} for a, v in turns]}
 
 
 def test_behaviour_by_hand() -> None:
     found = behaviour(
         [
-            episode(1, ("go 1", [1, 1, 0]), ("take 2", [1, -1, 1])),
-            episode(-1, ("go 1", [-1, -1]), ("go 2", [-1, 1]), ("go 1", [0, 0]), ("go 1", [])),
+            episode(1, ("go 1", [1, 1, None]), ("take 2", [1, -1, 1])),
+            episode(-1, ("go 1", [-1, -1]), ("go 2", [-1, 1]), ("go 1", [None, None]), ("go 1", [])),
             episode(None, ("look", [1])),
         ]
     )
