@@ -282,6 +282,7 @@ def test_a_model_in_parts_learns_what_a_whole_one_learns(tmp_path: Path, dtype: 
         ({"WORLD_SIZE": "1", "RANK": "0"}, Launch(0, 1)),
         ({"WORLD_SIZE": "4", "RANK": "3"}, Launch(3, 4)),
         ({"WORLD_SIZE": "2", "RANK": "0", "ACCELERATE_USE_FSDP": "true"}, Launch(0, 2, "fsdp")),
+        ({"WORLD_SIZE": "2", "RANK": "1", "TORCHELASTIC_RESTART_COUNT": "3"}, Launch(1, 2, restart=3)),
         ({"WORLD_SIZE": "2", "RANK": "0", "ACCELERATE_USE_DEEPSPEED": "true"}, Launch(0, 2, "deepspeed")),
     ],
 )
@@ -473,10 +474,14 @@ def when(path: Path, process: "subprocess.Popen[str]") -> None:
         time.sleep(0.05)
 
 
-def followers_of(launcher: int) -> list[int]:
-    """The processes with a number above 0 that a launcher has started."""
+def processes_of(launcher: int, rank: bytes) -> list[int]:
+    """The processes that a launcher has started, of the numbers that a pattern names."""
     children = [int(pid) for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()]
-    return [pid for pid in children if re.search(rb"\0RANK=[1-9]", Path(f"/proc/{pid}/environ").read_bytes())]
+    return [pid for pid in children if re.search(rb"\0RANK=" + rank, Path(f"/proc/{pid}/environ").read_bytes())]
+
+
+def followers_of(launcher: int) -> list[int]:
+    return processes_of(launcher, b"[1-9]")
 
 
 @pytest.fixture(scope="module")
@@ -539,6 +544,26 @@ def test_two_processes_train_models_on_one_base(tmp_path: Path) -> None:
         any(weight.any() for name, weight in one.items() if name.startswith(role)) for role in ("policy", "judge")
     )
     assert max(float((weight - two[name]).abs().max()) for name, weight in one.items()) < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+@pytest.mark.parametrize("rank", [b"0", b"1"], ids=["leader", "follower"])
+def test_a_launcher_that_restarts_its_processes_ends_the_run(
+    alone: tuple[Path, Path], tmp_path: Path, rank: bytes
+) -> None:
+    """Whichever process is killed, all go on from the last checkpoint without a further command; ``--restart`` of the
+    user does not delete the run a second time.
+    """
+    file, one = alone
+    both = start([*TORCHRUN, "--max-restarts", "1"], file, tmp_path, "--restart")
+    when(tmp_path / "two/checkpoints/0001", both)
+    (killed,) = processes_of(both.pid, rank)
+    os.kill(killed, signal.SIGKILL)
+    out, err, code = ended(both)
+    assert code == 0, err[-3000:]
+    assert out.count("Continuing") == 1
+    assert_same(one, tmp_path / "two")
 
 
 @pytest.mark.slow

@@ -59,6 +59,7 @@ def train(
 
     with plain_errors():
         process = launched()
+    restart = restart and not process.restart  # processes that a launcher starts again go on
     with _ending_at_once(process.size), plain_errors():
         if process.number:
             raise typer.Exit(0 if dry_run else _follow())

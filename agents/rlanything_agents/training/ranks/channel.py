@@ -11,6 +11,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from accelerate import PartialState
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from rlanything_agents.training.ranks.launch import RanksError, launched
 
@@ -59,6 +61,13 @@ class Ranks:
         """
         launch = launched()
         try:
+            if launch.restart:
+                # The store of the launcher outlives its processes: under the same keys they would find the addresses of
+                # those that have ended, and wait for them.
+                store, number, size = next(rendezvous("env://"))
+                store = PrefixStore(f"restart-{launch.restart}", store)
+                backend = "nccl" if torch.cuda.is_available() else "gloo"
+                dist.init_process_group(backend, store=store, rank=number, world_size=size, timeout=UPDATE)
             PartialState(cpu=not torch.cuda.is_available(), timeout=UPDATE)
             ranks = cls()
         except (RuntimeError, ValueError, ImportError) as error:

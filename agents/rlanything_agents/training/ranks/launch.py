@@ -28,6 +28,8 @@ class Launch(NamedTuple):
     """Sharding strategy of accelerate: ``fsdp``, ``deepspeed``, or empty where each process has the whole model."""
     offload: bool = False
     """Whether shards are kept in the host's memory (FSDP)."""
+    restart: int = 0
+    """Number of times that the launcher has started all processes again (``torchrun --max-restarts``)."""
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launch:
@@ -47,7 +49,7 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launch:
             f"$WORLD_SIZE says {size} training processes, and $RANK is {environment.get('RANK', 'not set')}: start "
             "them with torchrun or accelerate launch, or unset both"
         )
-    return Launch(number, size, strategy, offload)
+    return Launch(number, size, strategy, offload, _number(environment, "TORCHELASTIC_RESTART_COUNT", 0))
 
 
 def planned(config: RunConfig) -> Launch:
