@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import vllm_models  # noqa: F401 (sets variables of the environment)
-from chat_runs import run, settings
+from chat_runs import LORA, run, settings
 from families import checkpoint
 from vllm_served import serving, training
 
@@ -39,8 +40,21 @@ def test_engines_in_this_process(tmp_path: Path) -> None:
     both_learnt(tmp_path / "run")
 
 
-def test_engines_on_servers(tmp_path: Path) -> None:
-    config = sized(tmp_path / "models")
+def test_a_window_of_turns_and_one_base_for_both_models(tmp_path: Path) -> None:
+    config = sized(
+        tmp_path / "models",
+        policy={"lora": LORA},
+        rollout={"max_steps": 4, "history": 1},
+        engine={"kind": "vllm", "enforce_eager": True, "max_num_seqs": 16},
+    )
+    shared = {"base": "policy", "max_tokens": 12, "context": 4096}
+    run(RunConfig.model_validate({**config.model_dump(mode="json"), "reward_model": shared}), tmp_path / "run")
+    both_learnt(tmp_path / "run")
+
+
+@pytest.mark.parametrize("ahead", [False, True], ids=["in-turn", "ahead"])
+def test_engines_on_servers(tmp_path: Path, ahead: bool) -> None:
+    config = sized(tmp_path / "models", rollout={"ahead": ahead})
     servers = {
         role: training(model.checkpoint, role, tmp_path / f"{role}.log")  # type: ignore[union-attr]
         for role, model in (("policy", config.policy), ("judge", config.reward_model))

@@ -24,9 +24,8 @@ def until(ready: Callable[[], Any], seconds: float = 25.0) -> Any:
 
 
 def titles(client) -> list[str]:
-    return [
-        line.split(None, 3)[3] for line in client.execute(["wmctrl", "-l"]).output.splitlines() if line.count(" ") > 2
-    ]
+    lines = (line.split(None, 3) for line in client.execute(["wmctrl", "-l"]).output.splitlines())
+    return [line[3] for line in lines if len(line) == 4]  # a new window may have no title yet
 
 
 def started(client, command: str, title: str) -> None:
