@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import vllm_models  # noqa: F401 (sets variables of the environment)
+import yaml
 from chat_runs import LORA, run, settings
 from families import checkpoint
-from vllm_served import serving, training
+from vllm_served import Served, serving, training
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.runs.folder import RunFolder
@@ -34,6 +38,16 @@ def both_learnt(folder: Path) -> None:
             assert row[role]["tokens"] > 0
 
 
+def served(config: RunConfig, folder: Path) -> tuple[dict[str, Any], list[Served]]:
+    """Settings of the engine, and a server of each model that is still to be started."""
+    servers = {
+        role: training(model.checkpoint, role, folder / f"{role}.log")  # type: ignore[union-attr]
+        for role, model in (("policy", config.policy), ("judge", config.reward_model))
+    }
+    places = {role: {"base_url": server.base_url, "model": role} for role, server in servers.items()}
+    return {"kind": "vllm_server", **places}, list(servers.values())
+
+
 def test_engines_in_this_process(tmp_path: Path) -> None:
     engine = {"kind": "vllm", "enforce_eager": True, "max_num_seqs": 16}
     run(sized(tmp_path / "models", engine=engine), tmp_path / "run")
@@ -55,13 +69,33 @@ def test_a_window_of_turns_and_one_base_for_both_models(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ahead", [False, True], ids=["in-turn", "ahead"])
 def test_engines_on_servers(tmp_path: Path, ahead: bool) -> None:
     config = sized(tmp_path / "models", rollout={"ahead": ahead})
-    servers = {
-        role: training(model.checkpoint, role, tmp_path / f"{role}.log")  # type: ignore[union-attr]
-        for role, model in (("policy", config.policy), ("judge", config.reward_model))
-    }
-    engine = {"kind": "vllm_server"} | {
-        role: {"base_url": server.base_url, "model": role} for role, server in servers.items()
-    }
-    with serving(*servers.values()):
+    engine, servers = served(config, tmp_path)
+    with serving(*servers):
         run(config.model_copy(update={"engine": type(config.engine).model_validate(engine)}), tmp_path / "run")
     both_learnt(tmp_path / "run")
+
+
+IN_PARTS = """
+import os, runpy
+os.environ |= {"ACCELERATE_TORCH_DEVICE": "cpu", "ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2",
+               "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP", "FSDP_RESHARD_AFTER_FORWARD": "true"}
+import accelerate, torch
+# Accelerate shards models over accelerators only: here processors count as accelerators.
+accelerate.PartialState._prepare_backend = lambda *_: ("gloo", accelerate.DistributedType.MULTI_GPU)
+torch.distributed.init_process_group("gloo")
+runpy.run_module("rlanything_agents", run_name="__main__")
+"""
+
+
+def test_models_in_parts_with_engines_on_servers(tmp_path: Path) -> None:
+    """FSDP2 on two processes: the servers get whole weights, and the hand-over is checked against the parts."""
+    config = sized(tmp_path / "models")
+    engine, servers = served(config, tmp_path)
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**config.model_dump(mode="json"), "engine": engine}))
+    (tmp_path / "run.py").write_text(IN_PARTS)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command += [str(tmp_path / "run.py"), "train", "--config", str(tmp_path / "run.yaml"), "--runs", str(tmp_path)]
+    with serving(*servers):
+        ended = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    both_learnt(tmp_path / config.name)
