@@ -27,7 +27,8 @@ from rlanything_envs.curriculum.critique import (
     blamed_actions,
     task_critique,
 )
-from rlanything_envs.curriculum.curriculum import Assignment, Curriculum, rewrite_direction
+from rlanything_envs.curriculum.curriculum import Assignment, AssignmentRole, Curriculum, rewrite_direction
+from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
 from rlanything_envs.curriculum.monitor import (
     CurriculumMonitor,
@@ -40,7 +41,9 @@ from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
 from rlanything_envs.curriculum.rewriters import GeneratorNeeded, UnknownRewriter, get_rewriter
 from rlanything_envs.curriculum.scheduler import (
     LearnabilityScheduler,
+    Played,
     PublishedScheduler,
+    ReplayScheduler,
     Scheduler,
     Standings,
     UniformScheduler,
@@ -53,12 +56,14 @@ __all__ = [
     "AdaptiveDifficulty",
     "AlwaysAcceptance",
     "Assignment",
+    "AssignmentRole",
     "Curriculum",
     "CurriculumMonitor",
     "CurriculumRow",
     "Decision",
     "DriftAlarm",
     "DriftWarning",
+    "FreshRewriter",
     "GeneratorNeeded",
     "JudgedEpisode",
     "JudgedStep",
@@ -66,9 +71,11 @@ __all__ = [
     "LLMSummariser",
     "LearnabilityScheduler",
     "PaperAcceptance",
+    "Played",
     "PublishedScheduler",
     "RecommendedAcceptance",
     "ReferenceAcceptance",
+    "ReplayScheduler",
     "Request",
     "Rewriter",
     "Rewriting",

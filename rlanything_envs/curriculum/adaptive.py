@@ -13,13 +13,14 @@ from gymnasium.utils import seeding
 from rlanything_envs.curriculum.acceptance import Acceptance
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, Summariser, task_critique
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
+from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.rewrite_request import Critique
 from rlanything_envs.curriculum.rewriter import Rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler
 from rlanything_envs.errors import CurriculumError, InfrastructureError
 from rlanything_envs.sources import GeneratedTasks
 from rlanything_envs.verdict import Verdict, settle
-from rlanything_task_pools import Outcome, TaskPool, get_domain
+from rlanything_task_pools import Domain, Outcome, TaskPool, get_domain
 
 _IN_MEMORY = ":memory:"
 
@@ -56,8 +57,8 @@ class AdaptiveDifficulty(
     which is called without arguments when the environment is made: specs stay JSON, and each process of a vector
     environment has clients of its own.
 
-    ``info["curriculum"]`` holds the `slot` and the `role` ("active", "candidate" or "root"); ``info["outcome"]`` is set
-    to -1 when the time limit ends an episode.
+    ``info["curriculum"]`` holds the `slot` and the `role` ("active", "candidate", "root" or "replay");
+    ``info["outcome"]`` is set to -1 when the time limit ends an episode.
 
     Args:
         env: an environment whose ``options["task"]`` takes a task, with its time limit.
@@ -132,7 +133,7 @@ class AdaptiveDifficulty(
             pool = TaskPool.open(pool)
         self.curriculum = Curriculum(
             pool,
-            _made(rewriter),
+            FreshRewriter(partial(_source_of, env)) if rewriter == "fresh" else _made(rewriter),
             _made(acceptance),
             _made(scheduler),
             band=band,
@@ -286,7 +287,12 @@ def _generated_pool(env: gym.Env[Any, Any], size: int, seed: int) -> TaskPool:
         ) from None
     if size < 1:
         raise CurriculumError(f"AdaptiveDifficulty: pool_size must be at least 1, got {size}")
-    source = getattr(env.unwrapped, "source", None)
-    make = source.of_seed if isinstance(source, GeneratedTasks) else domain.generate
-    tasks = {task.id: task for task in (make(seed * size + i) for i in range(size))}
+    source = _source_of(env, domain)
+    tasks = {task.id: task for task in (source.of_seed(seed * size + i) for i in range(size))}
     return TaskPool.create(_IN_MEMORY, tasks.values())
+
+
+def _source_of(env: gym.Env[Any, Any], domain: Domain) -> GeneratedTasks:
+    """The environment's generator of tasks with its knobs, if it has one, else the domain's."""
+    source = getattr(env.unwrapped, "source", None)
+    return source if isinstance(source, GeneratedTasks) else GeneratedTasks(domain, "train")

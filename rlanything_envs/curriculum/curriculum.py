@@ -4,6 +4,9 @@ The life of a candidate: the success rate of an active task's group leaves the b
 domain proves the proposal solvable -> the candidate waits in the slot -> groups of the candidate are played -> the
 acceptance rule accepts it into the slot or rejects it. Each step is an event with its reason in the pool.
 
+A new task in place of a rewrite (`FreshRewriter`) takes the slot at once, as its root. A scheduler that replays draws
+earlier tasks of the slots as well; a group of such a task is recorded and changes nothing.
+
 Two settings keep a curriculum of easier tasks tied to its roots: a share of the groups plays the slots' root tasks
 (`roots`), and a task that became too easy is first replaced by the one it was made easier from, before the rewriter is
 called (`step_back`).
@@ -29,13 +32,14 @@ from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
 from rlanything_envs.curriculum.rewrite_request import Critique, RewriteRequest, again
 from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting
 from rlanything_envs.curriculum.rewriters import get_rewriter
-from rlanything_envs.curriculum.scheduler import Scheduler, Standings, get_scheduler
+from rlanything_envs.curriculum.scheduler import Played, Scheduler, Standings, get_scheduler
 from rlanything_envs.errors import CurriculumError
-from rlanything_task_pools import CandidateError, Event, Outcome, Task, TaskPool, get_domain
+from rlanything_task_pools import FRESH, CandidateError, Event, Outcome, Task, TaskPool, get_domain
 from rlanything_task_pools.task import Direction
 
-AssignmentRole = Literal[TrialRole, "root"]
-"""Role of a group's task: the slot's active task, its candidate, or its root where another task is active."""
+AssignmentRole = Literal[TrialRole, "root", "replay"]
+"""Role of a group's task: the slot's active task, its candidate, its root where another task is active, or an earlier
+task of the slot that the scheduler replays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,9 @@ class Curriculum:
     Args:
         pool: the tasks; other processes may work on the same pool. After `TaskPool.restore`, make a new
             curriculum.
-        rewriter: source of candidates, by name ("scripted") or as an object.
+        rewriter: source of candidates, by name ("scripted", "fresh") or as an object.
         acceptance: the rule for candidates, by name ("paper", "reference", "recommended", "always") or as an object.
-        scheduler: chooses the slots that are played, by name ("published", "uniform", "learnability") or as an object.
+        scheduler: chooses what is played, by name ("published", "uniform", "learnability", "replay") or as an object.
         band: ``(low, high)``; a success rate outside the open interval triggers a rewrite. (0.2, 0.8) is the
             paper's default.
         rollouts: episodes in a group. A group with fewer than half of them valid is not measured.
@@ -83,7 +87,8 @@ class Curriculum:
         step_back: when an active task above the band is an easier rewrite of another, that other task is the next
             candidate, with a trial by the acceptance rule; the rewriter is called for a harder task only after that
             candidate was rejected. False as published.
-        operators: the domain's rewrite operators to enable for a rewriter given by name; the domain's defaults if None.
+        operators: the domain's rewrite operators to enable for a rewriter given by name, other than "fresh"; the
+            domain's defaults if None.
 
     Raises:
         CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, `roots` is not in
@@ -144,8 +149,8 @@ class Curriculum:
         """The next `n` groups, on slots that the scheduler chooses, other than those in `without`.
 
         A slot with a waiting candidate gets a group of the candidate; every other slot, and every further group of the
-        same slot, plays the active task. With `roots`, any of
-        these may be replaced by the slot's root; a trial then waits for another group.
+        same slot, plays the active task, or the task of the slot that the scheduler names. With `roots`, any of these
+        may be replaced by the slot's root; a trial then waits for another group.
 
         Raises:
             CurriculumError: `without` leaves no slot.
@@ -156,17 +161,26 @@ class Curriculum:
         if n and not slots:
             raise CurriculumError(f"Curriculum.assign: without leaves none of {len(self._slots)} slots for {n} groups")
         pending = [slot for slot in self._ledger.pending if slot not in without]
-        standings = Standings(slots, pending, lambda slot: self._ledger.slot(slot).recent())
+        standings = Standings(
+            slots,
+            pending,
+            lambda slot: self._ledger.slot(slot).recent(),
+            lambda: [played for slot in slots for played in self._ledger.slot(slot).held(slot)],
+            self._ledger.groups,
+        )
         trials = set(pending)
         assignments = []
         chosen = self.scheduler.choose(n, standings, rng)
         at_root = rng.random(n) < self.roots if self.roots else np.zeros(n, dtype=bool)
-        for slot, play_root in zip(chosen, at_root, strict=True):
+        for choice, play_root in zip(chosen, at_root, strict=True):
+            slot = choice.slot if isinstance(choice, Played) else choice
             if play_root:
                 assignments.append(self._root_group(slot))
-                continue
-            assignments.append(self._trial_group(slot) if slot in trials else self._active_group(slot))
-            trials.discard(slot)
+            elif isinstance(choice, Played):
+                assignments.append(self._replay_group(choice))
+            else:
+                assignments.append(self._trial_group(slot) if slot in trials else self._active_group(slot))
+                trials.discard(slot)
         self.begin_rewrites()
         return assignments
 
@@ -176,6 +190,12 @@ class Curriculum:
     def _root_group(self, slot: int) -> Assignment:
         group, root = self._active_group(slot), self.pool.root(slot)
         return group if group.task.id == root.id else Assignment(slot, root, "root")
+
+    def _replay_group(self, choice: Played) -> Assignment:
+        group = self._active_group(choice.slot)
+        if group.task.id == choice.task_id:
+            return group
+        return Assignment(choice.slot, self.pool.task(choice.task_id), "replay")
 
     def _trial_group(self, slot: int) -> Assignment:
         candidate = self.pool.candidate(slot)
@@ -205,6 +225,8 @@ class Curriculum:
         self._ledger.read()
         tally = Tally.of(outcomes)
         measured = 2 * tally.n >= self.rollouts
+        if assignment.role == "replay":
+            return []
         if assignment.role == "root":
             return self._return(assignment, tally) if measured else []
         candidate = self.pool.candidate(assignment.slot)
@@ -241,7 +263,7 @@ class Curriculum:
             return self._close(slot, candidate, Decision("reject", "unmeasured"), opened)
         if 2 * opened.tally(candidate.id, "candidate").n < self.rollouts:
             return []
-        return self._close(slot, candidate, self.acceptance.decide(self._trial(opened, candidate)), opened)
+        return self._close(slot, candidate, self._decision(opened, candidate), opened)
 
     def _close(self, slot: int, candidate: Task, decision: Decision, opened: OpenTrial) -> list[Event]:
         """Carry out a decision."""
@@ -255,6 +277,11 @@ class Curriculum:
         with contextlib.suppress(CandidateError):  # another process was faster
             return [close(slot, decision.reason, task_id=candidate.id, stats=stats)]
         return []
+
+    def _decision(self, opened: OpenTrial, candidate: Task) -> Decision:
+        if candidate.rewrite is None:
+            return Decision("accept", FRESH)
+        return self.acceptance.decide(self._trial(opened, candidate))
 
     def _trial(self, opened: OpenTrial, candidate: Task) -> Trial:
         return Trial(
@@ -318,7 +345,7 @@ class Curriculum:
         with contextlib.suppress(CandidateError):  # another process was faster
             proposed = self.pool.propose(slot, candidate, stats={"successes": tally.successes, "n": tally.n})
             opened = OpenTrial(proposed, tally)
-            decision = self.acceptance.decide(self._trial(opened, candidate))  # some rules need no trial
+            decision = self._decision(opened, candidate)  # some rules need no trial
             return [proposed, *self._close(slot, candidate, decision, opened)]
         return []
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from rlanything_envs.curriculum.acceptance import Tally, TrialRole
-from rlanything_task_pools import Event, OutcomeRecord, TaskPool
+from rlanything_envs.curriculum.scheduler import Played
+from rlanything_task_pools import FRESH, Event, OutcomeRecord, TaskPool
 from rlanything_task_pools.task import Direction
 
 WINDOW = 32
@@ -41,7 +42,7 @@ class SlotHistory:
     """History of one slot."""
 
     root: str
-    """Id of the task that the slot began with."""
+    """Id of the root: the task that the slot began with, or the last fresh one."""
     events: int = 0
     tried: set[str] = field(default_factory=set)
     """Ids of rejected rewrites of the active task."""
@@ -49,6 +50,10 @@ class SlotHistory:
     path: list[tuple[str, Direction]] = field(default_factory=list)
     """From the root, which is left out, to the active task: each task with the direction that led to it. When a task
     returns, the tasks after it are removed, so no task is in it twice."""
+    _played: dict[str, tuple[int, Tally]] = field(default_factory=dict)
+    """By task: number and counts of its last group. Rejected candidates are left out."""
+    _held: dict[str, None] = field(default_factory=dict)
+    """Ids of the tasks that are or were active, the first use first."""
     _active: str | None = None
     _recent: dict[str, deque[bool]] = field(default_factory=dict)
 
@@ -56,6 +61,11 @@ class SlotHistory:
         """Counts of the last episodes of the active task."""
         wins = list(self._recent.get(self._active or "", ()))[-last:]
         return Tally(sum(wins), len(wins))
+
+    def held(self, slot: int) -> list[Played]:
+        """The tasks that are or were active in this slot, the first use first."""
+        never = (0, Tally(0, 0))
+        return [Played(slot, task_id, *self._played.get(task_id, never)) for task_id in self._held]
 
     @property
     def level(self) -> int:
@@ -81,9 +91,14 @@ class SlotHistory:
             self.trial = None
             self.tried.add(event.task_id)
             self._recent.pop(event.task_id, None)
+            if event.task_id not in self._held:
+                self._played.pop(event.task_id, None)
         elif event.kind == "accepted":
-            if self.trial is not None:
+            if self.trial is not None and self.trial.proposed.reason == FRESH:
+                self.root, self.path = event.task_id, []
+            elif self.trial is not None:
                 self._go_to(event.task_id, cast(Direction, self.trial.proposed.reason))
+            self._held.setdefault(event.task_id)
             self.trial = None
             # Only rewrites of the active task stay rejected: a slot that was made easier must be able to climb back.
             self.tried.clear()
@@ -97,10 +112,11 @@ class SlotHistory:
         else:
             self.path.append((task_id, direction))
 
-    def see_outcome(self, record: OutcomeRecord) -> None:
-        """Update the history by a valid episode."""
-        if record.outcome.role == "eval":
-            return
+    def see_outcome(self, record: OutcomeRecord, group: int) -> None:
+        """Update the history by a valid episode of the pool's group of this number."""
+        before, tally = self._played.get(record.task_id, (0, Tally(0, 0)))
+        tally = tally if before == group else Tally(0, 0)
+        self._played[record.task_id] = group, Tally(tally.successes + bool(record.outcome.success), tally.n + 1)
         if self._active is None and record.outcome.role == "active":
             self._active = record.task_id  # no rewrite was accepted yet, so this is the root
         self._recent.setdefault(record.task_id, deque(maxlen=WINDOW)).append(bool(record.outcome.success))
@@ -121,6 +137,9 @@ class Ledger:
         self._rollouts = rollouts
         self._event = 0  # indices of the last records read
         self._outcome = 0
+        self.groups = 0
+        """Number of groups with a valid episode so far; those of evaluations are left out."""
+        self._batch = 0
         self._slots: dict[int, SlotHistory] = {}
         self._pending: dict[int, None] = {}
 
@@ -132,7 +151,8 @@ class Ledger:
     def slot(self, slot: int) -> SlotHistory:
         """The history of a slot as of the last `read`."""
         if slot not in self._slots:
-            self._slots[slot] = SlotHistory(self._pool.root(slot).id)
+            first = self._pool.first(slot)
+            self._slots[slot] = SlotHistory(first, _held={first: None})
         return self._slots[slot]
 
     def read(self) -> None:
@@ -145,7 +165,10 @@ class Ledger:
             while at < len(events) and events[at].index <= record.event:
                 self._see(events[at])
                 at += 1
-            self.slot(record.slot).see_outcome(record)
+            if record.outcome.role != "eval":
+                self.groups += record.batch != self._batch
+                self._batch = record.batch
+                self.slot(record.slot).see_outcome(record, self.groups)
             self._outcome = record.index
         for event in events[at:]:
             self._see(event)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlanything_envs.curriculum.distance import TextDistance, get_distance
-from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool
+from rlanything_task_pools import FRESH, Event, OutcomeRecord, Task, TaskPool
 
 __all__ = ["CurriculumMonitor", "CurriculumRow", "DriftAlarm", "DriftWarning", "MonitorError", "curriculum_metrics"]
 
@@ -54,7 +54,7 @@ class CurriculumRow:
     """
 
     groups: int
-    """Groups of episodes on active tasks, candidates and roots so far."""
+    """Groups of episodes so far, other than those of evaluations."""
     episodes: int
     """Their episodes, infrastructure errors included."""
     errors: int
@@ -143,7 +143,7 @@ class CurriculumMonitor:
         """Every alarm so far, oldest first; each was also issued as a `DriftWarning`."""
         self._text = text
         self._texts: dict[str, str] = {}
-        self._ledger = _Ledger({slot: pool.root(slot).id for slot in pool.slots})
+        self._ledger = _Ledger({slot: pool.first(slot) for slot in pool.slots})
         if not from_start:
             self._ledger.take(self._unread())
             self._ledger.begin_row()
@@ -290,7 +290,7 @@ class _Ledger:
         elif role == "root":
             self.root_wins += sum(valid)
             self.root_episodes += len(valid)
-        elif valid:
+        elif role == "active" and valid:
             self.window.append(sum(valid) / len(valid))
 
     def _event(self, event: Event) -> None:
@@ -303,6 +303,8 @@ class _Ledger:
             case "accepted":
                 self.accepted[self._directions.get(event.slot, "")] += 1
                 self.active[event.slot] = event.task_id
+                if self._directions.get(event.slot) == FRESH:
+                    self.roots[event.slot] = event.task_id
                 trial = self._trials.pop(event.slot, [])
                 self.new_wins += sum(trial)
                 self.new_episodes += len(trial)

@@ -1,7 +1,8 @@
 """The interface of rewriters, which make candidates.
 
 Every candidate that a rewriter returns has passed `Domain.validate`: it is well formed, proved solvable and not solved
-from the start. Proposals that failed there are returned with their reasons.
+from the start. Proposals that failed there are returned with their reasons. A candidate without a parent is no rewrite
+but a new task; it needs no trial.
 """
 
 from __future__ import annotations

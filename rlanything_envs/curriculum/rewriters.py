@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
 from rlanything_envs.curriculum.rewriter import Rewriter
 from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
@@ -12,7 +13,7 @@ from rlanything_envs.llm.generator import TextGenerator
 
 __all__ = ["REWRITERS", "GeneratorNeeded", "UnknownRewriter", "get_rewriter"]
 
-REWRITERS = ("scripted", "llm")
+REWRITERS = ("scripted", "llm", "fresh")
 """Names that `get_rewriter` accepts."""
 
 
@@ -33,9 +34,9 @@ def get_rewriter(
     """The rewriter of a name; a rewriter object is returned as it is.
 
     Args:
-        rewriter: ``"scripted"``, ``"llm"``, or a rewriter.
+        rewriter: ``"scripted"``, ``"llm"``, ``"fresh"``, or a rewriter.
         generator: text generator of ``"llm"``.
-        operators: the domain's rewrite operators to enable; the domain's defaults if None.
+        operators: the domain's rewrite operators to enable, except for ``"fresh"``; the domain's defaults if None.
 
     Raises:
         UnknownRewriter: there is no rewriter of this name; the message lists them.
@@ -51,4 +52,6 @@ def get_rewriter(
                 "the rewriter 'llm' needs a source of text: pass LLMRewriter(generator), or choose 'scripted'"
             )
         return LLMRewriter(generator, operators=operators)
+    if rewriter == "fresh":
+        return FreshRewriter()
     raise UnknownRewriter(f"unknown rewriter {rewriter!r}; choose from {', '.join(sorted(REWRITERS))}")

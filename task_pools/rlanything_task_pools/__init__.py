@@ -20,10 +20,11 @@ from rlanything_task_pools.errors import (
     UnknownTask,
 )
 from rlanything_task_pools.pool import TaskPool
-from rlanything_task_pools.records import Event, OutcomeRecord, Version
+from rlanything_task_pools.records import FRESH, Event, OutcomeRecord, Version
 from rlanything_task_pools.task import Outcome, Rejection, Rewrite, Task, TaskFormatError
 
 __all__ = [
+    "FRESH",
     "CandidateError",
     "Domain",
     "EmptyPool",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rlanything_task_pools.errors import CandidateError, EmptyPool, PoolError, PoolExists, UnknownTask
 from rlanything_task_pools.frozen import FrozenDict, canonical_json
 from rlanything_task_pools.reader import PoolReader
-from rlanything_task_pools.records import Event, EventKind, pack
+from rlanything_task_pools.records import FRESH, Event, EventKind, pack
 from rlanything_task_pools.schema import create_tables
 from rlanything_task_pools.task import Outcome, Rejection, Task
 
@@ -94,17 +94,20 @@ class TaskPool(PoolReader):
             )
 
     def propose(self, slot: int, task: Task, *, stats: Mapping[str, Any] | None = None) -> Event:
-        """Make a validated rewrite of the active task the slot's candidate.
+        """Make a validated rewrite of the active task the slot's candidate, or a fresh task.
+
+        A fresh task has no parent; it becomes the slot's root when it is accepted.
 
         Raises:
-            CandidateError: The slot has a candidate, or the task is not a rewrite of the active task.
+            CandidateError: The slot has a candidate, or the task is a rewrite of another than the active task.
         """
         with self._transaction() as db:
             _, active, pending = self._slot(slot)
             if pending is not None:
                 raise CandidateError(f"slot {slot} has a candidate already: accept or reject it first")
             parent = self._version(active)
-            if task.rewrite is None or task.parent != parent.id:
+            fresh = task.rewrite is None and task.parent is None
+            if not fresh and (task.rewrite is None or task.parent != parent.id):
                 raise CandidateError(
                     f"task {task.id} is a rewrite of {task.parent}, but slot {slot} has {parent.id} active: "
                     "rewrite the active task"
@@ -113,7 +116,8 @@ class TaskPool(PoolReader):
                 raise CandidateError(f"the candidate {task.id} is the active task of slot {slot} itself")
             version = self._add_version(db, slot, task)
             db.execute("UPDATE slots SET candidate = ? WHERE slot = ?", (version, slot))
-            return self._log(db, "proposed", slot, version, task, task.rewrite.direction, stats)
+            reason = FRESH if task.rewrite is None else task.rewrite.direction
+            return self._log(db, "proposed", slot, version, task, reason, stats)
 
     def accept(
         self,
@@ -123,7 +127,7 @@ class TaskPool(PoolReader):
         task_id: str | None = None,
         stats: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Make the candidate the active task.
+        """Make the candidate the active task, and the root where it is a fresh one.
 
         Args:
             slot: Slot number.
@@ -159,6 +163,8 @@ class TaskPool(PoolReader):
                 raise CandidateError(f"the candidate of slot {slot} is {task.id}, not {task_id}: look again")
             if kind == "accepted":
                 db.execute("UPDATE slots SET active = candidate WHERE slot = ?", (slot,))
+                if task.parent is None:
+                    db.execute("UPDATE slots SET root = candidate WHERE slot = ?", (slot,))
             db.execute("UPDATE slots SET candidate = NULL WHERE slot = ?", (slot,))
             return self._log(db, kind, slot, version, task, reason, stats)
 

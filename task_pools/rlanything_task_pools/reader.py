@@ -50,8 +50,12 @@ class PoolReader(PoolFile):
         return self._unpacked(*rows[0])
 
     def root(self, slot: int) -> Task:
-        """The root task of a slot."""
+        """The root task of a slot: its first task, or the last fresh task that took its place."""
         return self._unpacked(*self._in_slot(slot, "root"))
+
+    def first(self, slot: int) -> str:
+        """Id of the task that a slot began with."""
+        return self._first(slot)[1]
 
     def active(self, slot: int) -> Task:
         """The active task of a slot."""
@@ -63,15 +67,14 @@ class PoolReader(PoolFile):
         return None if task_id is None else self._unpacked(task_id, lineage)
 
     def history(self, slot: int) -> list[Task]:
-        """The tasks that were active in a slot, from the root to the current one."""
+        """The tasks that were active in a slot, from the first to the current one."""
         return [version.task for version in self.versions(slot) if version.state in ("root", "accepted")]
 
     def versions(self, slot: int) -> list[Version]:
-        """Every task of a slot in order of proposal, rejected ones included; the root first."""
+        """Every task of a slot in order of proposal, rejected ones included; the one it began with first."""
         with self.snapshot(), self._sound(f"slot {slot}"):
-            root = self._slot(slot)[0]
-            found = {root: Version(root, slot, self._version(root), None, None, None)}
-            active = root
+            active, _ = self._first(slot)
+            found = {active: Version(active, slot, self._version(active), None, None, None)}
             for index, *row in self._rows(
                 "SELECT version, event, kind, slot, task, reason, stats FROM events "
                 "WHERE slot = ? AND kind != 'discarded' ORDER BY event",
@@ -79,7 +82,8 @@ class PoolReader(PoolFile):
             ):
                 event = Event.from_row(tuple(row))
                 if event.kind == "proposed":
-                    found[index] = Version(index, slot, self._version(index), active, event, None)
+                    task = self._version(index)
+                    found[index] = Version(index, slot, task, None if task.parent is None else active, event, None)
                     continue
                 found[index] = dataclasses.replace(found[index], decided=event)
                 if event.kind == "accepted":
@@ -117,6 +121,13 @@ class PoolReader(PoolFile):
             raise UnknownSlot(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
         root, active, candidate = rows[0]
         return root, active, candidate
+
+    def _first(self, slot: int) -> tuple[int, str]:
+        rows = self._rows("SELECT version, task FROM versions WHERE slot = ? ORDER BY version LIMIT 1", (slot,))
+        if not rows:
+            raise UnknownSlot(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
+        version, task = rows[0]
+        return version, task
 
     def _version(self, version: int) -> Task:
         return self._unpacked(*self._rows("SELECT task, lineage FROM versions WHERE version = ?", (version,))[0])

@@ -10,6 +10,9 @@ from rlanything_task_pools.task import MAX_JSON_BYTES, Outcome, Task, TaskFormat
 
 EventKind = Literal["proposed", "accepted", "rejected", "discarded"]
 
+FRESH = "fresh"
+"""Reason of the events by which a task that is no rewrite takes a slot."""
+
 
 def pack(value: object) -> bytes:
     """Compressed canonical JSON."""
@@ -44,7 +47,7 @@ class Event:
     task_id: str
     """Id of the candidate; for ``discarded`` that of the active task that was to be rewritten."""
     reason: str
-    """Short identifier; for ``proposed`` the direction."""
+    """Short identifier; for ``proposed`` the direction, or ``fresh``."""
     stats: FrozenDict
     """Numbers behind the decision."""
 
@@ -90,11 +93,11 @@ class Version:
     slot: int
     task: Task
     parent: int | None
-    """Index of the version it is a rewrite of; None for the root."""
+    """Index of the version it is a rewrite of; None for a root."""
     proposed: Event | None
-    """Event of its proposal; None for the root."""
+    """Event of its proposal; None for the slot's first task."""
     decided: Event | None
-    """Event of its decision; None for the root and for a waiting candidate."""
+    """Event of its decision; None for the slot's first task and for a waiting candidate."""
 
     @property
     def state(self) -> Literal["root", "pending", "accepted", "rejected"]:

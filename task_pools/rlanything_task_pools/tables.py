@@ -88,10 +88,14 @@ def build_pool(tables: Mapping[str, Sequence[Mapping[str, Any]]], *, replay: boo
             f"an exported pool has the tables {', '.join(COLUMNS)}; missing: {', '.join(sorted(missing))}"
         )
     tasks = _tasks(tables["tasks"], replay=replay)
-    roots = []
+    roots: list[Task] = []
+    first: dict[Any, Any] = {}
+    for number, row in enumerate(tables["tasks"], 1):
+        with _naming("tasks", number):
+            first.setdefault(row["slot"], row["version"])
     for number, row in enumerate(tables["slots"], 1):
         with _naming("slots", number):
-            roots.append(tasks[row["root"]])
+            roots.append(tasks[first[row["slot"]]])
     with _naming("slots"):
         pool = TaskPool.create(":memory:", roots)
     batches = _batches(tables["outcomes"])

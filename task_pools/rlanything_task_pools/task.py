@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from rlanything_task_pools.frozen import FrozenDict, canonical_json, freeze
 
 Direction = Literal["harder", "easier"]
-Role = Literal["active", "candidate", "root", "eval"]
+Role = Literal["active", "candidate", "root", "replay", "eval"]
 Scalar = str | int | float | bool
 
 MAX_JSON_BYTES = 4_000_000
@@ -82,8 +82,8 @@ class Outcome(_Record):
     actor: str
     """The agent, for example a policy name with its version."""
     role: Role
-    """Purpose of the episode: the slot's active task, a pending candidate, the root where another task is active, or
-    evaluation."""
+    """Purpose of the episode: the slot's active task, a pending candidate, the root where another task is active, an
+    earlier task of the slot that is replayed, or evaluation."""
 
 
 class Task(_Record):

@@ -83,8 +83,12 @@ def _lineages(data: dict[str, bytes], versions: Rows) -> Iterator[Problem]:
 def _log(slots: Rows, versions: Rows, events: Rows) -> Iterator[Problem]:
     """Replay the log from the roots: every event must be allowed, and the end must match the slots."""
     place = {index: (slot, task) for index, slot, task, _ in versions}
-    state = {slot: [root, None] for slot, root, _, _ in slots}
-    seen = {root for _, root, _, _ in slots}
+    first: dict[int, int] = {}
+    for index, slot, _, _ in versions:
+        first.setdefault(slot, index)
+    state = {slot: [first.get(slot), None] for slot, _, _, _ in slots}
+    roots = {slot: first.get(slot) for slot in state}
+    seen = set(first.values())
     parents = {index: _parent(lineage) for index, _, _, lineage in versions}
     for event, kind, slot, version, task in events:
         where = f"event {event}"
@@ -96,7 +100,7 @@ def _log(slots: Rows, versions: Rows, events: Rows) -> Iterator[Problem]:
             case "proposed":
                 if candidate is not None or version in seen:
                     yield Problem(where, f"version {version} is proposed while another waits, or for the second time")
-                elif active not in place or parents[version] != place[active][1]:
+                elif active not in place or parents[version] not in (None, place[active][1]):
                     yield Problem(where, f"{task} is not a rewrite of what was active in slot {slot}")
                 seen.add(version)
                 state[slot][1] = version
@@ -104,6 +108,8 @@ def _log(slots: Rows, versions: Rows, events: Rows) -> Iterator[Problem]:
                 if candidate != version:
                     yield Problem(where, f"{kind} {task}, which was not the candidate of slot {slot}")
                 state[slot] = [version if kind == "accepted" else active, None]
+                if kind == "accepted" and parents[version] is None:
+                    roots[slot] = version
             case "discarded":
                 if active != version:
                     yield Problem(where, f"{task} was not active in slot {slot}")
@@ -113,6 +119,8 @@ def _log(slots: Rows, versions: Rows, events: Rows) -> Iterator[Problem]:
         for name, index in (("root", root), ("active task", active), ("candidate", candidate)):
             if index is not None and place.get(index, (None,))[0] != slot:
                 yield Problem(f"slot {slot}", f"its {name} is version {index}, which is not of this slot")
+        if roots[slot] != root:
+            yield Problem(f"slot {slot}", f"its root is version {root}, its log leads to {roots[slot]}")
         if state[slot] != [active, candidate]:
             yield Problem(f"slot {slot}", f"holds versions {[active, candidate]}, its log leads to {state[slot]}")
     loose = defaultdict(list)

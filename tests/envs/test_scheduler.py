@@ -71,7 +71,7 @@ def test_learnability_draws_in_proportion_to_p_one_minus_p():
 def test_by_name():
     scheduler = get_scheduler("uniform")
     assert get_scheduler(scheduler) is scheduler
-    with pytest.raises(CurriculumError, match="choose from learnability, published, uniform"):
+    with pytest.raises(CurriculumError, match="choose from learnability, published, replay, uniform"):
         get_scheduler("best")
     with pytest.raises(CurriculumError, match="prior"):
         LearnabilityScheduler(0)

@@ -13,6 +13,7 @@ from toy_tasks import child, outcome, root
 from rlanything_task_pools import (
     CandidateError,
     EmptyPool,
+    ExportError,
     PoolError,
     PoolExists,
     PoolMissing,
@@ -23,6 +24,8 @@ from rlanything_task_pools import (
     UnknownSlot,
     UnknownTask,
 )
+from rlanything_task_pools.tables import build_pool, read_tables
+from rlanything_task_pools.verify import verify_pool
 
 
 @pytest.fixture
@@ -136,6 +139,34 @@ def test_a_slot_may_return_to_its_root_and_keep_the_rewrite_on_record(pool: Task
     assert pool.lineage(back.id) == [root(0)]
 
 
+def test_a_fresh_task_is_the_new_root(pool: TaskPool) -> None:
+    pool.propose(0, child(root(0), 10))
+    pool.accept(0, "ok")
+    assert pool.propose(0, root(7)).reason == "fresh"
+    assert (pool.root(0), pool.candidate(0)) == (root(0), root(7))
+    pool.reject(0, "no")
+    pool.propose(0, root(8))
+    pool.accept(0, "fresh")
+    assert pool.root(0) == pool.active(0) == root(8)
+    assert pool.first(0) == root(0).id
+    assert pool.counts()["rewritten"] == 0
+    pool.propose(0, child(root(8), 9))
+    pool.accept(0, "ok")
+    assert [(v.state, v.parent) for v in pool.versions(0)] == [
+        ("root", None), ("accepted", 1), ("rejected", None), ("accepted", None), ("accepted", 6),
+    ]  # fmt: skip
+    assert pool.root(0) == root(8)
+    assert pool.lineage(pool.active(0).id) == [root(8), pool.active(0)]
+    assert list(verify_pool(pool, replay=False)) == []
+    assert read_tables(build_pool(read_tables(pool), replay=False)) == read_tables(pool)
+    tables = read_tables(pool)
+    tables["slots"][0]["root"] = 1
+    with pytest.raises(ExportError, match="slots, row 1: root is 1, but it must be 6"):
+        build_pool(tables, replay=False)
+    with pytest.raises(UnknownSlot):
+        pool.first(9)
+
+
 def test_wrong_decisions_change_nothing(pool: TaskPool) -> None:
     before = dump(pool.path)
     with pytest.raises(CandidateError, match="no candidate"):
@@ -143,7 +174,7 @@ def test_wrong_decisions_change_nothing(pool: TaskPool) -> None:
     with pytest.raises(CandidateError, match="rewrite of"):
         pool.propose(0, child(root(1), 10))
     with pytest.raises(CandidateError, match="rewrite of"):
-        pool.propose(0, root(2))
+        pool.propose(0, root(2).model_copy(update={"parent": root(1).id}))
     with pytest.raises(CandidateError, match="itself"):
         pool.propose(0, child(root(0), 0))
     with pytest.raises(UnknownSlot, match=r"0\.\.2"):

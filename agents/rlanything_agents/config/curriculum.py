@@ -44,7 +44,10 @@ class CurriculumConfig(Section):
     stands for an environment variable."""
     pool_size: Positive = 64
     adapt: bool = True
-    rewriter: Literal["scripted", "llm"] = "scripted"
+    rewriter: Literal["scripted", "llm", "fresh"] = "scripted"
+    """Source of the tasks that replace those outside the band: the domain's own rewrites, those of a language model, or
+    ``fresh``, a control: a new task of the pool's source, drawn with its knobs or from its folder, which takes the slot
+    without a trial and is its new root."""
     llm: LLMConfig | None = None
     operators: tuple[str, ...] | None = None
     """Rewrite operators of the domain to enable; the domain's default set if None."""
@@ -57,11 +60,18 @@ class CurriculumConfig(Section):
     rejected: Literal["learn", "drop"] = "learn"
     """Whether both models learn from the group with which a candidate is rejected. ``drop``: no, as in the paper, where
     such a task never joins the others, and in the released code."""
-    scheduler: Literal["published", "uniform", "learnability"] = "published"
+    scheduler: Literal["published", "uniform", "learnability", "replay"] = "published"
+    """Rule that draws the tasks of a batch. ``replay`` draws from all tasks accepted so far, those that others have
+    replaced among them, by prioritised level replay; the others draw from the tasks that are active."""
     band: tuple[Share, Share] = (0.2, 0.8)
     """Success rates outside this band trigger an easier or a harder rewrite (paper: alpha_low, alpha_high)."""
     knobs: Mixture = ANY
     """Knobs of the generator of the pool's tasks."""
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether tasks are rewritten, rather than kept or replaced by fresh ones."""
+        return self.adapt and self.rewriter != "fresh"
 
     @field_validator("acceptance", mode="before")
     @classmethod

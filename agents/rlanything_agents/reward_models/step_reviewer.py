@@ -135,7 +135,7 @@ class StepReviewer:
         accuracy = group_accuracy(np.array([np.nan if t.outcome is None else t.outcome for t in episodes]))
         # The tasks of these groups are rewritten, and the rewriter reads what the votes blame.
         rewritten = (
-            curriculum.adapt
+            curriculum.rewrites
             and assignment.role == "active"
             and accuracy is not None
             and rewrite_direction(accuracy, curriculum.band) is not None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 
 from rlanything_agents.config.feedback import FeedbackConfig
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_envs.curriculum import Assignment
+from rlanything_envs.curriculum import Assignment, AssignmentRole
 from rlanything_task_pools import Outcome
 
 __all__ = ["RolloutGroup", "has_spread", "rewarded_outcomes", "success_by_role"]
@@ -85,9 +85,9 @@ def has_spread(outcomes: Sequence[int | None]) -> bool:
 
 
 def success_by_role(groups: Sequence[RolloutGroup]) -> Mapping[str, float | None]:
-    """Success rate on active tasks, on candidates and on roots; None for a role without a valid outcome."""
+    """Success rate on the tasks of each role; None for a role without a valid outcome."""
     rates: dict[str, float | None] = {}
-    for role in ("active", "candidate", "root"):
+    for role in get_args(AssignmentRole):
         of_role = [group for group in groups if group.assignment.role == role]
         solved = [outcome == 1 for group in of_role for outcome in group.outcomes if outcome is not None]
         rates[role] = sum(solved) / len(solved) if solved else None

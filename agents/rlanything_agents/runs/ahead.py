@@ -6,13 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pydantic import TypeAdapter
 
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.storage import write_atomically
-from rlanything_envs.curriculum import Assignment
+from rlanything_envs.curriculum import Assignment, AssignmentRole
 from rlanything_task_pools import TaskPool
 
 __all__ = ["AheadBatch"]
@@ -61,7 +60,7 @@ class AheadBatch:
 class _StoredGroup:
     slot: int
     task: str
-    role: Literal["active", "candidate", "root"]
+    role: AssignmentRole
     episodes: list[Trajectory]
 
 

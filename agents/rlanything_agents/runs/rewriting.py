@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from rlanything_agents.config import CurriculumConfig, LLMConfig
-from rlanything_envs.curriculum import LLMRewriter, Rewriter, ScriptedRewriter
+from rlanything_agents.rollout.tasks import GeneratedMixture
+from rlanything_envs.curriculum import FreshRewriter, LLMRewriter, Rewriter, ScriptedRewriter
 from rlanything_envs.llm import (
     Budget,
     Endpoint,
@@ -19,6 +21,9 @@ from rlanything_envs.llm import (
     SamplingParams,
     usage_of,
 )
+from rlanything_envs.sources import GivenTasks, TaskSource
+from rlanything_task_pools import Domain
+from rlanything_task_pools.collection import read_collection
 
 __all__ = ["check_rewriter", "open_rewriter", "service_of"]
 
@@ -42,7 +47,8 @@ def open_rewriter(config: CurriculumConfig, log: Path, say: Callable[[str], None
     """Open a rewriter for the time of a loop.
 
     Args:
-        config: Settings of the curriculum, of which ``rewriter``, ``operators`` and ``llm`` are used.
+        config: Settings of the curriculum: ``rewriter``, ``operators``, ``llm``, and for fresh tasks ``pool`` and
+            ``knobs`` are used.
         log: File of a language model's prompts and answers. A prompt in it is answered from it, so that a resumed run
             repeats its course, and its tokens count in the budget.
         say: Called with a message while the run waits for a service or continues without it; the message quotes the
@@ -60,6 +66,8 @@ def open_rewriter(config: CurriculumConfig, log: Path, say: Callable[[str], None
             yield LLMRewriter(
                 patient, settings.model, attempts=settings.attempts, operators=config.operators, params=params
             )
+    elif config.rewriter == "fresh":
+        yield FreshRewriter(partial(_source, config))
     else:
         yield ScriptedRewriter(operators=config.operators)
 
@@ -68,6 +76,13 @@ def service_of(rewriter: Rewriter) -> PatientGenerator | None:
     """The service that a rewriter depends on; None for a rewriter without one."""
     found = getattr(rewriter, "generator", None)
     return found if isinstance(found, PatientGenerator) else None
+
+
+def _source(config: CurriculumConfig, domain: Domain) -> TaskSource:
+    """The source of the pool's tasks."""
+    if config.pool is not None:
+        return GivenTasks(read_collection(domain.name, config.pool).tasks)
+    return GeneratedMixture(domain, config.knobs)
 
 
 def _endpoint(config: LLMConfig) -> Endpoint:

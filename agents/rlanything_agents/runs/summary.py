@@ -87,17 +87,17 @@ def _success(evaluation: Mapping[str, Any], split: str) -> SuccessRate:
 
 
 def accepted_rewrites(pool: TaskPool) -> Iterator[dict[str, Any]]:
-    """Accepted rewrites in order, with the success rates of the trial."""
+    """Accepted tasks in order, with the success rates of the trial; None without one."""
     for event in pool.events(kind="accepted"):
         task = pool.task(event.task_id)
         parent = pool.task(task.parent) if task.parent else None
         yield {
             "slot": event.slot,
-            "direction": task.rewrite.direction if task.rewrite else "",
+            "direction": task.rewrite.direction if task.rewrite else event.reason,
             "before": parent.goal if parent else "",
             "after": task.goal,
             "parent_success": event.stats.get("parent"),
-            "success": event.stats["successes"] / event.stats["n"],
+            "success": event.stats["successes"] / event.stats["n"] if event.stats["n"] else None,
         }
 
 

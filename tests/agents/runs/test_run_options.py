@@ -16,6 +16,8 @@ from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train, warm_up
+from rlanything_agents.tools.cli.pool_views import print_lineages
+from rlanything_agents.tools.view.tasks import slot_tree
 from rlanything_agents.training.learner import Learner
 from rlanything_task_pools import TaskPool
 
@@ -184,6 +186,30 @@ def test_nothing_is_learnt_from_groups_of_rejected_candidates(warm: Path, tmp_pa
     for episode in tried:
         if episode["task_id"] in rejected:
             assert not any(turn["advantage"] for turn in episode["turns"])
+
+
+@pytest.mark.usefixtures("no_judge")
+def test_fresh_tasks_have_the_knobs_of_the_pool_and_replayed_ones_teach(
+    warm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"feedback": "outcome", "judge": {"train": False}, "iterations": 5}
+    _, rows = run(warm, tmp_path / "arm", curriculum={"rewriter": "fresh", "scheduler": "replay"}, **changes)
+    folder = RunFolder(tmp_path / "arm")
+    with TaskPool.open(folder.pool) as pool:
+        accepted = pool.events(kind="accepted")
+        tasks = [pool.task(event.task_id) for event in accepted]
+        replayed = [record for record in pool.outcomes() if record.outcome.role == "replay"]
+        tree = slot_tree(pool, accepted[0].slot)
+        print_lineages(pool, [])
+    assert {version["parent"] for version in tree["versions"]} == {None}
+    assert [version["current"] for version in tree["versions"]][-1]
+    assert "accepted: fresh" in capsys.readouterr().out
+    assert tasks
+    assert {(task.traits["room"], task.traits["kind"], task.parent) for task in tasks} == {("Kitchen", "heat", None)}
+    assert {event.reason for event in accepted} == {"fresh"}
+    assert replayed
+    assert any(row["success"]["replay"] is not None for row in rows)
+    assert rows[-1]["curriculum"]["accepted"] == len(accepted)
 
 
 def test_the_judge_is_warmed_up_on_a_policy_that_stands_still(warm: Path, tmp_path: Path) -> None:

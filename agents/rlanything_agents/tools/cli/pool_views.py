@@ -206,7 +206,10 @@ def _tree(slot: int, versions: Sequence[Version], outcomes: Mapping[Any, Sequenc
     )
     nodes, by_index = {root.index: tree}, {version.index: version for version in versions}
     for version in rest:
-        parent = by_index[version.parent] if version.parent is not None else root
+        if version.parent is None:
+            nodes[version.index] = tree.add(_fresh(version))
+            continue
+        parent = by_index[version.parent]
         before, after = _before_and_after(version, parent, outcomes)
         nodes[version.index] = nodes[parent.index].add(_edge(version, parent, before, after))
     return tree
@@ -227,12 +230,22 @@ def _before_and_after(
     )
 
 
+def _verdict(version: Version) -> Text:
+    """Decision on a version with its reason."""
+    words = version.state if version.decided is None else f"{version.state}: {printable(version.decided.reason, 60)}"
+    return Text(words, style=_STATES.get(version.state, ""))
+
+
+def _fresh(version: Version) -> RenderableType:
+    """A task without a parent that took the slot."""
+    return Group(Text.assemble(_verdict(version), (f"  {version.task.id}", "dim")), plain_text(version.task.goal))
+
+
 def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> RenderableType:
     rewrite = version.task.rewrite
     direction = _ARROWS.get(rewrite.direction, "") if rewrite else ""
-    verdict = version.state if version.decided is None else f"{version.state}: {printable(version.decided.reason, 60)}"
     head = Text.assemble(
-        (direction, "bold"), "  ", (verdict, _STATES.get(version.state, "")), "  ",
+        (direction, "bold"), "  ", _verdict(version), "  ",
         _rate(before), " → ", _rate(after),
         (f"  by {printable(rewrite.author, 60)}" if rewrite else "", "dim"),
         (f"  {version.task.id}", "dim"),

@@ -152,6 +152,9 @@ class DryRun:
         if not config.adapt:
             yield Finding("rewriter", True, "none: tasks stay as they are")
             return
+        if not config.rewrites:
+            yield Finding("rewriter", True, "none: fresh tasks take the place of those outside the band")
+            return
         check_rewriter(config)
         llm = config.llm
         message = f"{llm.model} at {llm.base_url} (not asked)" if config.rewriter == "llm" and llm else config.rewriter

@@ -124,7 +124,7 @@ def _judges_steps(domain: str) -> bool:
 
 def _work(config: RunConfig, demand: Demand) -> Iterator[Work]:
     steps, answers, most = demand.steps, demand.answers, demand.most_steps
-    rewritten = (config.cluster or ClusterConfig()).assumptions.rewritten if config.curriculum.adapt else 0.0
+    rewritten = (config.cluster or ClusterConfig()).assumptions.rewritten if config.curriculum.rewrites else 0.0
     batches, most_batches = demand.batches, 1 + demand.refill
     yield Work("episodes", batches * demand.episodes, most_batches * demand.episodes)
     yield Work("environment steps", steps, most)
@@ -156,7 +156,7 @@ def _places(config: RunConfig, models: list[PlannedModel]) -> Iterator[Place]:
         launch = planned(config)
         split = "each has a part of the model (FSDP2)" if launch.strategy == "fsdp" else "each has the whole model"
         yield Place("updates", f"{launch.size} processes, one model after the other; {split}{offload}")
-    if config.curriculum.adapt:
+    if config.curriculum.rewrites:
         llm = config.curriculum.llm
         known = any(model.role == "rewriter" for model in models)
         where = "a script, no model"

@@ -3,7 +3,7 @@
 {
   const { h } = RL;
   const OUTCOMES = [["", "any outcome"], ["won", "won"], ["lost", "lost"], ["void", "broken"]];
-  const ROLES = [["", "any role"], ["active", "active"], ["candidate", "candidate"], ["root", "root"]];
+  const ROLES = [["", "any role"], ["active", "active"], ["candidate", "candidate"], ["root", "root"], ["replay", "replay"]];
   const ENOUGH = 120;
 
   const fitting = (query) => (brief) => (!query.outcome || RL.outcome(brief.outcome) === query.outcome)

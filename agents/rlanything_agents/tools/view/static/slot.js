@@ -1,5 +1,5 @@
 "use strict";
-// What became of one root: the tree of its rewrites, each with what changed and why it was kept or not.
+// What became of a slot: the trees of its roots' rewrites, each with what changed and why it was kept or not.
 {
   const { h } = RL;
   const ARROWS = { harder: "▲ harder", easier: "▼ easier" };
@@ -20,8 +20,8 @@
   const pairs = (list) => h("dl", list.map(([key, value]) => h("div", h("dt", key), h("dd", value))));
 
   const card = (view, version, slot) => {
-    const root = version.state === "root";
-    const verdict = root ? RL.chip("root", "root") : RL.chip(version.state === "pending" ? "on trial" : version.state, version.state);
+    const root = version.parent === null;
+    const verdict = version.state === "root" ? RL.chip("root", "root") : RL.chip(version.state === "pending" ? "on trial" : version.state, version.state);
     return h("article.version", { class: `${version.state}${version.current ? " current" : ""}`, "data-row": true, tabindex: -1 },
       h("header", root ? null : h("b.direction", ARROWS[version.direction] || version.direction), verdict,
         version.current ? RL.chip("trained on now", "now") : null,
@@ -53,14 +53,14 @@
     const tasks = await RL.load(`${view.key}/tasks`);
     const numbers = tasks.slots.map((row) => row.slot), place = numbers.indexOf(tree.slot);
     const other = (step) => numbers[place + step];
-    const root = tree.versions.find((version) => version.state === "root");
+    const roots = tree.versions.filter((version) => version.parent === null);
     const go = (step) => { if (other(step) !== undefined) location.hash = RL.link(view.run, "slot", [other(step)]); };
     return {
       title: `slot ${tree.slot}`, up: RL.link(view.run, "tasks"), step: go,
       node: h("div.page", h("h1", h("a.up", { href: RL.link(view.run, "tasks") }, "Tasks"), ` slot ${tree.slot} `,
         h("small", `${RL.plural(tree.versions.length - 1, "candidate")}, ${RL.plural(tree.discarded.length, "proposal")} never tried`),
         h("span.grow"), h("a.more", { href: RL.link(view.run, "episodes", ["all"], { slot: tree.slot }) }, "episodes of this slot →")),
-      h("ul.tree", root ? branch(view, tree, root) : null),
+      h("ul.tree", roots.map((root) => branch(view, tree, root))),
       tree.discarded.length ? h("section.card", h("h2", "Proposals that never became candidates"), h("table.list", h("tbody",
         tree.discarded.map((event) => h("tr", h("td", RL.chip(event.reason)), h("td", RL.text(event.detail)), h("td.id", event.task)))))) : null),
     };
