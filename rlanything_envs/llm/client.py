@@ -5,10 +5,10 @@ This module needs the extra ``llm``; `rlanything_envs.llm.openai` imports it at 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import openai
 
 from rlanything_envs.llm import wire
@@ -29,6 +29,13 @@ from rlanything_envs.llm.redact import redact
 
 __all__ = ["Client"]
 
+# The package openai speaks HTTP with httpx2 from version 3 on, with httpx before: what is used here is alike in both.
+if TYPE_CHECKING:
+    import httpx2 as http
+else:
+    http = importlib.import_module("httpx" if openai.__version__.startswith("2.") else "httpx2")
+
+
 _MAX_ERROR_BYTES = 64 * 2**10
 """Bytes of an error page that are read."""
 
@@ -48,10 +55,10 @@ class Client:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        timeout = httpx2.Timeout(endpoint.read_timeout_s, connect=endpoint.connect_timeout_s)
-        self._http = httpx2.AsyncClient(
+        timeout = http.Timeout(endpoint.read_timeout_s, connect=endpoint.connect_timeout_s)
+        self._http = http.AsyncClient(
             timeout=timeout,
-            limits=httpx2.Limits(
+            limits=http.Limits(
                 max_connections=endpoint.concurrency, max_keepalive_connections=endpoint.concurrency, keepalive_expiry=5
             ),
             event_hooks={"response": [self._guard]},
@@ -84,18 +91,20 @@ class Client:
         """
         try:
             if body is None:
-                response = await self._openai.get(path, cast_to=httpx2.Response)
+                response = await self._openai.get(path, cast_to=http.Response)
             else:
-                response = await self._openai.post(path, cast_to=httpx2.Response, body=dict(body))
+                response = await self._openai.post(path, cast_to=http.Response, body=dict(body))
         except openai.APIStatusError as error:
             raise self._failure(error) from None
         except openai.APITimeoutError as error:
-            sent = not isinstance(error.__cause__, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
+            sent = not isinstance(error.__cause__, (http.ConnectTimeout, http.PoolTimeout))
             during = "waiting for the answer" if sent else "connecting"
             raise TimedOut(f"{type(error.__cause__).__name__} while {during}", charged=sent) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            sent = not isinstance(cause, (httpx2.ConnectError, httpx2.ProxyError))
+            if isinstance(cause, RequestFailed):  # of `_guard` and `_Capped`, which version 2 wraps
+                raise cause from None
+            sent = not isinstance(cause, (http.ConnectError, http.ProxyError))
             raise ConnectionLost(self._clean(f"{type(cause).__name__}: {cause}"), charged=sent) from None
         except openai.OpenAIError as error:
             raise RequestRejected(self._clean(f"{type(error).__name__}: {error}")) from None
@@ -111,12 +120,12 @@ class Client:
         # The package requires a key; services without keys ignore it.
         return self._endpoint.key() or "none"
 
-    async def _guard(self, response: httpx2.Response) -> None:
+    async def _guard(self, response: http.Response) -> None:
         """Wrap a response so that its body cannot exceed the limit."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise MalformedAnswer("the answer is compressed, although the request asked for plain bytes")
         stream = response.stream
-        if isinstance(stream, httpx2.AsyncByteStream):
+        if isinstance(stream, http.AsyncByteStream):
             failed = response.status_code >= 300
             limit = _MAX_ERROR_BYTES if failed else self._endpoint.max_response_bytes
             response.stream = _Capped(stream, limit, cut=failed)
@@ -143,10 +152,10 @@ class Client:
         return message if len(message) <= _SHOWN else message[:_SHOWN] + " [...]"
 
 
-class _Capped(httpx2.AsyncByteStream):
+class _Capped(http.AsyncByteStream):
     """A body that stops at a limit in bytes, with an error or silently."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, limit: int, *, cut: bool) -> None:
+    def __init__(self, stream: http.AsyncByteStream, limit: int, *, cut: bool) -> None:
         self._stream = stream
         self._limit = limit
         self._cut = cut

@@ -101,10 +101,8 @@ class OpenAIGenerator:
         log: PromptLog | None = None,
         recorded: RecordedAnswers | None = None,
     ) -> None:
-        # httpx2 is what the package openai speaks HTTP with from version 3 on.
-        for package in ("openai", "httpx2"):
-            if importlib.util.find_spec(package) is None:
-                raise MissingExtra(f"OpenAIGenerator needs the package {package}: pip install 'rlanything-envs[llm]'")
+        if importlib.util.find_spec("openai") is None:
+            raise MissingExtra("OpenAIGenerator needs the package openai: pip install 'rlanything-envs[llm]'")
         endpoint.key()
         self.endpoint = endpoint
         self.retries = retries or Retries()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import vllm_models  # noqa: F401 (sets variables of the environment)
+import vllm_models
 import yaml
 from chat_runs import LORA, run, settings
 from families import checkpoint
@@ -88,8 +88,9 @@ runpy.run_module("rlanything_agents", run_name="__main__")
 
 
 def test_models_in_parts_with_engines_on_servers(tmp_path: Path) -> None:
-    """FSDP2 on two processes: the servers get whole weights, and the hand-over is checked against the parts."""
-    config = sized(tmp_path / "models")
+    """FSDP2 on two processes, SmolLM2 as the policy: servers get whole weights, and sampler and trainer agree."""
+    policy = {"checkpoint": str(vllm_models.smollm2()), "dtype": "float32", "max_tokens": 12, "context": 4096}
+    config = sized(tmp_path / "models", policy=policy, policy_trainer={"learning_rate": 1e-5})
     engine, servers = served(config, tmp_path)
     (tmp_path / "run.yaml").write_text(yaml.safe_dump({**config.model_dump(mode="json"), "engine": engine}))
     (tmp_path / "run.py").write_text(IN_PARTS)
@@ -99,3 +100,5 @@ def test_models_in_parts_with_engines_on_servers(tmp_path: Path) -> None:
         ended = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-4000:]
     both_learnt(tmp_path / config.name)
+    for row in RunFolder(tmp_path / config.name).rows():
+        assert row["policy"]["sampler_ratio"] < 1.01
