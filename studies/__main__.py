@@ -52,26 +52,28 @@ def table1(
 
     The same command continues an interrupted study. With more seeds or arms it adds to what is there.
     """
-    from studies.plan import load_study, make_plan
+    where = folder or Path("runs/study-quick" if quick else "runs/study")
+    _arms(file, where, regime, arms, seeds, quick, override, workers)
 
-    with plain_errors("studies"):
-        plan = make_plan(
-            load_study(file),
-            regimes=_names(regime),
-            arms=_names(arms),
-            seeds=seeds,
-            quick=quick,
-            overrides=override or (),
-        )
-        from studies.study import run_study  # pandas and matplotlib: not before the plan holds
 
-        where = folder or Path("runs/study-quick" if quick else "runs/study")
-        try:
-            failed = run_study(plan, where, workers=workers, command=_command())
-        except KeyboardInterrupt:
-            typer.echo(f"\ninterrupted ({where}): the same command goes on", err=True)
-            raise typer.Exit(130) from None
-    raise typer.Exit(1 if failed else 0)
+@app.command()
+def verifier(
+    seeds: Seeds = None,
+    arms: Arms = None,
+    quick: Annotated[bool, typer.Option(help="The small version: one seed, fewer arms, steps and games.")] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where everything goes; runs/verifier, with --quick runs/verifier-quick.")
+    ] = None,
+    workers: Workers = 2,
+    override: Changes = None,
+    file: File = Path("configs/study/verifier.yaml"),
+) -> None:
+    """Does a reward model replace verifiers? 16 tasks have one; votes stand in for the outcomes of 240 others.
+
+    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
+    """
+    where = folder or Path("runs/verifier-quick" if quick else "runs/verifier")
+    _arms(file, where, None, arms, seeds, quick, override, workers)
 
 
 @app.command()
@@ -284,6 +286,34 @@ def labels(
 
         found, solved = labelled_steps(domain, tasks, mistakes)
     typer.echo(f"{solved} of {tasks} tasks solved\n\n{label_table(found)}")
+
+
+def _arms(
+    file: Path,
+    folder: Path,
+    regimes: list[str] | None,
+    arms: list[str] | None,
+    seeds: int | None,
+    quick: bool,
+    overrides: list[str] | None,
+    workers: int,
+) -> None:
+    """Run the arms of a study file; does not return."""
+    from studies.plan import load_study, make_plan
+
+    with plain_errors("studies"):
+        plan = make_plan(
+            load_study(file),
+            regimes=_names(regimes),
+            arms=_names(arms),
+            seeds=seeds,
+            quick=quick,
+            overrides=overrides or (),
+        )
+        from studies.study import run_study  # pandas and matplotlib: not before the plan holds
+
+        failed = _interruptible(folder, lambda: run_study(plan, folder, workers=workers, command=_command()))
+    raise typer.Exit(1 if failed else 0)
 
 
 def _interruptible(folder: Path, study: Callable[[], int]) -> int:

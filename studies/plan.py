@@ -41,6 +41,9 @@ class Arm(_Part):
 
     meaning: str
     config: dict[str, Any] = Field(default_factory=dict)
+    judge_of: Name | None = None
+    """Arm of the same seed whose reward model, at the end of its run, is the one this arm begins with; else that of the
+    warm start."""
 
 
 class Regime(_Part):
@@ -85,6 +88,11 @@ class StudyFile(_Part):
         _check_names("quick.arms", self.quick.arms, {*self.variants, BEFORE})
         if not self.regimes:
             raise ValueError("regimes: give at least one")
+        for name, arm in self.variants.items():
+            if arm.judge_of is not None and (self.variants.get(arm.judge_of, arm).judge_of is not None):
+                raise ValueError(
+                    f"variants.{name}.judge_of: {arm.judge_of} is no variant that begins with the warm start"
+                )
         return self
 
 
@@ -171,6 +179,9 @@ def make_plan(
     except ValueError as error:
         raise StudyError(str(error)) from error
     trained = tuple(arm for arm in named if arm != BEFORE)
+    for arm in trained:
+        if (other := study.variants[arm].judge_of) is not None and other not in trained:
+            raise StudyError(f"--arms: {arm} begins with the reward model of {other}: name {other} as well")
     count = seeds if seeds is not None else (study.quick.seeds if quick else study.seeds)
     configs = {
         regime: {arm: _resolve(study, regime, arm, quick, overrides) for arm in (BEFORE, *trained)} for regime in chosen

@@ -17,8 +17,9 @@ __all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
 
 JUDGE = ("process", "process_balanced", "outcome", "outcome_balanced", "outcome_auc", "unparsable", "ut", "detect")
 """Shares of the judge on the fixed trajectories of the warm start; of a writer of unit tests ``ut`` and ``detect``."""
-LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds")
-"""Of the loop: counts, and seconds without the evaluations; of `BEFORE`, the seconds of the warm start."""
+LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds", "ordered")
+"""Of the loop: counts, and seconds without the evaluations; of `BEFORE`, the seconds of the warm start. ``ordered`` is
+the share of pairs of hidden outcomes that their stand-ins put in order, the mean over the iterations."""
 
 CURVES = (
     "success.active",
@@ -28,6 +29,7 @@ CURVES = (
     "feedback.policy_kept",
     "feedback.mu",
     "judge_quality.process_balanced",
+    "verifier.ordered",
     "policy.entropy",
     "policy.kl",
 )
@@ -63,6 +65,9 @@ def _numbers(key: Key, folder: RunFolder) -> Iterator[dict[str, Any]]:
             "iterations": len(lines),
             "seconds": sum(sum(line["seconds"].values()) for line in lines),
         }
+        ordered = [value for line in lines if (value := pick(line, "verifier.ordered")) is not None]
+        if ordered:
+            loop["ordered"] = sum(ordered) / len(ordered)
     for split, panel in result["panels"].items():
         yield {"panel": split, "metric": "success", "value": panel["rate"], "episodes": panel["episodes"]}
     judged = result["judge"].get("trajectories", result["judge"].get("tasks", 0))

@@ -90,6 +90,7 @@ def measures_of(panels: Sequence[str]) -> list[Measure]:
         for k, panel in enumerate(panels)
     ]
     judge = [Measure("judge", metric, label) for metric, label in JUDGE_MEASURES]
+    judge.append(Measure("loop", "ordered", "pairs of hidden outcomes in order"))
     return success + judge + [Measure("loop", metric, label, share=False) for metric, label in LOOP_MEASURES]
 
 

@@ -66,6 +66,7 @@ def do_work(work: Mapping[str, Any]) -> None:
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.runs.train import train, warm_up
     from studies.evaluate import evaluate_run
+    from studies.start import join_start
     from studies.together import train_together, warm_up_together
 
     folder, reporter = RunFolder(Path(work["folder"])), Reporter()
@@ -79,6 +80,8 @@ def do_work(work: Mapping[str, Any]) -> None:
     elif work["kind"] == "warm":
         warm_up(config, folder, reporter)
     elif work["kind"] == "train":
+        if start := work.get("start"):
+            join_start(config, RunFolder(Path(start["policy"])), RunFolder(Path(start["judge"])))
         train(config, folder, reporter, command=work["command"])
     elif work["kind"] == "detect":
         from studies.detect import detect

@@ -130,10 +130,59 @@ def test_every_combination_of_table1_can_be_run() -> None:
             assert configs["oracle"].judge.source == "oracle"
 
 
-@pytest.mark.parametrize("name", ["table1", "options"])
+def test_arms_of_the_verifier_study_differ_in_what_stands_in_for_hidden_outcomes() -> None:
+    plan = make_plan(load_study(TABLE1.with_name("verifier.yaml")))
+    configs = {arm: plan.config("hard", arm, 0) for arm in plan.arms}
+    assert len({config.env_steps for config in configs.values()}) == 1
+    assert {config.feedback.lam for config in configs.values()} == {0.0}
+    assert [arm for arm, config in configs.items() if config.judge.learns] == ["trained"]
+    assert [arm for arm, config in configs.items() if config.queries_judge] == ["warm", "trained", "ready"]
+    assert [arm for arm, config in configs.items() if not config.verifier.hides(16)] == ["few", "known"]
+    assert {config.verified_groups for arm, config in configs.items() if arm != "few"} == {4}
+
+
+def test_arms_of_the_sparse_study_learn_from_groups_that_failed() -> None:
+    plan = make_plan(load_study(TABLE1.with_name("sparse.yaml")), regimes=["four", "two"])
+    for regime in plan.regimes:
+        configs = {arm: plan.config(regime, arm, 0) for arm in plan.arms}
+        assert [arm for arm, config in configs.items() if config.feedback.silent == "drop"] == ["outcome"]
+        assert [config.feedback.lam for config in configs.values()] == [0.0, 1.0, 0.2, 1.0, 0.2, 1.0, 0.2]
+        assert {config.rollout.tasks * config.rollout.rollouts for config in configs.values()} == {64}
+        sources = {arm: config.judge.source for arm, config in configs.items()}
+        assert sources == {
+            **dict.fromkeys(("outcome", "judge-1", "judge-02"), "generative"),
+            **dict.fromkeys(("labels-1", "labels-02"), "oracle"),
+            **dict.fromkeys(("shaped-1", "shaped-02"), "potential"),
+        }
+
+
+def test_an_arm_may_begin_with_the_reward_model_of_another(micro: StudyFile, tmp_path: Path) -> None:
+    tree = micro.model_dump()
+    tree["variants"]["strong"]["judge_of"] = "full"
+    study = StudyFile.model_validate(tree)
+    jobs = {job.key: job for job in training_jobs(make_plan(study, arms=["full", "strong"]), tmp_path, "command")}
+    job, runs = jobs[Key("small", "strong", 1)], tmp_path / "runs" / "small" / "seed-1"
+    assert job.needs == (Key("small", BEFORE, 1), Key("small", "full", 1))
+    assert job.work["start"] == {"policy": str(runs / BEFORE), "judge": str(runs / "full")}
+    assert job.work["config"]["warm_start"]["reuse"] == str(runs / "strong" / "start")
+    with pytest.raises(StudyError, match="strong begins with the reward model of full: name full as well"):
+        make_plan(study, arms=["strong"])
+    tree["variants"]["full"]["judge_of"] = "strong"
+    with pytest.raises(ValueError, match="is no variant that begins with the warm start"):
+        StudyFile.model_validate(tree)
+
+
+@pytest.mark.parametrize("name", ["table1", "options", "verifier", "sparse"])
 def test_every_run_of_a_shipped_study_has_its_configuration(name: str) -> None:
     study = load_study(TABLE1.with_name(f"{name}.yaml"))
     for quick in (False, True):
         plan = make_plan(study, regimes=list(study.regimes), arms=list(study.variants), seeds=1, quick=quick)
-        runs = {plan.config(*key).model_copy(update={"name": "run"}).model_dump_json() for key in plan.runs()}
+        runs = {
+            (
+                study.variants[arm].judge_of,
+                plan.config(regime, arm, seed).model_copy(update={"name": "run"}).model_dump_json(),
+            )
+            for regime, arm, seed in plan.runs()
+            if arm != BEFORE
+        }
         assert len(runs) == len(study.regimes) * len(study.variants)  # no two arms are the same run

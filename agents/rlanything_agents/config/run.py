@@ -18,6 +18,7 @@ from rlanything_agents.config.model import AnyModel, CheckpointConfig, RewardMod
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.config.verifier import VerifierConfig
 from rlanything_agents.config.workers import WorkersConfig
 
 __all__ = ["TRACKERS", "JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
@@ -94,9 +95,11 @@ class RolloutConfig(Section):
 class JudgeConfig(Section):
     """Source of the votes on steps, and training of the reward model."""
 
-    source: Literal["generative", "oracle"] = "generative"
-    """``generative``: the reward model. ``oracle``: the planner's labels, to measure the value of a perfect judge; no
-    reward model is queried or trained."""
+    source: Literal["generative", "oracle", "potential"] = "generative"
+    """``generative``: the reward model. The others query and train none; they measure the value of a perfect judge.
+    ``oracle``: the planner's labels. ``potential``: differences of potentials (`potential_votes`), the potential of a
+    state being minus the planner's remaining steps over those at the start; with ``credit: return``, the return from a
+    step on is then the progress until the end, and with ``gamma: 1`` exactly that."""
     votes: Annotated[int, Field(ge=1, le=32)] = 3
     """Votes on each step, or unit tests for each task where the reward model writes unit tests."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
@@ -158,6 +161,7 @@ class RunConfig(Section):
     judge_trainer: TrainerConfig = TrainerConfig(learning_rate=2e-4)
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    verifier: VerifierConfig = VerifierConfig()
     corrupt: CorruptConfig = CorruptConfig()
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
     """Limits of a healthy run; like the trackers they are not stored."""
@@ -189,7 +193,12 @@ class RunConfig(Section):
     @property
     def votes_wanted(self) -> bool:
         """Whether an update of the policy or of the reward model depends on votes."""
-        return self.feedback.reads_votes or self.judge.learns
+        return self.feedback.reads_votes or self.judge.learns or self.verifier.judges
+
+    @property
+    def verified_groups(self) -> int:
+        """Groups of a batch on tasks with a verifier, where ``verifier.share`` says how many."""
+        return round((self.verifier.share or 0.0) * self.rollout.tasks)
 
     @property
     def queries_judge(self) -> bool:
@@ -217,6 +226,32 @@ class RunConfig(Section):
             raise ValueError(
                 f"rollout.refill ({self.rollout.refill}) plays other tasks, and a batch of rollout.tasks "
                 f"({self.rollout.tasks}) leaves none: set curriculum.pool_size higher"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_pool_has_tasks_of_both_kinds(self) -> RunConfig:
+        verified, share = self.verifier.tasks, self.verifier.share
+        if verified is None:
+            if share is not None:
+                raise ValueError(f"verifier.share ({share}) is that of the tasks with a verifier: set verifier.tasks")
+            return self
+        others = self.curriculum.pool_size - verified
+        if others <= 0:
+            raise ValueError(
+                f"verifier.tasks ({verified}) are all of curriculum.pool_size ({self.curriculum.pool_size}): leave the "
+                "key out, or set it lower"
+            )
+        drawn = 0 if share is None else self.verified_groups
+        if share is not None and (drawn > verified or self.rollout.tasks - drawn > others):
+            raise ValueError(
+                f"verifier.share ({share}) takes {drawn} of rollout.tasks ({self.rollout.tasks}) from the {verified} "
+                f"tasks with a verifier and the rest from the {others} others: a batch draws distinct slots"
+            )
+        if self.rollout.refill and self.verifier.hides_any:
+            raise ValueError(
+                f"rollout.refill ({self.rollout.refill}) replaces groups by their outcomes, and verifier.tasks hides "
+                "some of them: leave one of them out"
             )
         return self
 

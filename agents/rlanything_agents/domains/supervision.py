@@ -95,6 +95,13 @@ class StepSupervision:
         """
         return None
 
+    def potentials(self, payload: Mapping[str, Any], trajectory: Trajectory) -> list[float] | None:
+        """Potential of the state before each step, and of the last one, shape (steps + 1,): minus the planner's
+        remaining steps over those at the start. So it is -1 at the start and 0 once the task is solved. None where the
+        domain has no planner.
+        """
+        return None
+
     def judge_texts(self, trajectory: Trajectory) -> Sequence[str]:
         """One short text per step for a judge; a step's text does not depend on later steps.
 
@@ -117,7 +124,7 @@ class StepSupervision:
     def reviewer(self, config: RunConfig, model: JudgeModel) -> StepReviewer:
         """Reviewer of a reward model that judges steps."""
         judge = StepJudge(model.generator, self.prompts(config, model), model.config.max_tokens)
-        return StepReviewer(config, judge, self.true_labels)
+        return StepReviewer(config, judge, self.true_labels, self.potentials)
 
 
 class ExpertLessons:

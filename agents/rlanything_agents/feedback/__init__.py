@@ -19,6 +19,7 @@ beyond the two are off in both.
 - ``batch``: both halves on all groups of an iteration, with filters; ``policy`` and ``judge``: one half each;
 - ``credits``: rules that turn votes into credit of steps; ``reliability``: agreement of votes and outcomes;
 - ``format``: answers that can be read against those that cannot, in groups that the filters leave out;
+- ``ranks``: outcomes by rank, where a group has no verifier;
 - ``steps``: steps that train the reward model; ``unit_tests``: feedback between programs and generated tests;
 - ``stats``, ``metrics``: diagnostics of an iteration, success rates and judge quality; ``arrays``: shared arithmetic.
 """
@@ -29,7 +30,14 @@ from rlanything_agents.feedback.batch import GroupFeedback, batch_feedback, grou
 from rlanything_agents.feedback.credits import potential_votes
 from rlanything_agents.feedback.format import format_advantages
 from rlanything_agents.feedback.judge import judge_advantages, judge_rewards
-from rlanything_agents.feedback.policy import gigpo_advantages, integrated_rewards, policy_advantages, step_credit
+from rlanything_agents.feedback.policy import (
+    gigpo_advantages,
+    integrated_rewards,
+    mean_votes,
+    policy_advantages,
+    step_credit,
+)
+from rlanything_agents.feedback.ranks import ranked_outcomes
 from rlanything_agents.feedback.reliability import Reliability, reliability
 from rlanything_agents.feedback.stats import FeedbackStats, feedback_stats
 from rlanything_agents.feedback.steps import StepIndex, judged_steps
@@ -53,8 +61,10 @@ __all__ = [
     "judge_advantages",
     "judge_rewards",
     "judged_steps",
+    "mean_votes",
     "policy_advantages",
     "potential_votes",
+    "ranked_outcomes",
     "reliability",
     "step_credit",
     "votes_count",

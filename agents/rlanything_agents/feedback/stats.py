@@ -15,7 +15,8 @@ from rlanything_agents.feedback.reliability import reliability
 
 @dataclass(frozen=True, slots=True)
 class FeedbackStats:
-    """Diagnostics of one iteration; ``None`` where a value has no data.
+    """Diagnostics of one iteration; ``None`` where a value has no data. The first three and the accuracy are those of
+    groups whose outcomes a verifier gave.
 
     Attributes:
         p_plus: P(S > 0) over the votes with a sign on solved trajectories (p_+ of Theorem 1).
@@ -56,7 +57,8 @@ class FeedbackStats:
 def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
     """Compute the diagnostics of the groups of one iteration; masked trajectories count only in ``masked``."""
     pairs = [(o, s) for g in groups for o, s in zip(g.outcomes, g.votes, strict=True) if not np.isnan(o)]
-    measured = reliability(pairs)
+    known = [(o, s) for g in groups if g.verified for o, s in zip(g.outcomes, g.votes, strict=True) if not np.isnan(o)]
+    measured = reliability(known)
     return FeedbackStats(
         p_plus=measured.p_plus,
         p_minus=measured.p_minus,
@@ -64,7 +66,7 @@ def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
         lam=mean_of(np.array([g.lam for g in groups])),
         mixed_rate=mean_of(flat([_mixed(s) for _, s in pairs if s.shape[1]])),
         unparsable_rate=mean_of(flat([np.isnan(s) for _, s in pairs])),
-        accuracy=mean_of(np.array([o > 0 for o, _ in pairs])),
+        accuracy=mean_of(np.array([o > 0 for o, _ in known])),
         masked=sum(int(np.isnan(g.outcomes).sum()) for g in groups),
         policy_kept=mean_of(np.array([g.policy_kept for g in groups])),
         silent_kept=mean_of(np.array([g.silent_kept for g in groups])),

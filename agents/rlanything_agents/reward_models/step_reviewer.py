@@ -16,6 +16,7 @@ from rlanything_agents.feedback import (
     feedback_stats,
     group_accuracy,
     judged_steps,
+    potential_votes,
     votes_count,
 )
 from rlanything_agents.feedback.arrays import Floats
@@ -36,6 +37,7 @@ from rlanything_task_pools import Task
 __all__ = ["StepReview", "StepReviewer", "measure_judge", "stored_trajectory"]
 
 TrueLabels: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[int] | None"]
+Potentials: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[float] | None"]
 
 LABELLED = 24
 """Trajectories per iteration whose votes are compared with the true labels; for the curves only, never for training."""
@@ -49,6 +51,8 @@ class StepReviewer:
         judge: The reward model.
         true_labels: Function from a task's payload and an episode to 1, -1 or 0 (neither) per step; it returns None
             where the domain has no ground truth.
+        potentials: Function from a task's payload and an episode to the potential of each of its states; it returns
+            None where the domain has no potential.
     """
 
     success = "success"
@@ -65,10 +69,17 @@ class StepReviewer:
         "in their own line alone."
     )
 
-    def __init__(self, config: RunConfig, judge: StepJudge, true_labels: TrueLabels) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        judge: StepJudge,
+        true_labels: TrueLabels,
+        potentials: Potentials = lambda payload, trajectory: None,
+    ) -> None:
         self.config = config
         self.judge = judge
         self.true_labels = true_labels
+        self.potentials = potentials
 
     def params(self, iteration: int) -> SamplingParams:
         """Sampling parameters of the votes."""
@@ -99,6 +110,7 @@ class StepReviewer:
             mu=_last_mu(before),
             readable=[group.readable() for group in groups],
             states=[group.states() for group in groups],
+            verified=[not self.config.verifier.hides(group.assignment.slot) for group in groups],
         )
         return StepReview(self.config, list(groups), found)
 
@@ -130,7 +142,9 @@ class StepReviewer:
 
     def _is_queried(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> bool:
         """Whether the reward model is queried about a group."""
-        feedback, curriculum = self.config.feedback, self.config.curriculum
+        feedback, curriculum, verifier = self.config.feedback, self.config.curriculum, self.config.verifier
+        if verifier.hides(assignment.slot):
+            return self.config.queries_judge and (verifier.judges or feedback.reads_votes)
         outcomes = rewarded_outcomes(episodes, feedback)
         accuracy = group_accuracy(np.array([np.nan if t.outcome is None else t.outcome for t in episodes]))
         # The tasks of these groups are rewritten, and the rewriter reads what the votes blame.
@@ -153,9 +167,9 @@ class StepReviewer:
         self, assignments: Sequence[Assignment], played: Sequence[Sequence[Trajectory]], answers: Sequence[Answer]
     ) -> list[list[list[StepVotes]]]:
         """Votes per group, trajectory and step; empty where the reward model was not queried."""
-        if self.config.votes_wanted and self.config.judge.source == "oracle":
+        if self.config.votes_wanted and self.config.judge.source != "generative":
             return [
-                [_oracle_votes(self._labels(assignment.task, t), self.config.judge.votes) for t in group]
+                [self._true_votes(assignment.task, t) for t in group]
                 for assignment, group in zip(assignments, played, strict=True)
             ]
         parsed = iter(self.judge.votes(answers))
@@ -164,11 +178,17 @@ class StepReviewer:
             for group, queried in ((g, self._is_queried(a, g)) for a, g in zip(assignments, played, strict=True))
         ]
 
-    def _labels(self, task: Task, trajectory: Trajectory) -> list[int]:
-        labels = self.true_labels(task.payload, trajectory)
-        if labels is None:
-            raise ValueError(f"judge.source oracle: {task.domain} has no true labels; choose generative")
-        return labels
+    def _true_votes(self, task: Task, trajectory: Trajectory) -> list[StepVotes]:
+        source = self.config.judge.source
+        if source == "oracle":
+            labels = self.true_labels(task.payload, trajectory)
+            if labels is None:
+                raise ValueError(f"judge.source oracle: {task.domain} has no true labels; choose generative")
+            return _planner_votes(labels, self.config.judge.votes)
+        potentials = self.potentials(task.payload, trajectory)
+        if potentials is None:
+            raise ValueError(f"judge.source potential: {task.domain} has no potentials; choose generative")
+        return _planner_votes(potential_votes(potentials, self.config.feedback.gamma).ravel().tolist(), 1)
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:
         """Agreement with the true labels on at most `LABELLED` trajectories; None where there is nothing to compare."""
@@ -313,6 +333,6 @@ def _last_mu(before: Sequence[Mapping[str, Any]]) -> float | None:
     return next((mu for mu in measured if mu is not None), None)
 
 
-def _oracle_votes(labels: Sequence[int], votes: int) -> list[StepVotes]:
-    """Votes that all equal the true label; they have no tokens, so nothing is trained on them."""
-    return [StepVotes([], (Vote("planner", label, [], []),) * votes) for label in labels]
+def _planner_votes(scores: Sequence[float], votes: int) -> list[StepVotes]:
+    """Votes that all equal the score of their step; they have no tokens, so nothing is trained on them."""
+    return [StepVotes([], (Vote("planner", score, [], []),) * votes) for score in scores]

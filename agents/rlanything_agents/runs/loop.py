@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +25,7 @@ from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.feedback.metrics import action_shares
 from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
+from rlanything_agents.reward_models.stand_ins import hidden, pool_outcomes, stand_in
 from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.rollout.group import RolloutGroup, has_spread, rewarded_outcomes, success_by_role
 from rlanything_agents.rollout.queries import GroupCollector
@@ -131,16 +132,17 @@ class Loop:
         stopwatch = _Stopwatch()
 
         ahead = len(self.ahead.groups) if self.ahead else 0
-        judged, batches = self._rollout_and_judge(iteration, rng, stopwatch)
+        judged, played, batches = self._rollout_and_judge(iteration, rng, stopwatch)
         env_steps = sum(len(trajectory.steps) for group in judged for trajectory in group.trajectories)
         groups, corrupted = self._corrupt(judged, iteration)
+        groups, judged, ordered = stand_in(groups, judged, played, self.config.verifier)
         with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
             if self.config.curriculum.rejected == "drop":
                 review = review.without(self._rejected(groups))
         over = self.config.used([*before, {"env_steps": env_steps}]) >= 1
         with (
-            self._playing_ahead(None if over else iteration + 1, stopwatch) as played,
+            self._playing_ahead(None if over else iteration + 1, stopwatch) as next_batch,
             self._adapting(groups, review, iteration, ahead) as adapt,
         ):
             with stopwatch.lap("policy_update"):
@@ -150,7 +152,7 @@ class Loop:
             with stopwatch.lap("adapt"):  # only the rest, where a rewriter works in the background of the updates
                 adapt()
             with stopwatch.lap("rollout"):
-                self.ahead = played()
+                self.ahead = next_batch()
         with stopwatch.lap("measure"):
             quality = self.reviewer.quality(judged, rng)  # the true outcomes, corrupted or not
             curriculum = self.monitor.row().to_dict()
@@ -166,6 +168,7 @@ class Loop:
             "overlong": {"episodes": overlong, "share": overlong / len(trajectories)},
             "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
             **corrupted,
+            **ordered,
             "feedback": review.stats(),
             "judge_quality": quality,
             "policy": _update_metrics(policy),
@@ -178,8 +181,10 @@ class Loop:
 
     def _rollout_and_judge(
         self, iteration: int, rng: np.random.Generator, stopwatch: _Stopwatch
-    ) -> tuple[list[RolloutGroup], list[int]]:
+    ) -> tuple[list[RolloutGroup], list[list[Trajectory]], list[int]]:
         """Draw tasks, roll out one group of episodes per task, and query the reward model about every complete group.
+
+        The outcomes of tasks without a verifier are hidden from here on; `stand_in` puts something in their place.
 
         With ``rollout.refill`` there are further batches, on tasks that no group has played yet, in place of groups
         without spread. Some workers answer the first queries while other groups are still being rolled out.
@@ -187,17 +192,21 @@ class Loop:
         The first batch may have been played ahead, during the updates of the iteration before.
 
         Returns:
-            All groups in the order of the batches, and the number of groups of each batch.
+            All groups in the order of the batches, their episodes as they were played, and the number of groups of each
+            batch.
         """
         settings = self.config.rollout
         assignments: list[Assignment] = []
         groups: list[list[Trajectory]] = []
+        true: list[list[Trajectory]] = []
         batches: list[int] = []
         with self.workers.queries(self.reviewer.params(iteration)) as queries:
 
             def query(group: list[Trajectory]) -> None:
-                queries.add(self.reviewer.queries(assignments[len(groups)], group))
-                groups.append(group)
+                assignment = assignments[len(groups)]
+                true.append(group)
+                groups.append(hidden(group) if self.config.verifier.hides(assignment.slot) else group)
+                queries.add(self.reviewer.queries(assignment, groups[-1]))
 
             while len(batches) <= settings.refill:
                 played = {assignment.slot for assignment in assignments}
@@ -211,14 +220,26 @@ class Loop:
                         query(group)
                 else:
                     with stopwatch.lap("assign"):
-                        drawn = self.curriculum.assign(missing, rng, without=played)
+                        drawn = self._assign(missing, rng, played)
                     assignments += drawn
                     seed = seed_of(self.config.seed, "rollout", iteration, *([len(batches)] if batches else []))
                     with stopwatch.lap("rollout"):
                         self._play(drawn, seed, query)
                 batches.append(missing)
             with stopwatch.lap("judge"):  # time spent judging after the last rollout finished
-                return self.reviewer.collate(assignments, groups, queries.answers()), batches
+                return self.reviewer.collate(assignments, groups, queries.answers()), true, batches
+
+    def _assign(self, count: int, rng: np.random.Generator, without: Collection[int] = ()) -> list[Assignment]:
+        """Draw tasks for groups, from slots that are not in ``without``; see `VerifierConfig.share`."""
+        settings, slots = self.config.verifier, set(self.pool.slots)
+        if settings.tasks is None or settings.share is None:
+            return self.curriculum.assign(count, rng, without=without)
+        verified = set(range(settings.tasks))
+        first = self.config.verified_groups
+        return [
+            *self.curriculum.assign(first, rng, without={*without, *(slots - verified)}),
+            *self.curriculum.assign(count - first, rng, without={*without, *verified}),
+        ]
 
     @contextmanager
     def _playing_ahead(self, iteration: int | None, stopwatch: _Stopwatch) -> Iterator[Callable[[], AheadBatch | None]]:
@@ -238,7 +259,7 @@ class Loop:
             return
         with stopwatch.lap("assign"):
             rng = rng_of(self.config.seed, "ahead", iteration)
-            drawn = self.curriculum.assign(min(self.config.rollout.tasks, len(self.pool.slots)), rng)
+            drawn = self._assign(min(self.config.rollout.tasks, len(self.pool.slots)), rng)
         abandoned = threading.Event()
 
         def check(ended: int) -> None:
@@ -309,7 +330,7 @@ class Loop:
         return {
             number
             for number, group in enumerate(groups)
-            if self.curriculum.rejects(group.assignment, group.pool_outcomes(""))
+            if self.curriculum.rejects(group.assignment, pool_outcomes(group, "", self.config.verifier))
         }
 
     def _adapting(
@@ -342,7 +363,7 @@ class Loop:
             number: Number of the group in it.
             updates: See ``group``.
         """
-        outcomes = group.pool_outcomes(f"policy@{updates}")
+        outcomes = pool_outcomes(group, f"policy@{updates}", self.config.verifier)
         if self.config.curriculum.adapt:
             # Lazy: a critique is written only for a group whose task is rewritten.
             self.curriculum.report(group.assignment, outcomes, critique=partial(review.critique, number))

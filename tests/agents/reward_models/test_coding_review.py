@@ -253,6 +253,8 @@ def test_groups_without_a_correct_program_need_no_tests(task: Task, played: list
 def test_coding_has_no_oracle() -> None:
     with pytest.raises(ValueError, match="oracle"):
         reviewer(judge={"source": "oracle"})
+    with pytest.raises(ValueError, match="leave verifier"):
+        reviewer(verifier={"tasks": 2})
 
 
 def test_a_generated_task_in_the_short_view() -> None:

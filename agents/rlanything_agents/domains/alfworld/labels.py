@@ -9,7 +9,7 @@ from rlanything_agents.domains.alfworld.belief import Belief
 from rlanything_envs.alfworld.texts import kind_of_name
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World, plan
 
-__all__ = ["step_labels"]
+__all__ = ["potentials", "step_labels"]
 
 
 def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int]:
@@ -44,6 +44,26 @@ def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int
             labels.append(1 if any((kind_of_name(searched), kind) in holds for kind in sought) else 0)
         remaining = left
     return labels
+
+
+def potentials(payload: Mapping[str, Any], commands: Sequence[str]) -> list[float]:
+    """Potential of the state before each command and after the last: minus the remaining plan's share of the first one.
+
+    A state from which no plan is found is worth as much as the start, -1.
+
+    Args:
+        payload: As for `step_labels`.
+        commands: The agent's commands, from the start of the episode.
+    """
+    world = World(Game(Scene.from_dict(payload["scene"]), Goal.from_dict(payload["goal"])))
+    world.reset()
+    first = _length(world)
+    shares = [1.0]
+    for command in commands:
+        world.step(command)
+        left = _length(world)
+        shares.append(left / first if left < float("inf") else 1.0)
+    return [-share for share in shares]
 
 
 def _length(world: World) -> float:

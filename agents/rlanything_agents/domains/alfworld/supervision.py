@@ -40,6 +40,12 @@ class AlfWorldSupervision(StepSupervision):
 
         return step_labels(payload, [step.action for step in trajectory.steps])
 
+    def potentials(self, payload: Mapping[str, Any], trajectory: Trajectory) -> list[float]:
+        """See `labels.potentials`."""
+        from rlanything_agents.domains.alfworld.labels import potentials
+
+        return potentials(payload, [step.action for step in trajectory.steps])
+
 
 SUPERVISION = AlfWorldSupervision()
 """The one instance; it has no state."""

@@ -257,6 +257,25 @@ def test_truth_and_heuristic_agree_on_what_a_search_is(games: Callable[..., list
     assert searches > 200
 
 
+def test_the_potential_is_minus_the_share_of_the_plan_that_remains(games: Callable[..., list[Task]]) -> None:
+    for task in games(10):
+        plan = list(task.proof)
+        wasted = [plan[0], "inventory", *plan[1:]]
+        found = SUPERVISION.potentials(task.payload, episode("", [Step("", action, "") for action in wasted]))
+        assert len(found) == len(wasted) + 1
+        assert (found[0], found[-1]) == (-1.0, 0.0)
+        assert found[1] == found[2], "a wasted turn brings the end no nearer"
+        without = [*found[:2], *found[3:]]
+        assert without == pytest.approx([k / len(plan) - 1 for k in range(len(plan) + 1)])
+
+
+def test_going_astray_lowers_the_potential() -> None:
+    story = ["go to cabinet 1", "open cabinet 1", "take apple 1 from cabinet 1", "move apple 1 to cabinet 1"]
+    found = SUPERVISION.potentials(kitchen(), play(kitchen(), story))
+    assert found[0] < found[1] < found[2] < found[3]
+    assert found[4] < found[3]
+
+
 def test_following_a_proof_is_always_right(games: Callable[..., list[Task]]) -> None:
     for task in games(40):
         steps = [Step("", action, "") for action in task.proof]
