@@ -136,7 +136,7 @@ def test_arms_of_the_verifier_study_differ_in_what_stands_in_for_hidden_outcomes
     assert len({config.env_steps for config in configs.values()}) == 1
     assert {config.feedback.lam for config in configs.values()} == {0.0}
     assert [arm for arm, config in configs.items() if config.judge.learns] == ["trained"]
-    assert [arm for arm, config in configs.items() if config.queries_judge] == ["warm", "trained", "ready"]
+    assert [arm for arm, config in configs.items() if config.queries_judge] == ["trained", "warm", "ready"]
     assert [arm for arm, config in configs.items() if not config.verifier.hides(16)] == ["few", "known"]
     assert {config.verified_groups for arm, config in configs.items() if arm != "few"} == {4}
 
