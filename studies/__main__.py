@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,6 +23,13 @@ Workers = Annotated[int, typer.Option(min=1, help="Runs side by side, one thread
 Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")]
 Where = Annotated[Path, typer.Option(help="Where everything goes.")]
 File = Annotated[Path, typer.Option(help="The study file.")]
+Warm = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Folder of another study of the regime: its warm starts are used, and its trained judges if it has any.",
+    ),
+]
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES)]
@@ -80,9 +87,11 @@ def verifier(
 def report(folder: Folder, as_json: AsJson = False) -> None:
     """Write the tables, figures and page of a study again, also while it goes on."""
     with plain_errors("studies"):
+        from studies.alignment import write_alignment
         from studies.drift import write_drift
         from studies.report import write_study_report
         from studies.robustness import write_robustness
+        from studies.search import write_search
         from studies.transfer import write_transfer
         from studies.two_domains import write_two_domains
 
@@ -90,6 +99,8 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
             "robustness.json": write_robustness,
             "transfer.json": write_transfer,
             "drift.json": write_drift,
+            "align.json": write_alignment,
+            "search.json": write_search,
             "two-domains.md": write_two_domains,
         }
         more = [write for name, write in writers.items() if (folder / name).exists()]
@@ -205,6 +216,38 @@ def drift(
 
 
 @app.command()
+def alignment(
+    seeds: Seeds = None,
+    folder: Where = Path("runs/alignment"),
+    warm: Warm = None,
+    workers: Workers = 2,
+    override: Changes = None,
+    file: File = Path("configs/study/judge.yaml"),
+) -> None:
+    """Do a judge's step rewards bring an update closer to the gradient of success than outcomes alone?
+
+    The same command continues an interrupted study. With more seeds it adds to what is there.
+    """
+    _on_judges("align", file, folder, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
+
+
+@app.command()
+def search(
+    seeds: Seeds = None,
+    folder: Where = Path("runs/search"),
+    warm: Warm = None,
+    workers: Workers = 2,
+    override: Changes = None,
+    file: File = Path("configs/study/judge.yaml"),
+) -> None:
+    """What is a judge's score worth at test time: best of n and step-level search, per environment step?
+
+    The same command continues an interrupted study. With more seeds it adds to what is there.
+    """
+    _on_judges("search", file, folder, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
+
+
+@app.command()
 def transfer(
     arms: Arms = None,
     seeds: Seeds = None,
@@ -313,6 +356,19 @@ def _arms(
         from studies.study import run_study  # pandas and matplotlib: not before the plan holds
 
         failed = _interruptible(folder, lambda: run_study(plan, folder, workers=workers, command=_command()))
+    raise typer.Exit(1 if failed else 0)
+
+
+def _on_judges(kind: Literal["align", "search"], file: Path, folder: Path, **options: Any) -> None:
+    with plain_errors("studies"):
+        from studies.alignment import write_alignment
+        from studies.judge_study import load_judge_file, run_on_judges
+        from studies.search import write_search
+
+        content, write = load_judge_file(file), write_alignment if kind == "align" else write_search
+        failed = _interruptible(
+            folder, lambda: run_on_judges(content, kind, folder, write, command=_command(), **options)
+        )
     raise typer.Exit(1 if failed else 0)
 
 

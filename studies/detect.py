@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
-from numpy.typing import NDArray
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
-from rlanything_agents.domains.supervision import StepSupervision, get_step_supervision
-from rlanything_agents.reward_models.judged_group import score_matrix
+from rlanything_agents.domains.supervision import get_step_supervision
 from rlanything_agents.reward_models.step_reviewer import stored_trajectory
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.evaluate import panel_tasks
@@ -24,14 +21,10 @@ from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.progress import Reporter
 from studies.corruption import CORRUPTIONS, Corrupted, corrupt
 from studies.detection import COLUMNS
-from studies.evaluate import weights_of
+from studies.judges import Judge, Votes, heuristic_judge, model_judge, true_judge, true_labels
 from studies.plan import StudyError
 
 __all__ = ["ORACLE", "RULE", "detect"]
-
-Votes = list[NDArray[np.float64]]
-Judge = Callable[[Sequence[Trajectory], int], Votes]
-"""Votes of shape (steps, votes) on each trajectory; the second argument seeds the sampling."""
 
 RULE, ORACLE = "rule of thumb", "planner"
 """Judges without weights: `StepSupervision.heuristic_labels`, and `StepSupervision.true_labels`, which replays the
@@ -58,15 +51,19 @@ def detect(
     parts = RunParts.assemble(config, warm, Reporter())
     supervision = get_step_supervision(config.domain)
     trajectories, payloads = _played(parts)
-    labels = [_true_labels(supervision, payloads, t) for t in trajectories]
+    labels = [true_labels(supervision, payloads, t) for t in trajectories]
     right = [[i for i, label in enumerate(row) if label == 1] for row in labels]
     corrupted: dict[str, list[Corrupted]] = {
         kind: corrupt(kind, trajectories, right, rng_of(config.seed, "corruption", kind), steps=settings["steps"])
         for kind in CORRUPTIONS
     }
     rows: list[tuple[Any, ...]] = []
-    for name in (*judges, RULE, ORACLE):
-        judge = _judge(name, parts, supervision, judges, payloads, int(settings["votes"]))
+    found: dict[str, Judge] = {
+        **{name: model_judge(parts, Path(run), int(settings["votes"])) for name, run in judges.items()},
+        RULE: heuristic_judge(supervision),
+        ORACLE: true_judge(supervision, payloads),
+    }
+    for name, judge in found.items():
         with parts.reporter.stage(f"Judge {name}", len(CORRUPTIONS) + 1) as stage:
             clean = judge(trajectories, seed_of(config.seed, "in order"))
             stage.add(1)
@@ -89,42 +86,6 @@ def _played(parts: RunParts) -> tuple[list[Trajectory], dict[str, Mapping[str, A
     settings = parts.config.evaluation
     tasks = panel_tasks(parts.domain, settings.panels[0], settings, settings.judge_episodes)
     return trajectories, {task.id: task.payload for task in tasks}
-
-
-def _true_labels(
-    supervision: StepSupervision, payloads: Mapping[str, Mapping[str, Any]], trajectory: Trajectory
-) -> list[int]:
-    labels = supervision.true_labels(payloads[trajectory.task_id], trajectory)
-    if labels is None:
-        raise StudyError(f"nobody knows the true labels of {trajectory.task_id}: take a domain that has them")
-    return labels
-
-
-def _judge(
-    name: str,
-    parts: RunParts,
-    supervision: StepSupervision,
-    judges: Mapping[str, str],
-    payloads: Mapping[str, Mapping[str, Any]],
-    votes: int,
-) -> Judge:
-    if name == RULE:
-        return lambda shown, _: [
-            np.array([[label.score] for label in supervision.heuristic_labels(t)], dtype=np.float64) for t in shown
-        ]
-    if name == ORACLE:
-        return lambda shown, _: [
-            np.array([[label] for label in _true_labels(supervision, payloads, t)], dtype=np.float64) for t in shown
-        ]
-    parts.learners.load(weights_of(RunFolder(Path(judges[name]))))
-    reward_model = supervision.reviewer(parts.config, parts.judge_model).judge
-
-    def asked(shown: Sequence[Trajectory], seed: int) -> Votes:
-        with parts.learners.averaged():
-            found = reward_model.judge(shown, votes=votes, seed=seed, temperature=parts.config.judge.temperature)
-        return [score_matrix(steps) for steps in found]
-
-    return asked
 
 
 def _places(

@@ -58,6 +58,14 @@ def do_work(work: Mapping[str, Any]) -> None:
         from studies.drifting import follow
 
         return follow(work, Path(work["folder"]))
+    if work["kind"] == "align":
+        from studies.aligning import align
+
+        return align(work, Path(work["folder"]))
+    if work["kind"] == "search":
+        from studies.searching import search
+
+        return search(work, Path(work["folder"]))
     from rlanything_agents.config import RunConfig
 
     config = RunConfig.model_validate(work["config"])

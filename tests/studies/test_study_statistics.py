@@ -14,6 +14,7 @@ from studies.statistics import (
     Estimate,
     band,
     estimate,
+    over_games,
     paired_difference,
     points,
     sign_flip_p,
@@ -141,3 +142,14 @@ def test_shares_are_written_as_points() -> None:
     assert points(Estimate(0.3124, None, None, 2)) == "31.2"
     assert points(Estimate(0.05, -0.012, 0.112, 8), signed=True) == "+5.0 [-1.2, +11.2]"
     assert points(Estimate(-0.0, -0.0, 0.0, 8), signed=True) == "+0.0 [+0.0, +0.0]"
+
+
+def test_games_are_resampled_as_they_are() -> None:
+    """Of a share p of n games the interval is that of a binomial count: its quantiles, of 128 games with 16 solved."""
+    found = over_games([1.0] * 16 + [0.0] * 112)
+    low, high = (stats.binom.ppf(q, 128, 0.125) / 128 for q in (0.025, 0.975))
+    assert found.mean == 0.125
+    assert (found.low, found.high) == (pytest.approx(low, abs=1 / 128), pytest.approx(high, abs=1 / 128))
+    assert over_games([0.0] * 5) == Estimate(0.0, 0.0, 0.0, 5)
+    with pytest.raises(ValueError, match="no game"):
+        over_games([])

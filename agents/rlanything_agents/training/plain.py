@@ -83,6 +83,27 @@ class PlainTrainer:
             **mismatch,
         )
 
+    def answer_gradients(self, sample: Sample, factors: torch.Tensor | None = None) -> torch.Tensor:
+        """Gradients of the weighted log-probability of each answer of a row, shape (answers, trained weights).
+
+        They make up the gradient of an update: where the ratios are 1, as in its first optimizer step, the gradient of
+        the loss ``grpo`` is minus the sum of advantage times row over the answers, divided by their number.
+
+        Args:
+            sample: The row; its advantages have no part in it.
+            factors: Shape (rows, answers): sums of the gradients with these factors, shape (rows, trained weights).
+        """
+        sampled, device = _sampled(sample), self.model.device
+        numbers = torch.tensor([answer for answer in answers_of(sample) if answer != OUTSIDE], device=device)
+        chosen = torch.tensor(sample.completion_ids, device=device)[sampled, None]
+        logprobs = self._logprobs(self.model, sample)[sampled].gather(1, chosen)[:, 0]
+        weighted = torch.tensor(sample.weights, device=device)[sampled] * logprobs
+        answers = torch.zeros(int(numbers.max()) + 1, device=device).index_add(0, numbers, weighted)
+        weights = [weight for weight in self.model.parameters() if weight.requires_grad]
+        factors = torch.eye(len(answers), device=device) if factors is None else factors
+        rows = torch.autograd.grad(answers, weights, factors, is_grads_batched=True)
+        return torch.cat([row.flatten(1) for row in rows], dim=1)
+
     def state_dict(self) -> dict[str, Any]:
         """Optimizer state and number of updates."""
         return {"updates": self.updates, "optimizer": self.optimizer.state_dict()}

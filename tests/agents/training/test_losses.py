@@ -193,3 +193,27 @@ def test_scores_at_temperature_one_are_recorded():
     with torch.no_grad():
         model.lm_head.weight.zero_()
     assert score(model, [3], [5, 6], None) == pytest.approx(recorded(1.0, 1.0))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_gradients_of_answers_make_up_that_of_an_update(engine):
+    """Minus the sum of advantage times gradient over the answers, divided by their number: the loss has this gradient
+    where ratios are 1, which the trainer's own log-probabilities make them.
+    """
+    made = samples()
+    model = build_model(tie_word_embeddings=False)
+    plain = PlainTrainer(model, TrainerConfig())
+    parts = [plain.answer_gradients(sample) for sample in made]
+    assert [part.shape[0] for part in parts] == [2, 1]
+    advantages = [torch.tensor([1.0, -2.0]), torch.tensor([1.0])]
+    expected = -sum(advantage @ part for advantage, part in zip(advantages, parts, strict=True)) / 3
+    mixed = plain.answer_gradients(made[0], torch.tensor([[1.0, -2.0], [0.0, 1.0]]))
+    assert torch.allclose(mixed[0], advantages[0] @ parts[0], atol=1e-5)
+    assert torch.allclose(mixed[1], parts[0][1], atol=1e-6)
+
+    before = torch.cat([weight.detach().flatten().clone() for weight in model.parameters()])
+    settings = {"recompute": True, "optimizer_steps": 1, "learning_rate": 1e3, "max_grad_norm": 1e9, "epsilon": 1e4}
+    ENGINES[engine](model, build_tokenizer(), TrainerConfig(betas=(0.0, 0.0), **settings)).update(made)
+    after = torch.cat([weight.detach().flatten() for weight in model.parameters()])
+    # With so large an epsilon a step of AdamW is the rate over epsilon times the gradient.
+    assert torch.allclose((before - after) * 10, expected, atol=1e-3 * float(expected.abs().max()))

@@ -9,7 +9,7 @@ from rlanything_agents.domains.alfworld.belief import Belief
 from rlanything_envs.alfworld.texts import kind_of_name
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World, plan
 
-__all__ = ["potentials", "step_labels"]
+__all__ = ["plan_lengths", "potentials", "step_labels"]
 
 
 def step_labels(payload: Mapping[str, Any], commands: Sequence[str]) -> list[int]:
@@ -55,15 +55,24 @@ def potentials(payload: Mapping[str, Any], commands: Sequence[str]) -> list[floa
         payload: As for `step_labels`.
         commands: The agent's commands, from the start of the episode.
     """
+    lengths = plan_lengths(payload, commands)
+    return [-1.0, *(-length / lengths[0] if length < float("inf") else -1.0 for length in lengths[1:])]
+
+
+def plan_lengths(payload: Mapping[str, Any], commands: Sequence[str]) -> list[float]:
+    """Steps of the remaining plan before each command and after the last, shape (commands + 1,); infinite without one.
+
+    Args:
+        payload: As for `step_labels`.
+        commands: The agent's commands, from the start of the episode.
+    """
     world = World(Game(Scene.from_dict(payload["scene"]), Goal.from_dict(payload["goal"])))
     world.reset()
-    first = _length(world)
-    shares = [1.0]
+    lengths = [_length(world)]
     for command in commands:
         world.step(command)
-        left = _length(world)
-        shares.append(left / first if left < float("inf") else 1.0)
-    return [-share for share in shares]
+        lengths.append(_length(world))
+    return lengths
 
 
 def _length(world: World) -> float:

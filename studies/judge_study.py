@@ -1,0 +1,211 @@
+"""What the studies of a judge have in common: for each seed a warm-started policy with its judge, and a trained judge.
+
+Both are made by the study's own runs, or taken from the folder of another study.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from rich.console import Console
+
+from rlanything_agents.runs.folder import RunFolder, write_atomically
+from studies.jobs import Job, Key, Progress, has_ended, run_path, training_jobs
+from studies.plan import BEFORE, Plan, StudyError, StudyFile, load_file, make_plan
+from studies.study import run_board, run_study
+
+__all__ = [
+    "TRAINED",
+    "WARM",
+    "AlignmentSettings",
+    "JudgeFile",
+    "Kind",
+    "SearchSettings",
+    "load_judge_file",
+    "note_progress",
+    "run_on_judges",
+    "stored_progress",
+]
+
+WARM, TRAINED = "warm judge", "trained judge"
+PROGRESS = "progress.json"
+Kind = Literal["align", "search"]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AlignmentSettings(_Settings):
+    """Settings of the comparison of update directions."""
+
+    folds: Annotated[int, Field(ge=2)] = 8
+    """Independent parts of the reference, each with one block of episodes."""
+    blocks: Annotated[int, Field(ge=1)] = 2
+    """Blocks of episodes that are cut into small batches."""
+    episodes: Annotated[int, Field(ge=2)] = 8
+    """Of each task of the pool in a block; a multiple of every group size."""
+    batch: Annotated[int, Field(ge=2)] = 128
+    """Episodes of a small batch, whatever its group size."""
+    sizes: tuple[Annotated[int, Field(ge=2)], ...] = (2, 4, 8)
+    """Group sizes."""
+    lams: tuple[Annotated[float, Field(gt=0)], ...] = (0.2, 1.0)
+    """Weights of the step rewards."""
+
+
+class SearchSettings(_Settings):
+    """Settings of the search at test time."""
+
+    games: Annotated[int, Field(ge=1)] = 128
+    """Held-out games: the first of the study's first panel."""
+    attempts: Annotated[int, Field(ge=1)] = 10
+    """Whole episodes of each game, for best of n."""
+    searches: tuple[tuple[Annotated[int, Field(ge=2)], Annotated[int, Field(ge=1)]], ...] = (
+        (2, 4),
+        (4, 4),
+        (8, 4),
+        (2, 1),
+    )
+    """Step-level searches: candidates at each decision, and steps that a candidate goes on for. Best of n is reported
+    at their budgets."""
+
+
+class JudgeFile(_Settings):
+    """The content of a judge file."""
+
+    study: StudyFile
+    """Makes the warm start, and, as its one trained arm, the trained judge."""
+    alignment: AlignmentSettings = AlignmentSettings()
+    search: SearchSettings = SearchSettings()
+
+
+def load_judge_file(path: Path) -> JudgeFile:
+    """Read a judge file.
+
+    Raises:
+        StudyError: It is missing, not YAML, or a key or value is not allowed.
+    """
+    return load_file(path, JudgeFile)
+
+
+def run_on_judges(
+    file: JudgeFile,
+    kind: Kind,
+    folder: Path,
+    write: Callable[[Path], Path],
+    *,
+    seeds: int | None,
+    workers: int,
+    command: str,
+    warm: Path | None = None,
+    overrides: Sequence[str] = (),
+) -> int:
+    """Make the warm starts and trained judges that are missing, run one job of a kind on each seed, and write the page.
+
+    Args:
+        file: The study.
+        kind: Of the jobs, see `studies.worker`.
+        folder: Where everything goes.
+        write: Writes the page of what is in the folder, and returns it.
+        seeds: Number of seeds; as the file says if None.
+        workers: Processes side by side.
+        command: The user's command line.
+        warm: Folder of another study, whose warm starts are used, and its trained judges where it has them.
+        overrides: ``key.subkey=value``, for every run.
+
+    Returns:
+        The number of jobs that failed or could not be begun.
+
+    Raises:
+        StudyError: The folder holds a study with other settings, or ``warm`` lacks a warm start.
+    """
+    plan, console = make_plan(file.study, seeds=seeds, overrides=overrides), Console(highlight=False, markup=False)
+    settings = (file.alignment if kind == "align" else file.search).model_dump(mode="json")
+    making = _making_jobs(plan, folder, command, warm)
+    _keep_settings(folder / f"{kind}.json", settings)
+    try:
+        failed = run_study(plan, folder, workers=workers, command=command, jobs=making)
+        jobs = [_job(plan, kind, settings, folder, warm, seed) for seed in plan.seeds]
+        ready = [job for job in jobs if all(has_ended(RunFolder(Path(run))) for run in job.work["judges"].values())]
+        title = f"{kind}: {len(ready)} seeds, {workers} workers"
+        return failed + run_board(title, ready, stored_progress, _note, workers, console)
+    finally:
+        console.print(f"Page: {write(folder)}", soft_wrap=True)
+
+
+def _making_jobs(plan: Plan, folder: Path, command: str, warm: Path | None) -> list[Job]:
+    """Runs that make warm starts and trained judges; with ``warm`` only what that study lacks."""
+    jobs = training_jobs(plan, folder, command)
+    if warm is None:
+        return jobs
+    kept = []
+    for job in jobs:
+        source = run_path(warm, *job.key)
+        if job.key.arm != BEFORE:
+            if not has_ended(RunFolder(source)):
+                kept.append(job)
+            continue
+        if not (source / "stages" / "warm_start.json").exists():
+            raise StudyError(
+                f"--warm {warm}: {source} has no warm start: let that study come to it, or leave --warm out"
+            )
+        config = dict(job.work["config"])
+        config["warm_start"] = {**config["warm_start"], "reuse": str(source.resolve())}
+        kept.append(replace(job, work={**job.work, "config": config}))
+    return kept
+
+
+def _job(plan: Plan, kind: Kind, settings: Mapping[str, Any], folder: Path, warm: Path | None, seed: int) -> Job:
+    (regime,), (arm,) = plan.regimes, plan.arms
+    before, trained = run_path(folder, regime, BEFORE, seed), run_path(folder, regime, arm, seed)
+    if warm is not None and not has_ended(RunFolder(trained)):
+        trained = run_path(warm, regime, arm, seed)
+    place = folder / kind / f"seed-{seed}"
+    return Job(
+        key=Key(regime, kind, seed),
+        work={
+            "kind": kind,
+            "config": plan.config(regime, BEFORE, seed).model_dump(mode="json"),
+            "folder": str(place),
+            "judges": {WARM: str(before), TRAINED: str(trained)},
+            "settings": dict(settings),
+        },
+        log=place / "log.txt",
+        results=(place / "result.json",),
+    )
+
+
+def _keep_settings(path: Path, settings: Mapping[str, Any]) -> None:
+    """Store the settings of the jobs; refuse a folder whose jobs have others."""
+    text = json.dumps(settings, indent=1) + "\n"
+    if path.exists() and json.loads(path.read_text(encoding="utf-8")) != json.loads(text):
+        raise StudyError(
+            f"{path.parent} holds a study with other settings ({path.name}); give this one another --folder, or delete "
+            f"{path.parent}"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text)
+
+
+def note_progress(folder: Path, done: int, of: int, note: str) -> None:
+    """Store how far a job is, for `stored_progress`."""
+    write_atomically(folder / PROGRESS, json.dumps({"done": done, "of": of, "note": note}))
+
+
+def stored_progress(job: Job) -> Progress:
+    """Read how far a job is from its folder."""
+    try:
+        state = json.loads((Path(job.work["folder"]) / PROGRESS).read_text(encoding="utf-8"))
+    except OSError:
+        return Progress(0.0, "starts")
+    return Progress(state["done"] / state["of"], state["note"])
+
+
+def _note(job: Job) -> str:
+    note: str = json.loads(job.results[0].read_text(encoding="utf-8"))["note"]
+    return note

@@ -1,0 +1,180 @@
+"""Directions of updates against a gradient that is known, and the study of them end to end."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from studies.__main__ import app
+from studies.aligning import cut
+from studies.alignment import read_alignment, write_alignment
+from studies.gradients import BUCKETS, Sketch, directions, pairs_mean
+from studies.plan import StudyError
+from studies.updates import GROUPS, OUTCOME, PLAIN, Group, Kind, factors, kinds_of, success_factors
+
+share = st.floats(0.05, 0.95)
+
+
+def group(outcomes: list[int], votes: list[list[float]] | None = None, steps: int = 1) -> Group:
+    """Episodes of equally many steps, of one token each."""
+    found = [np.array(v, dtype=float)[:, None] for v in votes or [[0.0] * steps] * len(outcomes)]
+    return Group(outcomes, {"judge": found}, [np.ones(len(v)) for v in found])
+
+
+def test_an_update_is_aligned_with_itself() -> None:
+    gradient = np.random.default_rng(0).normal(size=(1, 50))
+    found = directions(np.repeat(gradient, 3, axis=0), np.repeat(gradient, 4, axis=0))
+    assert found.cosines == pytest.approx([1, 1, 1])
+    assert found.bias == pytest.approx(1)
+    assert found.noise == pytest.approx(0, abs=1e-9)
+    assert found.empty == 0
+
+
+def test_noise_lowers_the_cosine_of_batches_and_not_that_of_their_mean() -> None:
+    """The noise of the reference lowers neither."""
+    rng, size = np.random.default_rng(0), 4000
+    gradient = rng.normal(size=size) / np.sqrt(size)
+    reference = gradient + 0.7 * rng.normal(size=(8, size)) / np.sqrt(size)
+    batches = gradient + 3 * rng.normal(size=(200, size)) / np.sqrt(size)
+    found = directions(batches, reference)
+    assert np.mean(found.cosines) == pytest.approx(1 / np.sqrt(10), abs=0.02)
+    assert found.bias == pytest.approx(1, abs=0.05)
+    assert found.noise == pytest.approx(9, rel=0.1)
+
+
+def test_a_bias_is_told_from_noise() -> None:
+    rng, size = np.random.default_rng(1), 4000
+    gradient, aside = np.zeros(size), np.zeros(size)
+    gradient[0], aside[1] = 1, 1
+    found = directions(gradient + aside + rng.normal(size=(200, size)) / np.sqrt(size), np.stack([gradient] * 2))
+    assert found.bias == pytest.approx(1 / np.sqrt(2), abs=0.02)
+    assert found.noise == pytest.approx(0.5, rel=0.1)
+
+
+def test_a_batch_without_an_update_counts_zero() -> None:
+    gradient = np.array([1.0, 0.0])
+    found = directions(np.stack([gradient, 0 * gradient]), np.stack([gradient] * 2))
+    assert found.cosines.tolist() == [1, 0]
+    assert found.empty == 0.5
+
+
+def test_a_reference_of_noise_is_refused() -> None:
+    with pytest.raises(ValueError, match="more episodes"):
+        directions(np.ones((2, 2)), np.array([[1.0, 0.0], [-1.0, 0.0]]))
+
+
+def test_the_mean_of_pairs_estimates_the_square_of_the_mean() -> None:
+    rows = np.random.default_rng(2).normal(size=(5, 7))
+    pairs = [a @ b for a, b in itertools.permutations(rows, 2)]
+    assert pairs_mean(rows) == pytest.approx(np.mean(pairs))
+
+
+def test_a_sketch_keeps_inner_products_and_is_linear() -> None:
+    rng = torch.Generator().manual_seed(0)
+    one, other = torch.randn(2, 100_000, generator=rng)
+    other = other + one
+    sketch = Sketch(100_000)
+    short = sketch(torch.stack([one, other, one + other]))
+    assert short.shape == (3, BUCKETS)
+    assert torch.allclose(short[0] + short[1], short[2], atol=1e-3)
+    error = 5 * float(one.norm() * other.norm()) / BUCKETS**0.5
+    assert float(short[0] @ short[1]) == pytest.approx(float(one @ other), abs=error)
+
+
+@given(share, share, share)
+def test_the_reference_is_unbiased_in_a_game_of_two_arms(choice: float, first: float, second: float) -> None:
+    """A policy chooses one of two arms; the mean of the estimate over all outcomes is the gradient."""
+    wins, groups = (first, second), []
+    expected = np.zeros(1)
+    for arms in itertools.product((0, 1), repeat=3):
+        for solved in itertools.product((1, -1), repeat=3):
+            chance = np.prod([choice if arm else 1 - choice for arm in arms])
+            chance *= np.prod([wins[arm] if o == 1 else 1 - wins[arm] for arm, o in zip(arms, solved, strict=True)])
+            (found,) = success_factors([group(list(solved))])
+            scores = [(1 - choice) if arm else -choice for arm in arms]  # of log p(arm), by the logit of the choice
+            expected += chance * sum(f * score for f, score in zip(found, scores, strict=True))
+            groups.append(chance)
+    assert sum(groups) == pytest.approx(1)
+    assert expected == pytest.approx(choice * (1 - choice) * (second - first), abs=1e-9)
+
+
+def test_groups_of_one_outcome_teach_by_votes_or_not_at_all() -> None:
+    lost = [group([-1, -1], [[1, 1], [-1, -1]], 2)]
+    (dropped,), (included,), (masked,) = (factors(Kind("judge", 1.0, silent), lost) for silent in GROUPS)
+    assert not np.any(dropped)
+    assert not np.any(masked)
+    assert included[0].tolist() == [0.25, 0.25]
+    assert included[1].tolist() == [-0.25, -0.25]
+    assert not np.any(factors(Kind(OUTCOME), lost))
+
+
+def test_outcomes_alone_are_the_update_of_no_step_rewards() -> None:
+    mixed = [group([1, -1, -1, -1], [[1, 0], [-1, 1], [0, 0], [0, 1]], 2)]
+    alone, plain = factors(Kind(OUTCOME), mixed)[0], factors(Kind(PLAIN), mixed)[0]
+    assert np.sign(alone).tolist() == np.sign(plain).tolist() == [[1, 1], [-1, -1], [-1, -1], [-1, -1]]
+    assert np.sign(factors(Kind("judge", 1.0, "dropped"), mixed)[0]).tolist() != np.sign(alone).tolist()
+
+
+def test_every_kind_is_another_formula() -> None:
+    kinds = kinds_of(["judge"], [0.2, 1.0])
+    assert len(kinds) == len(set(kinds)) == 2 + 2 * len(GROUPS)
+    assert {kind.feedback.lam for kind in kinds} == {0.0, 0.2, 1.0}
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_batches_of_a_block_hold_every_episode_once(size: int) -> None:
+    batches = cut(64, 8, size, 128)
+    assert [sum(len(members) for _, members in batch) for batch in batches] == [128] * 4
+    episodes = [(task, member) for batch in batches for task, members in batch for member in members]
+    assert sorted(episodes) == list(itertools.product(range(64), range(8)))
+    assert all(len({task for task, _ in batch}) == 128 // size for batch in batches)
+
+
+@pytest.mark.parametrize(("tasks", "size"), [(64, 3), (60, 8)])
+def test_what_does_not_divide_is_refused(tasks: int, size: int) -> None:
+    with pytest.raises(StudyError, match="choose numbers that divide"):
+        cut(tasks, 8, size, 128)
+
+
+def test_a_folder_without_results_says_so(tmp_path: Path) -> None:
+    assert "No seed" in write_alignment(tmp_path).read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
+def test_the_study_from_the_command_to_the_page(micro_file: Path, tmp_path: Path) -> None:
+    """With a policy that solves some of the smallest games; a second call plays nothing again."""
+    study = yaml.safe_load(micro_file.read_text())
+    study["config"]["warm_start"] |= {"demonstrations": 300, "epochs": 4}
+    study |= {"arms": ["before", "full"]}
+    sizes = {"folds": 4, "blocks": 2, "episodes": 4, "batch": 8, "sizes": [2, 4], "lams": [0.2]}
+    file = tmp_path / "judge.yaml"
+    file.write_text(yaml.safe_dump({"study": study, "alignment": sizes}))
+    folder = tmp_path / "out"
+    for _ in range(2):
+        done = CliRunner().invoke(
+            app, ["alignment", "--file", str(file), "--folder", str(folder), "--seeds", "1", "--workers", "1"]
+        )
+        assert done.exit_code == 0, done.output
+    results, (seed,) = read_alignment(folder)
+    assert seed["played"] == 6 * 6 * 4
+    assert set(results["size"]) == {2, 4}
+    assert (folder / "figures" / "alignment.png").exists()
+    text = (folder / "alignment.md").read_text()
+    assert "What would refute it" in text
+    assert "trained judge" in text
+    assert not list(folder.glob("align/seed-0/block-*.npz"))
+    warmed = CliRunner().invoke(
+        app,
+        ["alignment", "--file", str(file), "--folder", str(tmp_path / "two"), "--seeds", "1", "--warm", str(folder)],
+    )
+    assert warmed.exit_code == 0, warmed.output
+    again = json.loads((tmp_path / "two" / "align" / "seed-0" / "result.json").read_text())
+    assert again["rows"] == json.loads((folder / "align" / "seed-0" / "result.json").read_text())["rows"]
