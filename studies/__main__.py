@@ -6,13 +6,16 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.options import Changes
 from rlanything_agents.tools.cli.output import AsJson, print_json
+
+if TYPE_CHECKING:
+    from rlanything_agents.config import LLMConfig
 
 __all__ = ["app"]
 
@@ -32,6 +35,9 @@ Warm = Annotated[
 ]
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
+LLMUrl = Annotated[str | None, typer.Option(help="An OpenAI-compatible service that rewrites tasks.")]
+LLMModel = Annotated[str | None, typer.Option(help="The model to ask there.")]
+LLMKey = Annotated[str | None, typer.Option(help="Environment variable that holds the key.")]
 Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 
 
@@ -89,6 +95,7 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
     with plain_errors("studies"):
         from studies.alignment import write_alignment
         from studies.drift import write_drift
+        from studies.guided import write_guided
         from studies.report import write_study_report
         from studies.robustness import write_robustness
         from studies.search import write_search
@@ -101,10 +108,14 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
             "drift.json": write_drift,
             "align.json": write_alignment,
             "search.json": write_search,
+            "guided.json": write_guided,
             "two-domains.md": write_two_domains,
         }
         more = [write for name, write in writers.items() if (folder / name).exists()]
-        pages = [write(folder) for write in (more if write_drift in more else [write_study_report, *more])]
+        pages = [
+            write(folder)
+            for write in (more if {write_drift, write_guided} & set(more) else [write_study_report, *more])
+        ]
     if as_json:
         print_json(_reported(folder, pages))
         return
@@ -186,9 +197,9 @@ def drift(
     run: Annotated[
         Path | None, typer.Option(help="A run folder whose policy plays roots and active tasks too.")
     ] = None,
-    llm_url: Annotated[str | None, typer.Option(help="An OpenAI-compatible service that rewrites tasks.")] = None,
-    llm_model: Annotated[str | None, typer.Option(help="The model to ask there.")] = None,
-    llm_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
+    llm_url: LLMUrl = None,
+    llm_model: LLMModel = None,
+    llm_key_env: LLMKey = None,
     workers: Workers = 2,
     file: File = Path("configs/study/drift.yaml"),
 ) -> None:
@@ -197,15 +208,11 @@ def drift(
     The same command continues an interrupted study.
     """
     with plain_errors("studies"):
-        from rlanything_agents.config import LLMConfig
         from studies.drift import load_drift, run_drift, with_service
-        from studies.plan import StudyError
 
         content = load_drift(file)
-        if (llm_url is None) != (llm_model is None):
-            raise StudyError("--llm-url and --llm-model go together: the service, and the model to ask there")
-        if llm_url is not None and llm_model is not None:
-            content = with_service(content, LLMConfig(base_url=llm_url, model=llm_model, api_key_env=llm_key_env))
+        if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
+            content = with_service(content, service)
         failed = _interruptible(
             folder,
             lambda: run_drift(
@@ -245,6 +252,47 @@ def search(
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
     _on_judges("search", file, folder, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
+
+
+@app.command()
+def guided(
+    players: Annotated[list[str] | None, typer.Option(help=_NAMES)] = None,
+    arms: Arms = None,
+    seeds: Seeds = None,
+    folder: Where = Path("runs/guided"),
+    run: Annotated[
+        list[Path] | None, typer.Option(help="A run folder whose policy plays and whose reward model judges; repeated.")
+    ] = None,
+    llm_url: LLMUrl = None,
+    llm_model: LLMModel = None,
+    llm_key_env: LLMKey = None,
+    workers: Workers = 2,
+    file: File = Path("configs/study/guided.yaml"),
+) -> None:
+    """Does a critique make rewrites better, for a player that stays the same?
+
+    The same command continues an interrupted study. With more seeds it adds to what is there.
+    """
+    with plain_errors("studies"):
+        from studies.guided import load_guided, run_guided, with_service
+
+        content = load_guided(file)
+        if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
+            content = with_service(content, service)
+        failed = _interruptible(
+            folder,
+            lambda: run_guided(
+                content,
+                folder,
+                players=_names(players),
+                arms=_names(arms),
+                seeds=seeds,
+                runs=run or (),
+                workers=workers,
+                command=_command(),
+            ),
+        )
+    raise typer.Exit(1 if failed else 0)
 
 
 @app.command()
@@ -370,6 +418,16 @@ def _on_judges(kind: Literal["align", "search"], file: Path, folder: Path, **opt
             folder, lambda: run_on_judges(content, kind, folder, write, command=_command(), **options)
         )
     raise typer.Exit(1 if failed else 0)
+
+
+def _service(url: str | None, model: str | None, key_env: str | None) -> LLMConfig | None:
+    """The service of a language model that options name; None without one."""
+    from rlanything_agents.config import LLMConfig
+    from studies.plan import StudyError
+
+    if (url is None) != (model is None):
+        raise StudyError("--llm-url and --llm-model go together: the service, and the model to ask there")
+    return None if url is None or model is None else LLMConfig(base_url=url, model=model, api_key_env=key_env)
 
 
 def _interruptible(folder: Path, study: Callable[[], int]) -> int:

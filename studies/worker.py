@@ -66,6 +66,10 @@ def do_work(work: Mapping[str, Any]) -> None:
         from studies.searching import search
 
         return search(work, Path(work["folder"]))
+    if work["kind"] == "guided":
+        from studies.guiding import guide
+
+        return guide(work, Path(work["folder"]))
     from rlanything_agents.config import RunConfig
 
     config = RunConfig.model_validate(work["config"])

@@ -259,16 +259,23 @@ def blamed_actions(critique: str) -> tuple[str, ...]:
 
 
 def _blame(episodes: Sequence[JudgedEpisode]) -> list[str]:
-    """A line with the kinds of actions that were judged wrong, the most frequent first; none without such steps.
+    """A line with the kinds of actions that were judged wrong; none without such steps.
 
-    A kind is the first word of an action, where that is one of letters.
+    First come those judged wrong more often than steps of all kinds are, by the number of steps beyond that: by the
+    plain number the most frequent kind of action would nearly always be first. A kind is the first word of an action,
+    where that is one of letters.
     """
     taken, wrong = Counter[str](), Counter[str]()
     for step in (step for episode in episodes for step in episode.steps):
         if kind := _KIND.fullmatch(step.action.split(maxsplit=1)[0] if step.action.strip() else ""):
             taken[kind[0]] += 1
             wrong[kind[0]] += step.wrong
-    blamed = [(kind, count) for kind, count in wrong.most_common(MAX_BLAMED) if count]
+    total, all_wrong = taken.total(), wrong.total()
+    found = sorted(
+        ((kind, count) for kind, count in wrong.items() if count),
+        key=lambda one: (all_wrong * taken[one[0]] - total * one[1], -one[1]),
+    )
+    blamed = found[:MAX_BLAMED]
     return [BLAME + ", ".join(f"{kind} {count} of {taken[kind]}" for kind, count in blamed) + "."] if blamed else []
 
 

@@ -34,7 +34,7 @@ from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
-__all__ = ["StepReview", "StepReviewer", "measure_judge", "stored_trajectory"]
+__all__ = ["StepReview", "StepReviewer", "label_votes", "measure_judge", "stored_trajectory"]
 
 TrueLabels: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[int] | None"]
 Potentials: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[float] | None"]
@@ -184,11 +184,11 @@ class StepReviewer:
             labels = self.true_labels(task.payload, trajectory)
             if labels is None:
                 raise ValueError(f"judge.source oracle: {task.domain} has no true labels; choose generative")
-            return _planner_votes(labels, self.config.judge.votes)
+            return label_votes(labels, self.config.judge.votes)
         potentials = self.potentials(task.payload, trajectory)
         if potentials is None:
             raise ValueError(f"judge.source potential: {task.domain} has no potentials; choose generative")
-        return _planner_votes(potential_votes(potentials, self.config.feedback.gamma).ravel().tolist(), 1)
+        return label_votes(potential_votes(potentials, self.config.feedback.gamma).ravel().tolist(), 1)
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:
         """Agreement with the true labels on at most `LABELLED` trajectories; None where there is nothing to compare."""
@@ -333,6 +333,6 @@ def _last_mu(before: Sequence[Mapping[str, Any]]) -> float | None:
     return next((mu for mu in measured if mu is not None), None)
 
 
-def _planner_votes(scores: Sequence[float], votes: int) -> list[StepVotes]:
+def label_votes(scores: Sequence[float], votes: int) -> list[StepVotes]:
     """Votes that all equal the score of their step; they have no tokens, so nothing is trained on them."""
     return [StepVotes([], (Vote("planner", score, [], []),) * votes) for score in scores]

@@ -1,0 +1,344 @@
+"""What a critique is worth to a rewriter, for one player that never learns: the loop of the study ``guided``.
+
+Every arm gets the same tasks, those that the player fails, and the same first group of each. A curriculum rewrites
+them until their success rate is inside the band; arms differ only in the critique that the rewriter reads.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from rlanything_agents.config import CurriculumConfig, RunConfig
+from rlanything_agents.config.seeds import rng_of, seed_of
+from rlanything_agents.domains.alfworld.expert import ExploringExpert
+from rlanything_agents.domains.supervision import get_step_supervision
+from rlanything_agents.reward_models.judged_group import JudgedGroup
+from rlanything_agents.reward_models.step_judge import StepVotes
+from rlanything_agents.reward_models.step_reviewer import label_votes
+from rlanything_agents.rollout.group import RolloutGroup
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.runs.folder import RunFolder, write_atomically
+from rlanything_agents.runs.rewriting import open_rewriter, service_of
+from rlanything_envs.curriculum import Assignment, Curriculum, Rewriter, Tally, blamed_actions, task_critique
+from rlanything_envs.curriculum.critique import BLAME
+from rlanything_envs.views import make_env
+from rlanything_task_pools import Event, Task, TaskPool, get_domain
+from rlanything_task_pools.alfworld.stages import STAGES, Stage
+from studies.labels import played
+
+__all__ = ["CLUMSY", "STAGE_NAMES", "ClumsyExpert", "GuidedArm", "Guiding", "guide"]
+
+DOMAIN = "alfworld"
+"""The one domain whose scripted proposals read what a critique blames."""
+STAGE_NAMES: tuple[Stage, ...] = ("search", "fetch", "prepare", "place")
+_PHASES: Mapping[str, Stage] = {"find": "search", "get": "fetch", "need": "prepare", "put": "place", "light": "place"}
+CLUMSY = 0.75
+"""Share of the clumsy expert's moves by chance in its weak stage."""
+
+Votes = list[list[StepVotes]]
+
+
+class Guiding(BaseModel):
+    """Settings of the study ``guided``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    knobs: dict[str, Any] = Field(default_factory=dict)
+    """Of the generator of the tasks."""
+    drawn: Annotated[int, Field(ge=1)] = 64
+    """Most tasks that the player tries."""
+    tasks: Annotated[int, Field(ge=1)] = 16
+    """Most tasks that are followed: the first that it fails."""
+    groups: Annotated[int, Field(ge=1)] = 10
+    """Most groups played in the slot of a task, the first one included."""
+    rollouts: Annotated[int, Field(ge=1)] = 8
+    max_steps: Annotated[int, Field(ge=1)] = 20
+    curriculum: CurriculumConfig = CurriculumConfig(operators=("goal", "scene", "start"))
+
+
+class GuidedArm(BaseModel):
+    """What the rewriter reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    meaning: str
+    critique: Literal["none", "judge", "truth", "flipped", "random", "search", "weakness", "other"]
+    """``judge``: by the votes of a judge. ``truth``: by true step labels. ``flipped``: by the judge's votes with the
+    opposite sign. ``other``: the judge's critique of another task. ``random`` blames a stage by chance, ``search``
+    always that one, ``weakness`` the one in which the player is weak, ``none`` nothing."""
+    rewriter: Literal["scripted", "llm"] = "scripted"
+
+
+class ClumsyExpert(ExploringExpert):
+    """An exploring expert that moves mostly by chance in one stage, and as it should in the others."""
+
+    def __init__(self, seed: int, weak: Stage) -> None:
+        super().__init__(seed, 0.0)
+        self._weak = weak
+
+    def _plan(self, belief: Any, commands: set[str]) -> tuple[str, str, str]:
+        plan = super()._plan(belief, commands)
+        self._mistakes = CLUMSY if _PHASES.get(plan[0]) == self._weak else 0.0
+        return plan
+
+
+class Player(Protocol):
+    """Plays and judges; never learns."""
+
+    weak: Stage | None
+
+    def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:
+        """A group of episodes of each task, which is that of a slot; the slot's group of this number."""
+        ...
+
+    def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
+        """Votes on their steps."""
+        ...
+
+
+class _Expert:
+    """The exploring expert, clumsy or not, and the heuristic labels that a judge is warmed up with."""
+
+    def __init__(self, settings: Guiding, seed: int, clumsy: bool) -> None:
+        self.settings, self.seed = settings, seed
+        self.weak: Stage | None = STAGE_NAMES[1 + seed % 3] if clumsy else None
+        self._env = make_env(get_domain(DOMAIN).env_id, "short", disable_env_checker=True)
+
+    def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:
+        return [[self._episode(task, slot, number, k) for k in range(self.settings.rollouts)] for slot, task in tasks]
+
+    def _episode(self, task: Task, slot: int, number: int, k: int) -> Trajectory:
+        seed = seed_of(self.seed, "play", slot, task.id, number, k)
+        expert = ExploringExpert(seed) if self.weak is None else ClumsyExpert(seed, self.weak)
+        return played(expert, self._env, task, self.settings.max_steps)
+
+    def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
+        labels = get_step_supervision(DOMAIN).heuristic_labels
+        return [label_votes([label.score for label in labels(episode)], 1) for episode in episodes]
+
+
+class _Policy:
+    """The policy of a run, or of its warm start, and its reward model."""
+
+    weak: Stage | None = None
+
+    def __init__(self, settings: Guiding, seed: int, path: Path) -> None:
+        from rlanything_agents.runs.parts import RunParts
+        from rlanything_agents.runs.progress import Reporter
+        from studies.evaluate import weights_of
+        from studies.plan import StudyError
+
+        folder = RunFolder(path)
+        self.settings, self.seed = settings, seed
+        self.config = RunConfig.model_validate(folder.config())
+        if self.config.domain != DOMAIN:
+            raise StudyError(f"{path} is a run of the domain {self.config.domain!r}, and the tasks are of {DOMAIN!r}")
+        self.parts = RunParts.assemble(self.config, folder, Reporter.silent())
+        self.parts.learners.load(weights_of(folder))
+
+    def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:
+        from rlanything_agents.rollout.rollout import rollout
+
+        size = self.settings.rollouts
+        episodes = rollout(
+            self.parts.actor,
+            self.parts.envs,
+            [task for _, task in tasks for _ in range(size)],
+            max_steps=self.settings.max_steps,
+            seed=seed_of(self.seed, "policy", number),
+            temperature=self.config.rollout.temperature,
+            constrained=self.config.rollout.constrained,
+        )
+        return [episodes[at : at + size] for at in range(0, len(episodes), size)]
+
+    def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
+        reviewer = get_step_supervision(DOMAIN).reviewer(self.config, self.parts.judge_model)
+        votes = self.config.judge.votes
+        return reviewer.judge.judge(episodes, votes=votes, seed=seed_of(self.seed, "judge", number))
+
+
+@dataclass
+class _Slot:
+    """What became of one task."""
+
+    groups: int = 0
+    steps: int = 0
+    """Environment steps of all its groups."""
+    inside: bool = False
+    """Whether it came inside the band."""
+    proposed: int = 0
+    accepted: int = 0
+    discarded: int = 0
+    blamed: list[str] = field(default_factory=list)
+    """Stage of the action that each critique blames most; empty text for none."""
+
+
+def guide(work: Mapping[str, Any], folder: Path) -> None:
+    """Follow the arms of one player and seed, and leave ``slots.json``: the tasks of each arm, one record a slot.
+
+    Args:
+        work: ``settings``, the fields of a `Guiding`; ``arms``, those of a `GuidedArm` by name; ``player``: ``expert``,
+            ``clumsy``, or ``policy`` with ``run``, its folder; and ``seed``.
+        folder: Where the prompts of language models go, which answer a repetition.
+    """
+    settings, seed = Guiding.model_validate(work["settings"]), int(work["seed"])
+    arms = {name: GuidedArm.model_validate(arm) for name, arm in work["arms"].items()}
+    player: Player
+    if work["player"] == "policy":
+        player = _Policy(settings, seed, Path(work["run"]))
+    else:
+        player = _Expert(settings, seed, work["player"] == "clumsy")
+    first = _failed(player, settings, seed)
+    found = {}
+    for name, arm in arms.items():
+        config = settings.curriculum.model_copy(update={"rewriter": arm.rewriter})
+        with open_rewriter(config, folder / f"prompts-{name}.jsonl") as rewriter:
+            slots = _Following(player, settings, seed, first, arm, rewriter).slots() if first else []
+        found[name] = [asdict(slot) for slot in slots]
+    write_atomically(folder / "slots.json", json.dumps(found, indent=1) + "\n")
+
+
+def _failed(player: Player, settings: Guiding, seed: int) -> list[tuple[Task, list[Trajectory]]]:
+    """Tasks with a success rate below the band, each with its first group."""
+    failed: dict[str, tuple[Task, list[Trajectory]]] = {}
+    for start in range(0, settings.drawn, settings.tasks):
+        numbers = range(start, min(start + settings.tasks, settings.drawn))
+        tasks = [
+            (number, get_domain(DOMAIN).generate(seed_of(seed, "task", number), **settings.knobs)) for number in numbers
+        ]
+        for (_, task), group in zip(tasks, player.play(tasks, 0), strict=True):
+            tally = _tally(group)
+            if 2 * tally.n >= settings.rollouts and tally.accuracy <= settings.curriculum.band[0]:
+                failed.setdefault(task.id, (task, group))
+        if len(failed) >= settings.tasks:
+            break
+    return list(failed.values())[: settings.tasks]
+
+
+def _tally(group: Sequence[Trajectory]) -> Tally:
+    valid = [episode.success for episode in group if episode.success is not None]
+    return Tally(sum(valid), len(valid))
+
+
+class _Following:
+    """One arm: a curriculum on the failed tasks, until each is inside the band or its groups are used up."""
+
+    def __init__(
+        self,
+        player: Player,
+        settings: Guiding,
+        seed: int,
+        first: Sequence[tuple[Task, list[Trajectory]]],
+        arm: GuidedArm,
+        rewriter: Rewriter,
+    ) -> None:
+        self.player, self.settings, self.seed = player, settings, seed
+        self.first, self.arm, self.rewriter = first, arm, rewriter
+        self._judging = threading.Lock()
+
+    def slots(self) -> list[_Slot]:
+        """What became of the tasks, in their order."""
+        slots, rules = [_Slot() for _ in self.first], self.settings.curriculum
+        service = service_of(self.rewriter)
+        with TaskPool.create(":memory:", [task for task, _ in self.first]) as pool:
+            curriculum = Curriculum(
+                pool,
+                self.rewriter,
+                rules.acceptance,
+                band=rules.band,
+                rollouts=self.settings.rollouts,
+                rewriting="inline" if service is None else "background",  # a service answers several requests at once
+                seed=self.seed,
+            )
+            for number in range(self.settings.groups):
+                done = [place for place, slot in enumerate(slots) if slot.inside]
+                if len(done) == len(slots):
+                    break
+                if service is not None:
+                    service.begin()
+                given = curriculum.assign(len(slots) - len(done), rng_of(self.seed, "assign", number), without=done)
+                groups = self._play(given, number)
+                events: list[Event] = []
+                for assignment, episodes in zip(given, groups, strict=True):
+                    slot = slots[assignment.slot]
+                    self._count_group(slot, assignment, episodes)
+                    critic = partial(self._critique, assignment, episodes, slot, number)
+                    outcomes = RolloutGroup(assignment, episodes).pool_outcomes("player")
+                    events += curriculum.report(assignment, outcomes, critique=critic)
+                for event in [*events, *curriculum.drain(wait=True)]:
+                    self._count_event(slots[event.slot], event)
+        return slots
+
+    def _play(self, given: Sequence[Assignment], number: int) -> list[list[Trajectory]]:
+        if not number:  # all arms begin alike
+            return [self.first[assignment.slot][1] for assignment in given]
+        return self.player.play([(assignment.slot, assignment.task) for assignment in given], number)
+
+    def _count_group(self, slot: _Slot, assignment: Assignment, episodes: Sequence[Trajectory]) -> None:
+        slot.groups += 1
+        slot.steps += sum(len(episode.steps) for episode in episodes)
+        slot.inside = assignment.role == "active" and self._inside(_tally(episodes))
+
+    def _count_event(self, slot: _Slot, event: Event) -> None:
+        match event.kind:
+            case "proposed":
+                slot.proposed += 1
+            case "discarded":
+                slot.discarded += 1
+            case "accepted":
+                slot.accepted += 1
+                slot.inside = self._inside(Tally(event.stats["successes"], event.stats["n"]))
+
+    def _inside(self, tally: Tally) -> bool:
+        low, high = self.settings.curriculum.band
+        return low < tally.accuracy < high
+
+    def _critique(self, assignment: Assignment, episodes: Sequence[Trajectory], slot: _Slot, number: int) -> str:
+        with self._judging:
+            text = self._text(assignment, list(episodes), number)
+        stages = [STAGES[action] for action in blamed_actions(text) if action in STAGES]
+        slot.blamed.append(stages[0] if stages else "")
+        return text
+
+    def _text(self, assignment: Assignment, episodes: list[Trajectory], number: int) -> str:
+        match self.arm.critique:
+            case "none":
+                return ""
+            case "random":
+                rng = rng_of(self.seed, "blame", assignment.slot, number)
+                return _blaming(STAGE_NAMES[int(rng.integers(len(STAGE_NAMES)))])
+            case "search":
+                return _blaming("search")
+            case "weakness":
+                return "" if self.player.weak is None else _blaming(self.player.weak)
+            case "other":
+                place = (assignment.slot + 1) % len(self.first)
+                task, episodes = self.first[place]
+                assignment = Assignment(place, task, "active")
+        votes: Callable[[], Votes] = partial(self.player.judge, episodes, number)
+        if self.arm.critique == "truth":
+            votes = partial(_true_votes, assignment.task, episodes)
+        group = JudgedGroup(assignment, episodes, votes())
+        if self.arm.critique == "flipped":
+            group = group.flipped(np.random.default_rng(0), 1.0)
+        return task_critique(group.judged_episodes())
+
+
+def _true_votes(task: Task, episodes: Sequence[Trajectory]) -> Votes:
+    labels = get_step_supervision(DOMAIN).true_labels
+    return [label_votes(labels(task.payload, episode) or [], 1) for episode in episodes]
+
+
+def _blaming(stage: Stage) -> str:
+    """A critique that blames one stage."""
+    action = next(action for action, of in STAGES.items() if of == stage)
+    return f"{BLAME}{action} 1 of 1."

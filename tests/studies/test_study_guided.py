@@ -1,0 +1,163 @@
+"""``python -m studies guided``: rewrites with critiques, right and wrong, and what is shown of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from typer.testing import CliRunner
+
+from rlanything_agents.config import LLMConfig
+from rlanything_agents.domains.alfworld.expert import ExploringExpert
+from rlanything_envs.curriculum import LLMRewriter
+from rlanything_envs.curriculum.critique import BLAME
+from rlanything_envs.llm import ScriptedGenerator
+from rlanything_envs.views import make_env
+from rlanything_task_pools.alfworld import DOMAIN
+from studies.__main__ import app
+from studies.guided import guided_tables, load_guided, with_service
+from studies.guiding import ClumsyExpert, GuidedArm, Guiding, _Expert, _failed, _Following, guide
+from studies.labels import played
+from studies.worker import do_work
+
+CONFIGS = Path(__file__).parents[2] / "configs" / "study"
+SETTINGS: dict[str, Any] = {
+    "knobs": {"rooms": ["Kitchen"], "kinds": ["heat"]},
+    "drawn": 4,
+    "tasks": 2,
+    "groups": 3,
+    "rollouts": 2,
+    "max_steps": 6,
+    "curriculum": {"operators": ["goal", "scene", "start"], "acceptance": "paper"},
+}
+MICRO = f"""
+name: micro
+meaning: A critique, and a wrong one.
+seeds: 2
+settings: {json.dumps(SETTINGS)}
+players: {{expert: E., clumsy: C., policy: P.}}
+arms:
+  random: {{meaning: By chance., critique: random}}
+  truth: {{meaning: By true labels., critique: truth}}
+  weakness: {{meaning: Known., critique: weakness}}
+"""
+
+
+def test_a_clumsy_expert_is_clumsy_in_one_stage() -> None:
+    env = make_env(DOMAIN.env_id, "short", disable_env_checker=True)
+    task = DOMAIN.generate(3, kinds=["simple"], rooms=["Kitchen"])
+    flawless = played(ExploringExpert(1, 0.0), env, task, 80)
+    assert flawless.success
+    for weak, same in (("prepare", True), ("search", False)):
+        episode = played(ClumsyExpert(1, weak), env, task, 80)  # type: ignore[arg-type]
+        assert ([s.action for s in episode.steps] == [s.action for s in flawless.steps]) is same
+
+
+def test_the_files_of_the_repository_are_whole(tmp_path: Path) -> None:
+    file = load_guided(CONFIGS / "guided.yaml")
+    assert set(file.arms) == {"blind", "random", "search", "judge", "truth", "flipped", "weakness"}
+    llm = CONFIGS / "guided-llm.yaml"
+    asked = with_service(load_guided(llm), LLMConfig(base_url="http://localhost:1/v1", model="m"))
+    assert asked.asks_a_model
+    assert asked.settings.curriculum.llm is not None
+    assert asked.settings.curriculum.llm.attempts == 1
+    refused = CliRunner().invoke(app, ["guided", "--file", str(llm), "--folder", str(tmp_path / "out")])
+    assert refused.exit_code
+    assert "--llm-url" in refused.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_arm_begins_with_the_same_failed_groups(tmp_path: Path) -> None:
+    arms = {name: {"meaning": "x", "critique": name} for name in ("none", "search", "judge", "flipped")}
+    guide({"settings": SETTINGS, "arms": arms, "player": "clumsy", "seed": 1}, tmp_path)
+    found = json.loads((tmp_path / "slots.json").read_text())
+    assert set(found) == set(arms)
+    assert len({len(slots) for slots in found.values()}) == 1
+    assert len(found["none"]) > 0
+    for name, slots in found.items():
+        for slot in slots:
+            assert 2 <= slot["groups"] <= 3, "it failed its first group"
+            assert slot["steps"] <= slot["groups"] * 2 * 6
+            assert slot["accepted"] <= slot["proposed"] <= slot["groups"]
+            assert set(slot["blamed"]) <= {"", "search", "fetch", "prepare", "place"}
+            if name in ("none", "search"):
+                assert set(slot["blamed"]) == {"" if name == "none" else "search"}
+
+
+def test_a_language_model_reads_the_critique_of_its_arm() -> None:
+    settings = Guiding.model_validate({**SETTINGS, "drawn": 6, "groups": 1})
+    player = _Expert(settings, 1, clumsy=True)
+    first = _failed(player, settings, 1)
+    assert len(first) == 2
+    asked: dict[str, list[str]] = {}
+    for critique in ("none", "judge", "other"):
+        prompts = asked.setdefault(critique, [])
+
+        def answer(prompt: Any, *_: Any, prompts: list[str] = prompts) -> str:
+            prompts.append(prompt[0]["content"])
+            return "no"
+
+        arm = GuidedArm.model_validate({"meaning": "x", "critique": critique, "rewriter": "llm"})
+        rewriter = LLMRewriter(ScriptedGenerator(answer), attempts=1)
+        slots = _Following(player, settings, 1, first, arm, rewriter).slots()
+        assert [slot.discarded for slot in slots] == [1, 1]
+    counts = [[text.splitlines()[0] for text in _critiques(asked[name])] for name in ("judge", "other")]
+    assert all("attempts succeeded" in line for lines in counts for line in lines)
+    assert _critiques(asked["judge"]) == _critiques(asked["other"])[::-1], "two tasks swap their critiques"
+    assert BLAME not in "".join(asked["none"])
+
+
+def _critiques(prompts: list[str]) -> list[str]:
+    """From the line with the count of successes on, which begins a critique."""
+    return [prompt[prompt.index(" attempts succeeded") - 6 :].split("\n\n")[0] for prompt in prompts]
+
+
+def test_the_command_goes_on_and_reports(tmp_path: Path) -> None:
+    file, folder = tmp_path / "guided.yaml", tmp_path / "out"
+    file.write_text(MICRO)
+    command = ["guided", "--file", str(file), "--folder", str(folder), "--workers", "1", "--seeds", "1"]
+    refused = CliRunner().invoke(app, [*command, "--players", "policy"])
+    assert refused.exit_code
+    assert "--run" in refused.output
+    place = folder / "runs" / "clumsy" / "seed-0"
+    place.mkdir(parents=True)
+    arms = {name: arm.model_dump() for name, arm in load_guided(file).arms.items()}
+    do_work({"kind": "guided", "folder": place, "settings": SETTINGS, "arms": arms, "player": "clumsy", "seed": 0})
+    slots = json.loads((place / "slots.json").read_text())
+    assert {stage for slot in slots["weakness"] for stage in slot["blamed"]} == {"fetch"}
+    command += ["--players", "clumsy"]
+    assert CliRunner().invoke(app, command).exit_code == 0, "there is nothing left to do"
+    page = (folder / "guided.md").read_text()
+    assert "| truth |" in page
+    assert "micro, clumsy: C." in page
+    (folder / "guided.md").unlink()
+    assert CliRunner().invoke(app, ["report", str(folder)]).exit_code == 0
+    assert (folder / "guided.md").read_text() == page
+    file.write_text(MICRO.replace('"groups": 3', '"groups": 2'))
+    other = CliRunner().invoke(app, command)
+    assert other.exit_code
+    assert "other settings" in other.output
+
+
+def test_the_table_by_hand(tmp_path: Path) -> None:
+    file = tmp_path / "guided.yaml"
+    file.write_text(MICRO)
+    empty = {"groups": 2, "discarded": 1, "blamed": []}
+    rows = [
+        {"player": "expert", "seed": seed, "arm": arm, "slot": slot, "steps": steps + 10 * seed, "inside": inside,
+         "proposed": proposed, "accepted": accepted, **empty, "blamed": ["search", "place"] if arm == "truth" else [""]}
+        for seed in range(3)
+        for arm, slot, steps, inside, proposed, accepted in (
+            ("random", 0, 100, True, 2, 1), ("random", 1, 300, False, 2, 0),
+            ("truth", 0, 100, True, 1, 1), ("truth", 1, 200, True, 3, 1),
+        )
+    ]  # fmt: skip
+    (table,) = guided_tables(pd.DataFrame(rows), load_guided(file))
+    random, truth = table.rows
+    assert random[:4] == ("random", "12", "6", "25.0 [25.0, 25.0]")
+    assert truth[:5] == ("truth", "12", "6", "50.0 [50.0, 50.0]", "+25.0 [+25.0, +25.0]*")
+    assert random[5].startswith("50.0")
+    assert truth[5].startswith("100.0")
+    assert random[6].startswith("210")
+    assert truth[7] == "-50.0 [-50.0, -50.0]*"
+    assert (random[8], truth[8]) == ("–", "50, 0, 0, 50")
