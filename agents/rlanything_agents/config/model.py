@@ -52,7 +52,8 @@ class CheckpointConfig(Section):
     attention: Literal["auto", "sdpa", "eager", "flash_attention_2"] = "auto"
     """Implementation of attention in updates and in the engine ``transformers``. ``auto``: that of the checkpoint,
     otherwise PyTorch's (``sdpa``). ``flash_attention_2`` needs the package flash-attn, a GPU and bfloat16; only with
-    ``sdpa`` do samples share the computation of their prompt."""
+    ``sdpa`` do samples share the computation of their prompt, and only with ``flash_attention_2`` are they computed end
+    to end, without padding."""
     quantization: Literal["4bit"] | None = None
     """``4bit``: linear layers are read as 4-bit numbers (NF4 with quantised constants, QLoRA, arXiv 2305.14314), by the
     package bitsandbytes; needs ``lora`` and the engine ``transformers``. None: as they are stored."""

@@ -56,7 +56,7 @@ class Padded:
     """
 
     ids: torch.Tensor
-    layout: tuple[torch.Tensor, torch.Tensor] | None
+    layout: tuple[torch.Tensor, torch.Tensor | None] | None
     weights: torch.Tensor
     advantages: torch.Tensor
     old: torch.Tensor
@@ -66,13 +66,14 @@ class Padded:
     divisor: float
 
     @classmethod
-    def of(cls, micro: MicroBatch, *, padding: int, by_answer: bool, device: torch.device) -> Self:
+    def of(cls, micro: MicroBatch, *, padding: int, by_answer: bool, masked: bool, device: torch.device) -> Self:
         """Pad the rows of a micro-batch.
 
         Args:
             micro: The micro-batch; at least one row.
             padding: Token id of the padding.
             by_answer: Whether ratios depend on the answer that a token belongs to.
+            masked: Whether rows of several samples need an attention mask, see `shared_prompts.restarts`.
             device: Device of the model.
         """
         rows = micro.rows
@@ -93,7 +94,7 @@ class Padded:
         weights, advantages, logprobs = torch.from_numpy(columns[:, :, prompt:]).to(device)
         return cls(
             ids=torch.from_numpy(ids).to(device),
-            layout=layout(rows, width, device) if any(len(row.samples) > 1 for row in rows) else None,
+            layout=layout(rows, width, device, masked=masked) if any(len(row.samples) > 1 for row in rows) else None,
             weights=weights,
             advantages=advantages,
             old=torch.where(weights > 0, logprobs, 0.0) if micro.old is None else micro.old,
@@ -142,14 +143,16 @@ class Padded:
         inputs: dict[str, Any] = {"input_ids": self.ids, "use_cache": False}
         if self.layout is not None:
             positions, visible = self.layout
-            inputs |= {"position_ids": positions, "attention_mask": visible[:, None]}
+            inputs |= {"position_ids": positions, "attention_mask": None if visible is None else visible[:, None]}
         if fused and not self.allowed:
             labels = torch.full_like(self.ids, -100)
             labels[:, -width:] = torch.where(sampled, self.ids[:, -width:], -100)
             scored = model(**inputs, labels=labels, fused_lm_head=True)
             return scored.log_probs[:, -width:], scored.entropy[:, -width:]
-        output = model(**inputs, logits_to_keep=width + 1)
-        logits = output.logits[:, :-1][sampled].float() / temperature
+        # A model computes logits of whole columns; those of no sampled token are left out.
+        columns = sampled.any(0).nonzero()[:, 0]
+        output = model(**inputs, logits_to_keep=columns + self.ids.shape[1] - width - 1)
+        logits = output.logits[sampled[:, columns]].float() / temperature
         new, entropy = constrained(logits, self.ids[:, -width:][sampled], self.allowed or [None] * len(logits))
         zeros = logits.new_zeros(sampled.shape)
         return zeros.masked_scatter(sampled, new), zeros.masked_scatter(sampled, entropy)

@@ -1,7 +1,13 @@
-"""Rows of forward passes: samples whose prompts begin alike share a row, so that what they share is computed once."""
+"""Rows of forward passes.
+
+Samples whose prompts begin alike share a row, so that what they share is computed once. With an attention that needs no
+mask for it, samples stand end to end in place of padding.
+"""
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,12 +16,12 @@ import numpy as np
 from rlanything_agents.engines.batching import common_prefix
 from rlanything_agents.training.samples import Sample, SampleError
 
-__all__ = ["Row", "joined", "micro_batches", "optimizer_batches", "prompt_rows"]
+__all__ = ["Row", "end_to_end", "joined", "micro_batches", "optimizer_batches", "prompt_rows"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a forward pass: a tree of samples.
+    """Row of a forward pass: a tree of samples, or several that stand end to end.
 
     The first sample stands in the row as it is. Of each further one the row has what follows the beginning that it
     shares with the sample before, after a copy of the last shared token, so that the logits for every token are at the
@@ -25,7 +31,7 @@ class Row:
     Attributes:
         samples: The samples; at least one.
         shared: For each sample the tokens of its prompt that it shares with the sample before it in the row; 0 for the
-            first, at least 1 for all others.
+            first of a tree.
     """
 
     samples: tuple[Sample, ...]
@@ -172,16 +178,53 @@ def joined(samples: Sequence[Sample]) -> Row:
     return Row(ordered, shared)
 
 
-def micro_batches(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
-    """Group rows of similar length so that no group exceeds ``tokens`` padded tokens (single rows may).
+def end_to_end(batch: Sequence[Sample], tokens: int, processes: int = 1) -> list[list[Row]]:
+    """Put samples end to end into rows, so that passes need no padding.
+
+    Each sample goes, the longest first, to the row with the fewest tokens: processes wait for each other.
+
+    Args:
+        batch: Samples of one optimizer step.
+        tokens: Most tokens of a row of several samples.
+        processes: Number of processes.
+
+    Returns:
+        For each pass a row for each process; the last may have fewer.
+    """
+    ordered = sorted(batch, key=len, reverse=True)
+    number = processes * math.ceil(sum(map(len, batch)) / (tokens * processes))
+    while True:
+        rows: list[list[Sample]] = [[] for _ in range(min(number, len(ordered)))]
+        lengths = [(0, k) for k in range(len(rows))]
+        for sample in ordered:
+            length, k = lengths[0]
+            rows[k].append(sample)
+            heapq.heapreplace(lengths, (length + len(sample), k))
+        if all(len(row) == 1 or sum(map(len, row)) <= tokens for row in rows):
+            break
+        number += processes
+    made = sorted((Row(tuple(row), (0,) * len(row)) for row in rows), key=len, reverse=True)
+    return [made[k : k + processes] for k in range(0, len(made), processes)]
+
+
+def micro_batches(rows: Sequence[Row], tokens: int, processes: int = 1) -> list[list[Row]]:
+    """Group rows of similar length into passes, padded to the longest row.
 
     Rows of one sample and rows of several are in separate groups: the former need no attention mask.
+
+    Args:
+        rows: Rows of one optimizer step.
+        tokens: Most tokens of a pass in each process, padding included (single rows may have more).
+        processes: Processes that share the rows of each group equally; a group has at least a row for each, as long as
+            there are enough.
     """
     groups: list[list[Row]] = []
     for row in sorted(rows, key=lambda row: (len(row.samples) > 1, len(row)), reverse=True):
-        alike = groups and (len(groups[-1][0].samples) > 1) == (len(row.samples) > 1)
-        if alike and len(groups[-1][0]) * (len(groups[-1]) + 1) <= tokens:
-            groups[-1].append(row)
+        group = groups[-1] if groups else []
+        each, more = divmod(len(group), processes)
+        alike = group and (len(group[0].samples) > 1) == (len(row.samples) > 1)
+        if alike and (more or len(group[0]) * (each + 1) <= tokens):
+            group.append(row)
         else:
             groups.append([row])
     return groups

@@ -44,9 +44,9 @@ from rlanything_agents.training.ranks.sharding import (
     whole_optimizer,
     whole_weights,
 )
-from rlanything_agents.training.rows import micro_batches, optimizer_batches, prompt_rows
+from rlanything_agents.training.rows import end_to_end, micro_batches, optimizer_batches, prompt_rows
 from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed
-from rlanything_agents.training.shared_prompts import attention_share
+from rlanything_agents.training.shared_prompts import attention_share, restarts
 from rlanything_agents.training.tallies import Tallies, k3
 from rlanything_agents.training.update import TrainingError, UpdateStats
 
@@ -111,7 +111,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._rate = 1.0
         self._batches: list[tuple[list[Sample], float]] = []
         self._before: list[MicroBatch] = []
-        self._attention = attention_share(model.get_base_model() if hasattr(model, "get_base_model") else model)
+        base = model.get_base_model() if hasattr(model, "get_base_model") else model
+        self._attention, self._restarts = attention_share(base), restarts(base)
         self._steps: list[tuple[float, float]] = []
         self._tallies = Tallies()
         self._anchor: Any = None
@@ -320,10 +321,14 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """Rows of each micro-batch for this process; all processes get equally many, as they wait for each other."""
         rank, world = self.args.process_index, self.args.world_size
         tokens = self.sample_config.micro_batch_tokens
+        if self._restarts:
+            groups = end_to_end(batch, tokens, world)
+        else:
+            groups = micro_batches(prompt_rows(batch, tokens, self._attention), tokens, world)
         share = []
-        for rows in micro_batches(prompt_rows(batch, tokens, self._attention), tokens * world):
-            rows += [rows[-1].silent()] * (-len(rows) % world)
-            share.append(MicroBatch(rows[rank::world], divisor))
+        for group in groups:
+            group += [group[-1].silent()] * (-len(group) % world)
+            share.append(MicroBatch(group[rank::world], divisor))
         return share
 
     def training_step(
@@ -385,6 +390,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             micro,
             padding=self._tokenizer.pad_token_id,
             by_answer=self.sample_config.by_answer,
+            masked=not self._restarts,
             device=self.accelerator.device,
         )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prompted_turns import assert_learnt_once, episode_of
 
 from rlanything_agents.rollout.trajectory import PromptedTurn
-from rlanything_agents.training.rows import micro_batches, optimizer_batches, prompt_rows
+from rlanything_agents.training.rows import Row, end_to_end, micro_batches, optimizer_batches, prompt_rows
 from rlanything_agents.training.samples import (
     Sample,
     SampleError,
@@ -105,24 +105,45 @@ def test_split_keeps_the_columns_together():
     lengths=st.lists(st.integers(2, 60), max_size=40),
     steps=st.integers(1, 6),
     tokens=st.integers(1, 200),
+    processes=st.integers(1, 4),
     seed=st.integers(0, 9),
 )
-def test_batches_hold_every_row_once(lengths, steps, tokens, seed):
+def test_batches_hold_every_row_once(lengths, steps, tokens, processes, seed):
     samples = [row(length) for length in lengths]
     batches = optimizer_batches(samples, steps, np.random.default_rng(seed))
     assert len(batches) == min(steps, len(samples))
     assert not batches or max(map(len, batches)) - min(map(len, batches)) <= 1
     assert sorted(id(s) for b in batches for s in b) == sorted(map(id, samples))
     for batch in batches:
-        for attention in (None, 0.001):
-            joined = prompt_rows(batch, tokens, attention)
-            groups = micro_batches(joined, tokens)
+        apart = prompt_rows(batch, tokens, None)
+        assert len(apart) == len(batch)
+        for joined in (apart, prompt_rows(batch, tokens, 0.001)):
+            groups = micro_batches(joined, tokens, processes)
             assert sorted(id(r) for g in groups for r in g) == sorted(map(id, joined))
             assert sorted(id(s) for r in joined for s in r.samples) == sorted(map(id, batch))
-            assert all(len(g) == 1 or len(g) * max(map(len, g)) <= tokens for g in groups)
             assert all(len({len(r.samples) > 1 for r in g}) == 1 for g in groups)
             assert all(len(r.samples) == 1 or len(r) <= tokens for r in joined)
-            assert attention is not None or len(joined) == len(batch)
+            for group in groups:
+                own = group[::processes]
+                assert len(own) == 1 or len(own) * max(map(len, group)) <= tokens
+
+
+def test_processes_do_not_repeat_long_rows():
+    """Eight processes with rows longer than a pass: each has one of its own in every pass."""
+    groups = micro_batches([Row((row(60),)) for _ in range(16)], 25, processes=8)
+    assert [len(group) for group in groups] == [8, 8]
+
+
+@given(st.lists(st.integers(2, 60), min_size=1, max_size=40), st.integers(1, 200), st.integers(1, 4), st.booleans())
+def test_rows_end_to_end(lengths, tokens, processes, alike):
+    samples = [row(lengths[0] if alike else length) for length in lengths]
+    groups = end_to_end(samples, tokens, processes)
+    rows = [r for group in groups for r in group]
+    assert sorted(id(s) for r in rows for s in r.samples) == sorted(map(id, samples))
+    assert sum(map(len, rows)) == sum(map(len, samples)), "no padding, no copies"
+    assert all(len(r.samples) == 1 or len(r) <= tokens for r in rows)
+    assert all(len(group) == processes for group in groups[:-1])
+    assert max(map(len, rows)) - min(map(len, rows)) <= max(map(len, samples))
 
 
 def test_batches_are_deterministic_and_skip_silent_rows():

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,14 +79,17 @@ def build_votes(
     return [made[k] for k in rng.permutation(len(made))]
 
 
-def agree(base: PreTrainedModel, made: list[Sample], **options: float) -> SampleTrainer:
-    """The update of samples that share prompts wherever that spares a token, against the plain reference's."""
+def agree(base: PreTrainedModel, made: list[Sample], *, restarts: bool = False, **options: Any) -> SampleTrainer:
+    """The update of samples that share prompts wherever that spares a token, against the plain reference's.
+
+    Or of samples that stand end to end, as they do where attention restarts.
+    """
     # an epsilon above rounding: Adam would otherwise blow noise in vanishing gradients up to whole steps
     config = TrainerConfig(**{"learning_rate": 1e-3, "optimizer_steps": 1, "epsilon": 1e-4, **options})
     ours, golden = copy.deepcopy(base), copy.deepcopy(base)
     trainer, plain = make_trainer(ours, TOKENIZER, config), PlainTrainer(golden, config)
     assert trainer._attention == 1 / (6 * 64)
-    trainer._attention = 0.0
+    trainer._attention, trainer._restarts = 0.0, restarts
     anchor = trainers.build_model(1) if base.config.model_type == "qwen3" else build_llama(1)
     for engine in (trainer, plain):
         engine.set_anchor(anchor)
@@ -225,7 +229,7 @@ import test_shared_prompts as t
 model = t.build_llama()
 made = [t.build_votes(model, t.PROMPTS, seed=seed) for seed in (1, 2)]
 trainer = t.make_trainer(model, t.TOKENIZER, t.TrainerConfig(**t.SHARED, world_size=2))
-trainer._attention = 0.0
+trainer._attention, trainer._restarts = 0.0, "RESTARTS" in os.environ
 stats = [trainer.update(samples) for samples in made][-1]
 if trainer.args.process_index == 0:
     found = {"model": trainer.weights(), "spread": trainer.sharded, "loss": stats.loss, "kl": stats.kl}
@@ -245,8 +249,8 @@ SHARED = {"learning_rate": 1e-3, "epsilon": 1e-4, "micro_batch_tokens": 48, "opt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["ddp", "fsdp2"])
-def test_two_processes_equal_one_without_sharing(strategy: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("strategy", "end_to_end"), [("ddp", False), ("fsdp2", False), ("ddp", True)])
+def test_two_processes_equal_one_without_sharing(strategy: str, end_to_end: bool, tmp_path: Path) -> None:
     """Rows of several samples are dealt like others, also where a process gets a silent one."""
     script, result = tmp_path / "two.py", tmp_path / "two.pt"
     script.write_text(TWO_PROCESSES, encoding="utf-8")
@@ -254,6 +258,8 @@ def test_two_processes_equal_one_without_sharing(strategy: str, tmp_path: Path) 
     more = {"PYTHONPATH": f"{here}:{here.parent}", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     if strategy == "fsdp2":
         more |= FSDP2
+    if end_to_end:
+        more["RESTARTS"] = "1"
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(
         [*command, str(script), str(result)],
