@@ -15,10 +15,10 @@ from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, brief_action, read_action
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
-from rlanything_envs.osworld.desktop import Client, Desktop, Observation
+from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
-from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Settle
+from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Settle, changed
 from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
 from rlanything_envs.osworld.view import View
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
@@ -41,6 +41,8 @@ ActionSpace = Literal["pyautogui", "computer_13"]
 
 _WAIT = "time.sleep(2)"
 """Code of WAIT; OSWorld waits as long."""
+_LOOKS = 3
+"""Most times that tree and pixels are read, where the screen changes in between; a film never stops."""
 _FULL_SCORE = 1 - 1e-9
 _INFRASTRUCTURE = (InfrastructureError, VerifierError, AssetError, EvaluatorError)
 """Errors that end an episode without a score. A malformed evaluator is no evidence about the agent, like a broken
@@ -114,9 +116,11 @@ class OSWorldEnv(gym.Env[Any, Any]):
       read; None at the reset.
     - ``turn``, ``turns_left``: turns used and left.
     - ``message``: as above.
-    - ``outcome``: None while undecided; then 1 if the score is full, or -1; "error" if desktop or evaluator failed,
-      which ends the episode truncated and counts for nothing.
+    - ``outcome``: None while undecided; then 1 if the score is full, or -1; "error" if desktop or evaluator failed and
+      no action was the cause, which ends the episode truncated and counts for nothing.
     - ``error``: the failure, where ``outcome`` is "error"; else empty.
+    - ``agent_crash``: what no longer works, where the agent's actions broke the desktop: the session ended, the disk
+      full, a device in the place of a result, no answer. The outcome is then -1 at once; else empty.
 
     ## Rewards
     0 until the end, then the evaluator's score, 0 to 1. ``FAIL`` scores 1 on an infeasible task and 0 on any other; an
@@ -252,13 +256,17 @@ class OSWorldEnv(gym.Env[Any, Any]):
         episode.turn += 1
         seen: Observation | None = None
         try:
-            answer = self._do(action)
+            answer = self._do(action, episode)
             seen = self._look(self.settle if answer.acted else None)
             if answer.ends or episode.turn == self.max_turns:
                 answer.reward = self._score(episode, answer.action)
                 answer.outcome = Verdict.SUCCESS if answer.reward >= _FULL_SCORE else Verdict.FAILURE
         except _INFRASTRUCTURE as error:
-            answer = _Answer(message=messages.FAILED, outcome="error", error=str(error) or type(error).__name__)
+            reason = str(error) or type(error).__name__
+            if self._is_crash(episode, error):
+                answer = _Answer(message=messages.CRASHED, outcome=Verdict.FAILURE, ends=True, agent_crash=reason)
+            else:
+                answer = _Answer(message=messages.FAILED, outcome="error", error=reason)
             self._machine.replace()
         except Exception as error:
             self._episode = None
@@ -296,7 +304,13 @@ class OSWorldEnv(gym.Env[Any, Any]):
         run_steps([step.model_dump() for step in problem.config], stage, "config")
         return self._look(AFTER_SETUP if problem.config and self.settle is not None else self.settle), evaluator
 
-    def _do(self, given: Any) -> _Answer:
+    def _is_crash(self, episode: _Episode, error: Exception) -> bool:
+        """Whether a failure is one that the agent's actions caused, at once or later."""
+        if not episode.acted or not isinstance(error, DesktopError):
+            return False
+        return isinstance(error, DesktopWrecked) or self._machine.intact()
+
+    def _do(self, given: Any, episode: _Episode) -> _Answer:
         try:
             name, action = self._read(given)
         except Unreadable as error:
@@ -304,6 +318,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         said: list[str] = []
         command: Command = "ok"
         if action.code:
+            episode.acted = True
             done = self._client.act(action.code)
             said.append(messages.ran(done))
             command = "ok" if done.returncode == 0 else "impossible"
@@ -311,6 +326,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
             self._client.act(_WAIT)
         elif action.word is not None:
             said.append(messages.DONE if action.word == "DONE" else messages.FAIL)
+        if episode.acted and (broken := self._client.health().broken):
+            raise DesktopWrecked(broken)
         acted, ends = bool(action.code) or action.word == "WAIT", action.word in ("DONE", "FAIL")
         return _Answer(name, "\n".join(filter(None, said)), acted, ends, command=command)
 
@@ -325,13 +342,23 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
     def _score(self, episode: _Episode, last: str | None) -> float:
         stage = Stage(self._client, self.files, self.screen, self.password, not self._machine.synchronous)
-        if self.settle is not None and stage.patient:
-            BEFORE_SCORE.wait(self._client.screenshot_array)
-        if last != "FAIL" and episode.evaluator.get("func") != "infeasible":
-            run_steps(episode.evaluator.get("postconfig") or (), stage, "postconfig", lenient=True)
+        steps = episode.evaluator.get("postconfig") or ()
+        if last == "FAIL" or episode.evaluator.get("func") == "infeasible":
+            steps = ()
+        self._rest(stage)
+        run_steps(steps, stage, "postconfig", lenient=True)
+        if steps:
+            self._rest(stage)
         return float(evaluate(episode.evaluator, self._client, last_action=last, files=self.files))
 
+    def _rest(self, stage: Stage) -> None:
+        if self.settle is not None and stage.patient:
+            BEFORE_SCORE.wait(self._client.screenshot_array, busy=self._busy)
+
     # --- looking ---
+
+    def _busy(self) -> bool:
+        return self._client.health().busy > 0
 
     @property
     def _client(self) -> Client:
@@ -341,10 +368,14 @@ class OSWorldEnv(gym.Env[Any, Any]):
         view = self._view
         if settle is None or self._machine.synchronous:
             return self._client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
-        pixels = settle.wait(self._client.screenshot_array)
-        if not (view.tree or view.terminal):
-            return Observation(pixels)
-        more = self._client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
+        for _ in range(_LOOKS):  # until the pixels after the tree are those before it: they belong together
+            before = settle.wait(self._client.screenshot_array, busy=self._busy)
+            if not (view.tree or view.terminal):
+                return Observation(before)
+            more = self._client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
+            pixels = self._client.screenshot_array()
+            if changed(before, pixels) <= settle.tolerance:
+                break
         return Observation(pixels, more.accessibility_tree, more.terminal)
 
     def _observe(self, episode: _Episode, seen: Observation | None, answer: _Answer) -> Any:
@@ -363,6 +394,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             "message": answer.message,
             "outcome": answer.outcome,
             "error": answer.error,
+            "agent_crash": answer.agent_crash,
         }
 
 
@@ -374,6 +406,7 @@ class _Episode:
     problem: Payload
     evaluator: Mapping[str, Any]
     turn: int = 0
+    acted: bool = False
 
 
 @dataclass(slots=True)
@@ -387,6 +420,7 @@ class _Answer:
     reward: float = 0.0
     outcome: Verdict | Literal["error"] | None = None
     error: str = ""
+    agent_crash: str = ""
     command: Command | None = None
 
 

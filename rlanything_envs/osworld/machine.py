@@ -66,6 +66,10 @@ class Machine:
             raise DesktopSettingError(f"the screen has {found[0]} by {found[1]} pixels; give screen={found!r}")
         return desktop.client
 
+    def intact(self) -> bool:
+        """Whether a failure after an action is the agent's, see `Desktop.intact`."""
+        return self._desktop is not None and self._desktop.intact()
+
     def replace(self) -> None:
         """End a broken desktop, so that the next episode starts a new one."""
         with contextlib.suppress(Exception):  # the desktop is broken; its remains end with this process

@@ -5,7 +5,18 @@ from __future__ import annotations
 from rlanything_envs.osworld.desktop.observation import GuestOutput
 from rlanything_verifiers.plain_text import printable_lines
 
-__all__ = ["DONE", "FAIL", "FAILED", "MAX_MESSAGE_LENGTH", "MAX_TEXT_LENGTH", "later", "opening", "ran", "unreadable"]
+__all__ = [
+    "CRASHED",
+    "DONE",
+    "FAIL",
+    "FAILED",
+    "MAX_MESSAGE_LENGTH",
+    "MAX_TEXT_LENGTH",
+    "later",
+    "opening",
+    "ran",
+    "unreadable",
+]
 
 MAX_MESSAGE_LENGTH = 2_000
 """In code points."""
@@ -15,6 +26,7 @@ MAX_TEXT_LENGTH = 32_768
 _OUTPUT_LENGTH = 600
 
 FAILED = "The desktop failed: this is not the agent's fault, and the task counts for nothing."
+CRASHED = "The desktop no longer works after what was done to it: the task has failed."
 DONE = "DONE: the task is over."
 FAIL = "FAIL: the task is over; it was called infeasible."
 

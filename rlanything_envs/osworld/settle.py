@@ -58,12 +58,18 @@ class Settle:
         self,
         look: Callable[[], Pixels],
         *,
+        busy: Callable[[], bool] = bool,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Pixels:
         """Take screenshots until the screen has settled or the cap is reached.
 
         Each one is compared with the first of the quiet time, so that slow changes add up.
+
+        Args:
+            look: takes a screenshot.
+            busy: whether programs still compute, so that the screen may change yet; asked at the end of a quiet time.
+            clock, sleep: the time.
 
         Returns:
             The last screenshot.
@@ -72,7 +78,7 @@ class Settle:
         kept = last = look()
         while True:
             now = clock()
-            if now - since >= self.quiet or now - begin >= self.cap:
+            if now - begin >= self.cap or (now - since >= self.quiet and not busy()):
                 return last
             sleep(self.every)
             last = look()

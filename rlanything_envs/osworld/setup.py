@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rlanything_envs.osworld import browser, parameters
 from rlanything_envs.osworld.desktop.errors import GuestRefusal
 from rlanything_envs.osworld.desktop.observation import GuestOutput
 from rlanything_envs.osworld.desktop.protocol import Client
+from rlanything_envs.osworld.ready import Applications, program_of
 from rlanything_task_pools import TaskFormatError
 from rlanything_task_pools.osworld import OSWorldTaskError, file_of
 
 __all__ = ["Files", "Stage", "StepError", "UnsupportedStep", "check_steps", "run_steps", "substitute"]
 
 _LONGEST_SLEEP = 60.0
-_WINDOW_SECONDS = 30.0
+_REST_SECONDS, _REST_EVERY, _QUIET_LOOKS = 5.0, 0.05, 3
+"""Limit until programs rest after a step, seconds between two looks, and looks in a row that must find none busy."""
+_ACTIVE_SECONDS = 5.0
+"""Limit until a window that is to be activated is there and has the keyboard; the agent may have closed it."""
 _UNTIL_SECONDS = 60.0
-
-_WINDOWED = frozenset(
-    {"chromium", "chromium-browser", "code", "evince", "gedit", "gimp", "gnome-terminal", "google-chrome"}
-    | {"google-chrome-stable", "libreoffice", "localc", "loimpress", "lowriter", "lxterminal", "mousepad", "nautilus"}
-    | {"soffice", "thunar", "thunderbird", "vlc", "x-terminal-emulator"}
-)
-"""Programs whose launch waits for a window; others, such as ``socat``, have none."""
 
 
 class StepError(TaskFormatError):
@@ -58,6 +55,7 @@ class Stage:
         screen: width and height in pixels.
         password: password of the guest's user.
         patient: whether time passes on the desktop by itself, so that steps wait.
+        applications: those that its steps have started.
     """
 
     client: Client
@@ -65,6 +63,17 @@ class Stage:
     screen: tuple[int, int]
     password: str = "password"
     patient: bool = True
+    applications: Applications = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "applications", Applications(self.client))
+
+    def rest(self) -> None:
+        """Wait until the programs have done what they were told, on however loaded a machine."""
+        end, quiet = time.monotonic() + _REST_SECONDS, 0
+        while self.patient and quiet < _QUIET_LOOKS and time.monotonic() < end:
+            quiet = 0 if self.client.health().busy else quiet + 1
+            time.sleep(_REST_EVERY)
 
     @property
     def names(self) -> dict[str, str]:
@@ -101,18 +110,35 @@ def _download(stage: Stage, files: list[tuple[str, str]]) -> None:
 
 
 def _launch(stage: Stage, command: list[str] | str, shell: bool = False) -> None:
-    words = command if isinstance(command, list) else command.split()
-    waits = stage.patient and not shell and bool(words) and words[0].rpartition("/")[2] in _WINDOWED
-    before = _windows(stage.client) if waits else frozenset()
+    program = program_of(command, shell) if stage.patient else None
+    if program is None:
+        stage.client.launch(command, shell)
+        return
+    before = len(stage.applications.windows())
     stage.client.launch(command, shell)
-    end = time.monotonic() + _WINDOW_SECONDS
-    while waits and time.monotonic() < end and not _windows(stage.client) - before:
+    stage.applications.wait(program, before)
+
+
+def _open(stage: Stage, path: str) -> None:
+    stage.client.open_file(path)  # it waits for the window
+    if stage.patient and stage.applications.windows():
+        stage.applications.wait(path, 0)
+
+
+def _activate(stage: Stage, window_name: str, **how: bool) -> None:
+    stage.client.activate_window(window_name, **how)
+    end = time.monotonic() + _ACTIVE_SECONDS
+    while stage.patient and time.monotonic() < end and not _is_active(stage.client, window_name, **how):
         time.sleep(0.1)
+        stage.client.activate_window(window_name, **how)
 
 
-def _windows(client: Client) -> frozenset[str]:
-    lines = client.execute(["wmctrl", "-l"]).output.splitlines()
-    return frozenset(line.split(None, 1)[0] for line in lines if line.strip())
+def _is_active(client: Client, name: str, strict: bool = False, by_class: bool = False) -> bool:
+    """Whether a window has the keyboard, so that what is typed next goes to it."""
+    what = "getwindowclassname" if by_class else "getwindowname"
+    found = client.execute(["xdotool", "getactivewindow", what])
+    title = found.output.strip()
+    return found.returncode == 0 and (title == name if strict else name.lower() in title.lower())
 
 
 def _execute(
@@ -163,11 +189,7 @@ _EXECUTE = _Step(
 _WINDOW = {"strict": parameters.truth, "by_class": parameters.truth}
 
 _STEPS: Mapping[str, _Step] = {
-    "activate_window": _Step(
-        lambda stage, window_name, **how: stage.client.activate_window(window_name, **how),
-        {"window_name": parameters.text},
-        _WINDOW,
-    ),
+    "activate_window": _Step(_activate, {"window_name": parameters.text}, _WINDOW),
     "change_wallpaper": _Step(lambda stage, path: stage.client.change_wallpaper(path), {"path": parameters.text}, {}),
     "chrome_close_tabs": _Step(
         lambda stage, urls_to_close: browser.close_tabs(stage.client, urls_to_close),
@@ -188,7 +210,7 @@ _STEPS: Mapping[str, _Step] = {
     "download": _Step(_download, {"files": parameters.downloads}, {}),
     "execute": _EXECUTE,
     "launch": _Step(_launch, {"command": parameters.command}, _SHELL),
-    "open": _Step(lambda stage, path: stage.client.open_file(path), {"path": parameters.text}, {}),
+    "open": _Step(_open, {"path": parameters.text}, {}),
     "sleep": _Step(_sleep, {"seconds": parameters.seconds}, {}),
     "update_browse_history": _Step(
         lambda stage, history: browser.add_history(stage.client, history), {"history": parameters.visits}, {}
@@ -198,6 +220,9 @@ _STEPS: Mapping[str, _Step] = {
         _write_file, {"path": parameters.text}, {"text": parameters.any_text, "base64": parameters.any_text}
     ),
 }
+
+_ACTING = frozenset({"activate_window", "close_window", "command", "execute"})
+"""Steps after which programs are at work; those that open a window wait for it."""
 
 _ACCOUNTS = {
     "googledrive": "a Google Drive account",
@@ -241,6 +266,8 @@ def run_steps(steps: Iterable[Mapping[str, Any]], stage: Stage, place: str, *, l
         kind, values = _read(step, where, stage.names)
         try:
             kind.run(stage, **values)
+            if step["type"] in _ACTING:
+                stage.rest()
         except GuestRefusal as refusal:
             if not lenient:
                 raise GuestRefusal(f"{where} ({step['type']}): {refusal}") from refusal

@@ -31,7 +31,7 @@ ID = "RLAnything/OSWorld-v0"
 TASK = make()
 SMALL = {"backend": "simulator", "screen": [800, 600]}
 INFO = ["task_id", "instruction", "evaluator", "action", "command", "turn", "turns_left", "message"]
-INFO += ["outcome", "error"]
+INFO += ["outcome", "error", "agent_crash"]
 
 
 def made(**arguments):

@@ -97,3 +97,14 @@ def test_it_always_ends_by_the_cap(values, quiet, every):
     film = Film([picture(value) for value in values])
     film.settled(Settle(quiet=quiet, every=every, cap=2))
     assert film.now <= 2 + every
+
+
+def test_a_screen_at_rest_is_waited_on_while_programs_compute():
+    film = Film([picture()])
+    busy = iter([True, True, False])
+    settle = Settle(quiet=0.06, every=0.03)
+    settle.wait(film.look, busy=lambda: next(busy), clock=lambda: film.now, sleep=film.sleep)
+    assert film.now == pytest.approx(0.12)
+    film = Film([picture()])
+    settle.wait(film.look, busy=lambda: True, clock=lambda: film.now, sleep=film.sleep)
+    assert film.now == pytest.approx(2, abs=0.04)

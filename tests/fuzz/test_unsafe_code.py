@@ -97,4 +97,4 @@ def test_no_shell_on_this_machine() -> None:
         if called in ("os.system", "os.popen")
         or (called.startswith("subprocess.") and any(word.arg == "shell" for word in call.keywords))
     }
-    assert found <= {"rlanything_envs.osworld.desktop.guest.processes"}
+    assert found <= {"rlanything_envs.osworld.desktop.guest.inside"}

@@ -142,6 +142,7 @@ class Episode:
             allowed=self.allowed[:length],
             turns=tuple(self.turns),
             overlong=self.overlong,
+            agent_crash=str(self.info.get("agent_crash") or ""),
         )
 
     @property

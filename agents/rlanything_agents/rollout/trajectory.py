@@ -75,6 +75,7 @@ class Trajectory:
         turns: Turns with their own prompts, where each turn re-renders its prompt; else empty. The lists above then
             contain each message and answer once, in order, a sequence that no model need have read.
         overlong: Whether the episode was cut off, as failed, because its next turn would have outgrown the context.
+        agent_crash: What the policy's actions broke, where that ended the episode as failed; else empty.
     """
 
     task_id: str
@@ -92,6 +93,7 @@ class Trajectory:
     turns: tuple[PromptedTurn, ...] = ()
     message: str = ""
     overlong: bool = False
+    agent_crash: str = ""
 
     @property
     def success(self) -> bool | None:
@@ -112,6 +114,7 @@ class Trajectory:
             "error": self.error,
             "score": self.score,
             **({"overlong": True} if self.overlong else {}),
+            **({"agent_crash": self.agent_crash} if self.agent_crash else {}),
             "opening": self.opening,
             **({"message": self.message} if self.message else {}),
             "steps": [_named(step) for step in self.steps],

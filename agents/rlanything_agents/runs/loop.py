@@ -160,12 +160,14 @@ class Loop:
 
         trajectories = [trajectory for group in judged for trajectory in group.trajectories]
         overlong = sum(trajectory.overlong for trajectory in trajectories)
+        crashes = sum(bool(trajectory.agent_crash) for trajectory in trajectories)
         metrics = {
             "iteration": iteration,
             "env_steps": env_steps,
             "success": success_by_role(judged),
             "groups": self._group_counts(judged, ahead),
             "overlong": {"episodes": overlong, "share": overlong / len(trajectories)},
+            "agent_crash": {"episodes": crashes, "share": crashes / len(trajectories)},
             "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
             **corrupted,
             **ordered,

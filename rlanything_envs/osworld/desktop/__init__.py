@@ -4,7 +4,14 @@ The environment, its actions and its observations are in `rlanything_envs.osworl
 """
 
 from rlanything_envs.osworld.desktop.client import GuestClient
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError, GuestRefusal, MissingPackages
+from rlanything_envs.osworld.desktop.errors import (
+    DesktopError,
+    DesktopSettingError,
+    DesktopWrecked,
+    GuestRefusal,
+    MissingPackages,
+    NotReady,
+)
 from rlanything_envs.osworld.desktop.make import BACKENDS, make_desktop
 from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
@@ -15,11 +22,13 @@ __all__ = [
     "Desktop",
     "DesktopError",
     "DesktopSettingError",
+    "DesktopWrecked",
     "GuestClient",
     "GuestOutput",
     "GuestRefusal",
     "Health",
     "MissingPackages",
+    "NotReady",
     "Observation",
     "make_desktop",
 ]

@@ -25,6 +25,7 @@ class HttpDesktop:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.client = GuestClient(url, token)
+        self._apart = False
 
     def start(self) -> None:
         """See whether the guest answers.
@@ -33,6 +34,7 @@ class HttpDesktop:
             DesktopError: it does not.
         """
         self.client.screen_size()
+        self._apart = self.client.health().apart
 
     def reset(self) -> None:
         """A new home and no application.
@@ -43,6 +45,15 @@ class HttpDesktop:
         if not self.client.health().own:
             raise DesktopError(f"the guest at {self.client.url} cannot reset itself; use the backend that started it")
         self.client.reset()
+
+    def intact(self) -> bool:
+        """Whether a failure after an action is the agent's: any, but that of a server that no agent can reach."""
+        if not self._apart:
+            return True
+        try:
+            return self.client.health().apart
+        except DesktopError:
+            return False
 
     def close(self) -> None:
         """Leave the guest as it is; it is not ours to end."""

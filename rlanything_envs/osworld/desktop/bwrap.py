@@ -3,28 +3,30 @@
 The desktop sees the programs of the host (``/usr``, and the parts of ``/etc`` that they need) and none of its other
 files: home, ``/tmp`` and ``/run`` are in memory. It has its own process ids, so that ending its first process ends all,
 and, unless the network is enabled, its own loopback interface: ports and displays of parallel desktops do not collide,
-and an agent's programs reach nothing outside.
+and an agent's programs reach nothing outside. The guest's server stays outside: what an agent breaks is its desktop,
+and never the program that reports it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import secrets
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import threading
 import weakref
+from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer
+from rlanything_envs.osworld.desktop.guest.interior import pixels_file
 from rlanything_envs.osworld.desktop.packages import require
 from rlanything_envs.osworld.desktop.scratch import Scratch
 
@@ -32,13 +34,25 @@ __all__ = ["BwrapDesktop", "check_screen"]
 
 _GUEST = Path(__file__).resolve().parent / "guest"
 _USER = 1000
-_GUEST_COMMAND = ("/usr/bin/python3", "-B", "-m", "guest", "--sole-tenant", "--framebuffer", "/run/screen")
+_GUEST_COMMAND = ("/usr/bin/python3", "-B", "-m", "guest")
 _START_SECONDS = 60.0
 _END_SECONDS = 10.0
-_ROOM = 128 << 20
-"""Bytes that must be free in ``/dev/shm`` before a screen of some 8 MB is put there; in containers it is small."""
+_STRANGERS = 1_900_000_000
+"""First of 2**24 user ids that no account of a machine has."""
+_MEMORY = "4g"
+_PROCESSES = 1024
+"""With threads; all applications of the desktop at once have some 400."""
 _ASK_THE_DOCTOR = "`rlanything desktop doctor` looks for the cause"
-_IN_MEMORY = (("/tmp", "1777"), ("/var/tmp", "1777"), ("/run", "0755"), ("/home", "0755"), ("/dev/shm", "1777"))
+_UNITS = {"k": 10, "m": 20, "g": 30}
+_DISK = 1 << 30
+_IN_MEMORY = (
+    ("/home", "0755", _DISK),
+    ("/tmp", "1777", _DISK),
+    ("/var/tmp", "1777", _DISK // 8),
+    ("/run", "0755", _DISK // 8),
+    ("/dev/shm", "1777", _DISK // 2),
+)
+"""Files that can be written: place, permissions, most bytes."""
 
 _ETC = [
     "alternatives",
@@ -93,16 +107,19 @@ class BwrapDesktop:
     Args:
         screen: width and height in pixels.
         network: share the host's network; programs in the desktop then reach whatever this process reaches.
+        memory: most memory of a desktop, with its files, such as ``"4g"``: by a control group where this process may
+            make one, else of each process alone.
 
     Raises:
-        DesktopSettingError: no possible size of a screen.
+        DesktopSettingError: no possible size of a screen or of a memory.
     """
 
     name = "bwrap"
 
-    def __init__(self, screen: tuple[int, int] = (1920, 1080), network: bool = False) -> None:
+    def __init__(self, screen: tuple[int, int] = (1920, 1080), network: bool = False, memory: str = _MEMORY) -> None:
         self.screen = check_screen(screen)
         self.network = network
+        self.memory = _bytes(memory)
         self._running: _Running | None = None
 
     @property
@@ -125,7 +142,7 @@ class BwrapDesktop:
         """
         if self._running is None:
             require()
-            self._running = _Running(self.screen, self.network)
+            self._running = _Running(self.screen, self.network, self.memory)
 
     def reset(self) -> None:
         """A new home and no application. A desktop that no longer answers is replaced.
@@ -141,6 +158,10 @@ class BwrapDesktop:
         except DesktopError:
             self.close()
             self.start()
+
+    def intact(self) -> bool:
+        """Whether everything that the desktop's programs cannot reach still runs."""
+        return self._running is not None and self._running.runs()
 
     def close(self) -> None:
         """End every process of the desktop and forget its files."""
@@ -167,49 +188,66 @@ def check_screen(screen: tuple[int, int]) -> tuple[int, int]:
     return screen[0], screen[1]
 
 
-class _Running:
-    """The processes of one desktop."""
+def _bytes(text: str) -> int:
+    """A number of bytes, as docker writes it: ``"4g"``, ``"512m"``."""
+    number, unit = text[:-1], text[-1:].lower()
+    if not number.isascii() or not number.isdigit() or unit not in _UNITS:
+        raise DesktopSettingError(f"a memory is written like '4g' or '512m', not {text!r:.80}")
+    return int(number) << _UNITS[unit]
 
-    def __init__(self, screen: tuple[int, int], network: bool) -> None:
-        self._folder, self._pixels = Scratch(), Scratch(_memory())
-        folder, pixels, token = self._folder.path, self._pixels.path, secrets.token_urlsafe(32)
+
+class _Running:
+    """The guest's server, and through it the sandbox."""
+
+    def __init__(self, screen: tuple[int, int], network: bool, memory: int) -> None:
+        self._folder, self._pixels = Scratch(), pixels_file(screen)
+        folder, token = self._folder.path, secrets.token_urlsafe(32)
+        user = _lent_user()
+        guest = _GUEST
+        if user is not None:
+            guest = folder / "guest"  # where that user may read it
+            shutil.copytree(_GUEST, guest, ignore=shutil.ignore_patterns("__pycache__"))
+            folder.chmod(0o711)
         for name, text in _ETC_OWN.items():
             (folder / name).write_text(text)
-        # The socket is made here and handed over, so that nothing in the desktop can put another in its place.
         address = folder / "guest.sock"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(address))
         self._listener.listen(64)
+        address.chmod(0o600)
         self._log = (folder / "log").open("w+")
-        self._process, self._init = self._launch(_arguments(folder, pixels, screen, network), token)
-        self._finalizer = weakref.finalize(self, _kill, self._process, self._init)
-        self.client = GuestClient(f"unix:{address}", token, framebuffer=pixels / "Xvfb_screen0")
+        self._process = self._launch(_arguments(folder, guest, network), screen, memory, user, token)
+        self._finalizer = weakref.finalize(self, _end, self._process)
+        self.client = GuestClient(f"unix:{address}", token, framebuffer=Framebuffer(self._pixels))
         try:
             self._wait_until_ready()
         except BaseException:
             self.end()
             raise
 
-    def _launch(self, arguments: list[str], token: str) -> tuple[subprocess.Popen[bytes], int]:
-        """Start bwrap; returns it and a handle of the namespace's first process."""
-        info_read, info_write = os.pipe()
-        options = os.memfd_create("arguments")  # not on the command line, which the desktop can read
-        listener = self._listener.fileno()
-        os.write(options, b"\0".join(word.encode() for word in ["--info-fd", str(info_write), *arguments]))
+    def _launch(
+        self, arguments: list[str], screen: tuple[int, int], memory: int, user: int | None, token: str
+    ) -> subprocess.Popen[bytes]:
+        options = os.memfd_create("arguments")
+        os.write(options, b"\0".join(word.encode() for word in arguments))
         os.lseek(options, 0, os.SEEK_SET)
-        guest = [*_GUEST_COMMAND, "--listener", str(listener)]
+        listener = self._listener.fileno()
+        command = [*_GUEST_COMMAND, "--listener", str(listener), "--sandbox", str(options)]
+        command += ["--pixels", str(self._pixels), "--screen", f"{screen[0]}x{screen[1]}", "--parent", str(os.getpid())]
+        command += ["--memory", str(memory), "--disk", str(_DISK), "--processes", str(_PROCESSES)]
+        command += [] if user is None else ["--user", str(user)]
         started: Future[subprocess.Popen[bytes]] = Future()
 
         def keep() -> None:
-            # The kernel ends a desktop with the *thread* that started it, so this one lives as long as the desktop.
+            # The guest ends with the *thread* that started it, so this one lives as long as the desktop.
             try:
                 process = subprocess.Popen(
-                    [shutil.which("bwrap") or "bwrap", "--args", str(options), *guest],
+                    command,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=self._log,
-                    env={**_inherited(), "RLANYTHING_TOKEN": token},
-                    pass_fds=(info_write, options, listener),
+                    env={**_inherited(), "RLANYTHING_TOKEN": token, "PYTHONPATH": str(_GUEST.parent)},
+                    pass_fds=(options, listener, self._pixels),
                 )
             except BaseException as error:
                 started.set_exception(error)
@@ -219,20 +257,11 @@ class _Running:
 
         threading.Thread(target=keep, name="rlanything-desktop", daemon=True).start()
         try:
-            process = started.result()
+            return started.result()
         except OSError as error:
-            os.close(info_read)
-            raise DesktopError(f"cannot start bwrap: {error}") from error
+            raise DesktopError(f"cannot start {command[0]}: {error}") from error
         finally:
-            os.close(info_write)
             os.close(options)
-        with os.fdopen(info_read) as file:
-            said = file.read()
-        try:
-            return process, os.pidfd_open(int(json.loads(said)["child-pid"]))
-        except (ValueError, KeyError, ProcessLookupError):
-            _kill(process, None)
-            raise DesktopError(f"bwrap made no sandbox: {self._printed()}. {_ASK_THE_DOCTOR}") from None
 
     def _printed(self) -> str:
         self._log.seek(0)
@@ -244,36 +273,60 @@ class _Running:
             raise DesktopError(f"the desktop did not start: {self._printed()}. {_ASK_THE_DOCTOR}")
         self._listener.close()
 
+    def runs(self) -> bool:
+        """Whether the guest's server still runs; no program of the desktop can end it."""
+        return self._process.poll() is None
+
     def end(self) -> None:
-        """End the first process of the namespace and with it all others."""
+        """End the guest's server and with it the sandbox and everything inside."""
+        if not self._finalizer.alive:
+            return
         self._finalizer()
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._listener.close()
         self._log.close()
+        os.close(self._pixels)
         self._folder.remove()
-        self._pixels.remove()
 
 
-def _kill(process: subprocess.Popen[bytes], first: int | None) -> None:
-    """Kill the first process of a namespace, wait until it and so all others are gone, then collect bwrap."""
-    if first is not None:
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(first, signal.SIGKILL)
-        select.select([first], [], [], _END_SECONDS)
-        os.close(first)
-    process.kill()
-    process.wait()
-
-
-def _memory() -> str | None:
-    """A directory in memory with room for the pixels, else None: then they are with the other temporary files."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the server end the sandbox; where it hangs, the kernel ends both."""
+    process.terminate()
     try:
-        room = os.statvfs("/dev/shm")
-    except OSError:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _lent_user() -> int | None:
+    """The user that a sandbox runs as where root starts it; None for the user of this process.
+
+    It is a user of its own, so that the kernel's limits on a user's processes hold (they do not for root), and no file
+    that it could reach by mistake is its own. Where only root may make a sandbox, it stays root's.
+    """
+    if os.geteuid() != 0 or any(value == wanted for _, value, wanted in restrictions()):
         return None
-    enough = room.f_bavail * room.f_frsize > _ROOM and os.access("/dev/shm", os.W_OK)
-    return "/dev/shm" if enough else None
+    return _STRANGERS + int.from_bytes(os.urandom(3), "little")
+
+
+def restrictions() -> Iterator[tuple[str, str, str]]:
+    """Settings of the kernels of Debian and Ubuntu that forbid sandboxes to ordinary users: name, value, that value."""
+    for switch, forbids in (
+        ("kernel/unprivileged_userns_clone", "0"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ):
+        file = Path("/proc/sys", switch)
+        if file.is_file():
+            yield switch.replace("/", "."), file.read_text().strip(), forbids
+
+
+@lru_cache(maxsize=1)
+def _closes_namespaces() -> bool:
+    """Whether this bubblewrap (0.8 and later) can forbid further user namespaces."""
+    done = subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False)  # nosec B607 # as installed
+    return "--disable-userns" in done.stdout
 
 
 def _inherited() -> dict[str, str]:
@@ -281,9 +334,10 @@ def _inherited() -> dict[str, str]:
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **{name: os.environ[name] for name in kept if name in os.environ}}
 
 
-def _arguments(folder: Path, pixels: Path, screen: tuple[int, int], network: bool) -> list[str]:
+def _arguments(folder: Path, guest: Path, network: bool) -> list[str]:
     """Arguments of bwrap."""
     words = ["--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+    words += ["--disable-userns"] if _closes_namespaces() else []
     words += ["--unshare-cgroup-try", *([] if network else ["--unshare-net"])]
     words += ["--uid", str(_USER), "--gid", str(_USER), "--hostname", "desktop"]
     words += ["--ro-bind", "/usr", "/usr"]
@@ -299,9 +353,9 @@ def _arguments(folder: Path, pixels: Path, screen: tuple[int, int], network: boo
         words += ["--ro-bind", str(folder / name), f"/etc/{name}"]
     words += ["--ro-bind-try", "/var/cache/fontconfig", "/var/cache/fontconfig"]
     words += ["--proc", "/proc", "--dev", "/dev"]
-    for place, mode in _IN_MEMORY:
-        words += ["--perms", mode, "--tmpfs", place]
-    words += ["--bind", str(pixels), "/run/screen", "--ro-bind", str(_GUEST), "/opt/rlanything/guest"]
+    for place, mode, size in _IN_MEMORY:
+        words += ["--perms", mode, "--size", str(size), "--tmpfs", place]
+    words += ["--remount-ro", "/dev"]
+    words += ["--ro-bind", str(guest), "/opt/rlanything/guest"]
     words += ["--dir", "/home/user", "--chdir", "/home/user", "--setenv", "PYTHONPATH", "/opt/rlanything"]
-    words += ["--setenv", "RLANYTHING_SCREEN", f"{screen[0]}x{screen[1]}"]
     return [*words, "--remount-ro", "/"]

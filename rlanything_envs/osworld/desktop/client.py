@@ -6,13 +6,12 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from PIL import Image
 
-from rlanything_envs.osworld.desktop.errors import DesktopError, GuestRefusal
+from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopWrecked, GuestRefusal
 from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
 from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation, Pixels
 from rlanything_envs.osworld.desktop.transport import Response, Transport, json_of
@@ -23,8 +22,10 @@ __all__ = ["GuestClient"]
 #: the answer to arrive. Looking at a virtual machine's accessibility tree can take minutes.
 _LOOK, _RUN, _PYTHON, _SCRIPT, _SETUP, _TREE, _SLACK = 30.0, 120.0, 30.0, 100.0, 120.0, 180.0, 10.0
 
-_REFUSALS = (400, 404, 413, 500)
+_REFUSALS = (400, 404, 500)
 """Statuses with which a working guest refuses a request: no such file, or an unreadable one."""
+_ENDLESS = 413
+"""Status of our guest where content was asked for that is a device, a pipe, or has no end."""
 
 _ACTION_SECONDS = 90.0
 """Limit of one action, as upstream's controller has it."""
@@ -60,17 +61,17 @@ class GuestClient:
     Args:
         url: ``http://host:port`` or ``unix:/path/of/socket``.
         token: the bearer token, for guests that want one.
-        framebuffer: the file with the guest's pixels, where this machine has it too: 8 MB less to send.
+        framebuffer: the guest's pixels, where this machine has them too: 8 MB less to send.
 
     Raises:
         DesktopSettingError: the address is neither.
         DesktopError: (all methods) no answer, or none that makes sense; `GuestRefusal` where a program or a file that
-            is asked for is not there.
+            is asked for is not there; `DesktopWrecked` where a file or an output has no end.
     """
 
-    def __init__(self, url: str, token: str | None = None, framebuffer: Path | None = None) -> None:
+    def __init__(self, url: str, token: str | None = None, framebuffer: Framebuffer | None = None) -> None:
         self.transport = Transport(url, token)
-        self._framebuffer = None if framebuffer is None else Framebuffer(framebuffer)
+        self._framebuffer = framebuffer
 
     @property
     def url(self) -> str:
@@ -98,7 +99,9 @@ class GuestClient:
             return Health("unknown", 0, None)
         with self._reading("/healthz"):
             width, height = value["screen"]
-            return Health(str(value["server"]), int(value["version"]), (_side(width), _side(height)))
+            screen, broken = (_side(width), _side(height)), str(value.get("broken", ""))
+            apart, busy = value.get("apart") is True, int(value.get("busy", 0))
+            return Health(str(value["server"]), int(value["version"]), screen, broken, apart, busy)
 
     @cached_property
     def _own(self) -> bool:
@@ -313,6 +316,8 @@ class GuestClient:
             raise DesktopError(f"{self.url}{path}: an answer that cannot be read: {said}") from error
 
     def _good(self, answer: Response, path: str) -> Response:
+        if answer.status == _ENDLESS:
+            raise DesktopWrecked(f"{path}: {answer.reason}")
         if not answer.ok:
             raise DesktopError(f"{self.url}{path}: HTTP {answer.status}: {answer.reason}")
         return answer
@@ -345,6 +350,7 @@ class GuestClient:
     def _output(self, answer: Response, path: str, status: str) -> GuestOutput:
         value = answer.json()
         if not isinstance(value, Mapping) or answer.status not in (200, 400, 500):
+            self._good(answer, path)
             raise DesktopError(f"{self.url}{path}: HTTP {answer.status}: {answer.reason}")
         if status in value:
             with self._reading(path):

@@ -20,6 +20,9 @@ __all__ = ["ContainerDesktop", "DockerDesktop", "engine", "sdk"]
 _START_SECONDS = 60.0
 _SHARED_MEMORY = "512m"
 """Size of ``/dev/shm``: a browser fails with docker's 64 MB."""
+_TEMPORARY = "2g"
+_PROCESSES = 1024
+"""With threads."""
 
 
 def sdk() -> Any:
@@ -70,6 +73,7 @@ class ContainerDesktop:
         self._token = token
         self._patience = patience
         self._client: GuestClient | None = None
+        self._container: Any = None
         self._remove: weakref.finalize[[Any], ContainerDesktop] | None = None
 
     @property
@@ -103,6 +107,7 @@ class ContainerDesktop:
         except errors.DockerException as error:
             raise DesktopError(f"cannot start a container of {self.image}: {error}") from error
         self._remove = weakref.finalize(self, _remove, container)
+        self._container = container
         try:
             container.reload()
             port = container.ports["5000/tcp"][0]["HostPort"]
@@ -129,6 +134,14 @@ class ContainerDesktop:
                         f"the guest of {self.image} does not answer: {error}; it printed: {said}"
                     ) from error
             time.sleep(0.05)
+
+    def intact(self) -> bool:
+        """Whether the engine answers, and the container was not removed."""
+        try:
+            self._container.reload()
+        except Exception:  # of the engine, the SDK or the connection; or it was never started
+            return False
+        return True
 
     def reset(self) -> None:
         """A new container.
@@ -165,7 +178,7 @@ class DockerDesktop(ContainerDesktop):
     Args:
         screen: width and height in pixels.
         image: the image.
-        memory: limit of its memory as docker writes it (``"2g"``); none by default.
+        memory: limit of its memory as docker writes it (``"4g"``).
 
     Raises:
         DesktopSettingError: no possible size of a screen.
@@ -175,7 +188,7 @@ class DockerDesktop(ContainerDesktop):
     _remedy = "build it with: rlanything desktop build"
 
     def __init__(
-        self, screen: tuple[int, int] = (1920, 1080), image: str = "rlanything-desktop", memory: str | None = None
+        self, screen: tuple[int, int] = (1920, 1080), image: str = "rlanything-desktop", memory: str = "4g"
     ) -> None:
         width, height = check_screen(screen)
         token = secrets.token_urlsafe(32)
@@ -183,13 +196,19 @@ class DockerDesktop(ContainerDesktop):
             "init": True,
             "environment": {"RLANYTHING_TOKEN": token, "RLANYTHING_SCREEN": f"{width}x{height}"},
             "shm_size": _SHARED_MEMORY,
-            "tmpfs": {"/tmp": "mode=1777"},
+            "tmpfs": {"/tmp": f"mode=1777,size={_TEMPORARY}"},
             "cap_drop": ["ALL"],
+            "cap_add": ["SETUID", "SETGID", "KILL"],  # of the server, which starts everything else as another user
+            "pids_limit": _PROCESSES,
             "security_opt": ["no-new-privileges"],
             "mem_limit": memory,
         }
         super().__init__(image, options, token, _START_SECONDS)
         self.screen = (width, height)
+
+    def intact(self) -> bool:
+        """Whether the guest's server, which is the container's root, still runs."""
+        return super().intact() and self._container.status == "running"
 
     def reset(self) -> None:
         """A new home and no application; a container that no longer answers is replaced.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
+from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop, restrictions
 from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.packages import NEEDED, install_command, missing
 
@@ -89,14 +89,10 @@ def _tried(start: bool) -> Iterator[Finding]:
 
 
 def _sandbox_remedy() -> str:
-    """Reason why a user may not make a sandbox: the settings of the kernels of Debian and Ubuntu."""
-    for switch, wanted in (
-        ("kernel/unprivileged_userns_clone", "1"),
-        ("kernel/apparmor_restrict_unprivileged_userns", "0"),
-    ):
-        file = Path("/proc/sys", switch)
-        if file.is_file() and file.read_text().strip() != wanted and os.geteuid() != 0:
-            return f"sudo sysctl -w {switch.replace('/', '.')}={wanted}"
+    """Reason why a user may not make a sandbox."""
+    for switch, value, forbids in restrictions():
+        if value == forbids and os.geteuid() != 0:
+            return f"sudo sysctl -w {switch}={1 - int(forbids)}"
     if Path("/.dockerenv").exists():
         return (
             "start this container with --cap-add SYS_ADMIN --security-opt seccomp=unconfined, or use the http desktop"

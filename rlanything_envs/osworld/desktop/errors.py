@@ -1,12 +1,17 @@
-"""Exceptions of desktops. None of them is evidence about the agent."""
+"""Exceptions of desktops. None of them is evidence about the agent, but `DesktopWrecked` after it has acted."""
 
 from rlanything_envs.errors import InfrastructureError
 
-__all__ = ["DesktopError", "DesktopSettingError", "GuestRefusal", "MissingPackages"]
+__all__ = ["DesktopError", "DesktopSettingError", "DesktopWrecked", "GuestRefusal", "MissingPackages", "NotReady"]
 
 
 class DesktopError(InfrastructureError):
     """The desktop cannot be started or does not answer: the episode has no outcome."""
+
+
+class DesktopWrecked(DesktopError):
+    """What no set-up makes and no machine's failure: the session was ended, the disk is full, or a device or something
+    without end is in the place of a file. An agent that has acted did it."""
 
 
 class DesktopSettingError(ValueError):
@@ -26,3 +31,7 @@ class MissingPackages(DesktopError):
 
 class GuestRefusal(DesktopError):
     """A working guest refused a set-up step: no such file, no such program, no window."""
+
+
+class NotReady(GuestRefusal):
+    """An application that was started shows no window with content within the limit."""

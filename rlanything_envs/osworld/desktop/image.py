@@ -32,13 +32,12 @@ RUN apt-get update \\
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends {names} \\
  && apt-get clean && rm -rf /var/lib/apt/lists/* /usr/share/doc/* \\
  && useradd --create-home --uid 1000 --shell /bin/bash user \\
- && mkdir -p /run/user/1000 /run/screen && chown user:user /run/user/1000 /run/screen
+ && mkdir -p /run/user/1000 && chown user:user /run/user/1000 && chmod 0711 /root
 COPY guest /opt/rlanything/guest
-USER user
 WORKDIR /home/user
 ENV PYTHONPATH=/opt/rlanything LANG=C.UTF-8
 EXPOSE 5000
-ENTRYPOINT ["/usr/bin/python3", "-B", "-m", "guest", "--sole-tenant", "--host", "0.0.0.0"]
+ENTRYPOINT ["/usr/bin/python3", "-B", "-m", "guest", "--sole-tenant", "--user", "1000", "--host", "0.0.0.0"]
 """
 
 

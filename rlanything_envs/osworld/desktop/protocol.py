@@ -113,6 +113,9 @@ class Desktop(Protocol):
     def reset(self) -> None:
         """A pristine home and no application."""
 
+    def intact(self) -> bool:
+        """Whether everything outside an agent's reach still runs, so that a failure after an action is the agent's."""
+
     def close(self) -> None:
         """End it and leave nothing behind; may be called twice."""
 

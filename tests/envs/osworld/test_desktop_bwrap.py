@@ -125,7 +125,11 @@ def wait_for_window(client, title: str) -> None:
 def test_a_reset_replaces_a_desktop_that_is_broken():
     with make_desktop("bwrap", screen=(800, 600)) as machine:
         url = machine.client.url
-        machine.client.launch("sleep 1; kill -9 2", shell=True)  # the guest program itself
+        machine.client.execute("kill -9 -1", shell=True)
+        assert "ended" in machine.client.health().broken
+        machine.reset()
+        assert machine.client.health().broken == ""
+        os.kill(machine._running._process.pid, signal.SIGKILL)  # the guest's server, which only the machine can end
         assert not answers_until(machine.client, time.monotonic() + 10)
         machine.reset()
         assert machine.client.screen_size() == (800, 600)

@@ -12,7 +12,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from osworld_tasks import PATH, SOLUTION, make
 
+from rlanything_envs.osworld.accessibility import read_elements
+from rlanything_envs.osworld.desktop import NotReady
+from rlanything_envs.osworld.ready import Applications, contents
 from rlanything_envs.osworld.setup import Stage, run_steps
+from rlanything_task_pools.osworld import OSWorldDomain
 
 ID = "RLAnything/OSWorld-v0"
 SHEET = "/home/user/Desktop/a.xlsx"
@@ -159,13 +163,13 @@ def test_a_result_that_cannot_be_read_is_a_failure_of_the_agent(deed, made):
 
 
 @pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop
-def test_a_desktop_that_is_gone_is_no_reward_and_no_loss():
+def test_a_desktop_that_is_gone_is_a_failure_and_the_next_episode_has_another():
     env = gym.make(ID, tasks=[make()], observation=["screenshot", "text"], **SMALL)
     try:
         env.reset()
         observation, reward, terminated, truncated, info = env.step("import os, time\nos.kill(2, 9)\ntime.sleep(60)")
-        assert (reward, terminated, truncated, info["outcome"]) == (0.0, False, True, "error")
-        assert info["error"]
+        assert (reward, terminated, truncated, info["outcome"]) == (0.0, True, False, -1)
+        assert info["agent_crash"]
         assert env.observation_space.contains(observation)
         env.reset()
         assert play(env, [*SOLUTION, "DONE"])[1] == 1.0
@@ -265,3 +269,62 @@ def test_history_of_the_browser(stage, tmp_path):
     file.write_bytes(stage.client.read_file("~/.config/google-chrome/Default/History"))
     rows = sqlite3.connect(file).execute("SELECT url, title FROM urls").fetchall()
     assert ("https://example.org/", "Example é") in rows
+
+
+# --- the first observation ---
+
+
+def first_windows(observation):
+    """Names of the windows of an observation, with the number of their elements."""
+    return {window.name: size for window, size in contents(read_elements(observation["accessibility_tree"]))}
+
+
+def test_an_episode_begins_with_content_and_with_pixels_that_belong_to_it(made):
+    env = made(observation=["screenshot", "accessibility_tree"])
+    observation, _ = env.reset()
+    assert max(first_windows(observation).values()) > 3
+    again = env.unwrapped._machine.client.screenshot_array()
+    assert (again != observation["screenshot"]).mean() < 0.0005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["2ad9387a", "7767eef2", "2cd43775"])
+def test_published_tasks_begin_with_their_application(made, shared_data, name):
+    files = list((shared_data / "osworld").rglob(f"{name}*.json"))
+    if not files:
+        pytest.skip("the folder of real task files has no such task")
+    task = OSWorldDomain().load(files[0])
+    env = made(tasks=[task], observation=["screenshot", "accessibility_tree"])
+    observation, _ = env.reset()
+    assert max(first_windows(observation).values()) > 10
+    again = env.unwrapped._machine.client.screenshot_array()
+    assert (again != observation["screenshot"]).mean() < 0.0005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_generated_sheets_begin_with_their_cells(made, seed):
+    task = OSWorldDomain().generate(seed, kinds=["sheet_cells", "sheet_sort", "sheet_format", "sheet_layout"])
+    env = made(tasks=[task], observation=["screenshot", "accessibility_text"])
+    observation, _ = env.reset()
+    assert 'table-cell "A1"' in observation["accessibility_text"]
+
+
+def test_a_program_that_shows_nothing_is_a_clear_error(desktop):
+    applications = Applications(desktop.client, seconds=1.0)
+    with pytest.raises(NotReady, match=r"gimp: no window with content after 1 seconds; there are no windows"):
+        applications.wait("gimp", 0)
+
+
+def test_a_window_that_is_to_be_activated_is_waited_for(stage):
+    """As a task has it: keys are typed half a second after the terminal was started."""
+    keys = {"command": ["python", "-c", "import pyautogui; pyautogui.write('echo 1 > ~/typed\\n')"]}
+    steps = [
+        {"type": "launch", "parameters": {"command": ["gnome-terminal"]}},
+        {"type": "activate_window", "parameters": {"window_name": "LXTerminal"}},
+        {"type": "sleep", "parameters": {"seconds": 0.5}},
+        {"type": "execute", "parameters": keys},
+    ]
+    run_steps(steps, stage, "postconfig", lenient=True)
+    stage.client.execute(["sleep", "1"])
+    assert stage.client.read_file("~/typed") == b"1\n"

@@ -24,6 +24,7 @@ CHARTS: tuple[Chart, ...] = (
             ("success.candidate", "candidates on trial", "amber"),
             ("success.root", "their roots", "grey"),
             ("overlong.share", "cut off at the context", "red"),
+            ("agent_crash.share", "desktop broken by the agent", "green"),
         ),
     ),
     (

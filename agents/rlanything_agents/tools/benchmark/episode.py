@@ -76,6 +76,7 @@ class Result:
         error: Infrastructure failure, where ``outcome`` is None.
         readable: Number of answers with a readable action; None where the environment does not report it.
         admissible: Number of answers with an admissible action; None likewise.
+        agent_crash: What the agent's actions broke, where that ended the episode as failed; else empty.
     """
 
     group: str
@@ -89,6 +90,7 @@ class Result:
     error: str = ""
     readable: int | None = None
     admissible: int | None = None
+    agent_crash: str = ""
 
     @property
     def key(self) -> Key:
@@ -107,7 +109,7 @@ class Result:
             BenchmarkError: The data are not a result; the message names the field.
         """
         if isinstance(record, Mapping):
-            record = {"readable": None, "admissible": None, **record}  # earlier versions did not count them
+            record = {"readable": None, "admissible": None, "agent_crash": "", **record}  # new since earlier versions
         if not isinstance(record, Mapping) or (missing := {f.name for f in fields(cls)} ^ set(record)):
             what = f"fields {sorted(missing)}" if isinstance(record, Mapping) else f"{record!r:.80}"
             raise BenchmarkError(f"not a result: {what}")
@@ -122,6 +124,7 @@ class Result:
             "usage": usage is None or _is_usage(usage),
             "seconds": _is_number(record["seconds"]),
             "error": isinstance(record["error"], str),
+            "agent_crash": isinstance(record["agent_crash"], str),
             **{
                 name: record[name] is None or (is_count(record[name]) and record[name] <= record["steps"])
                 for name in ("readable", "admissible")
@@ -186,7 +189,7 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
         counts: Whether the agent counts its tokens.
     """
     start, steps, score, usage = time.perf_counter(), 0, 0.0, Usage()
-    outcome, error = None, ""
+    outcome, error, crash = None, "", ""
     commands: list[str] = []
     try:
         turn = conversation.start(episode.task, seed=episode.seed)
@@ -196,6 +199,7 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
             turn, steps = conversation.answer(response.text), steps + 1
             commands.append(command_of(turn.info))
         outcome, score = (1 if turn.won else -1), turn.reward
+        crash = str(turn.info.get("agent_crash") or "")
     except InfrastructureError as failure:
         error = str(failure) or type(failure).__name__
     return Result(
@@ -209,6 +213,7 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
         round(time.perf_counter() - start, 4),
         error,
         **counted(commands),
+        agent_crash=crash,
     )
 
 

@@ -132,4 +132,5 @@ def _result(episode: Episode, played: Trajectory, seconds: float) -> Result:
         round(seconds, 4),
         error,
         **counted([step.command for step in played.steps]),
+        agent_crash=played.agent_crash,
     )

@@ -169,6 +169,8 @@ def _markdown(summary: Mapping[str, Any]) -> str:
     ]
     if summary["left"]:
         lines += ["", f"{summary['left']} of {summary['episodes']} episodes have no outcome yet."]
+    if crashes := summary.get("agent_crashes"):
+        lines += ["", f"{crashes} episodes failed because the agent broke its machine."]
     if adapted := summary["adapted"]:
         lines += [
             "",

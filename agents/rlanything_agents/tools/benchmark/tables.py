@@ -56,6 +56,7 @@ def summarise(
         "by": parts,
         "adapted": _adapted(panel, tasks),
         "tasks": tasks,
+        "agent_crashes": sum(bool(result.agent_crash) for _, result in played),
         "errors": [
             {"task": r.task, "group": r.group, "episode": r.episode, "error": r.error}
             for r in [*broken, *(result for _, result in played)]

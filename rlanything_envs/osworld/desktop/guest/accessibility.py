@@ -6,8 +6,8 @@ ended when an application hangs; and a crash of the accessibility library is not
 
 from __future__ import annotations
 
+from .interior import InteriorError, Refusal
 from .processes import Processes
-from .zygote import Zygote
 
 __all__ = ["AccessibilityError", "AccessibilityReader"]
 
@@ -21,8 +21,8 @@ class AccessibilityError(RuntimeError):
 class AccessibilityReader:
     """Runs `guest.tree` in copies of a process that has loaded it."""
 
-    def __init__(self, zygote: Zygote, environment: dict[str, str]) -> None:
-        self._processes = Processes(zygote, environment)
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
 
     def tree(self) -> str:
         """The tree as XML text.
@@ -43,8 +43,8 @@ class AccessibilityReader:
     def _read(self, what: str) -> str:
         code = f"from guest.tree import main; main({what!r})"
         try:
-            done = self._processes.run(["python", "-c", code], timeout=_SECONDS)
-        except (OSError, RuntimeError) as error:
+            done = self._processes.run(["python", "-c", code], timeout=_SECONDS, module="guest.tree")
+        except (OSError, Refusal, InteriorError) as error:
             raise AccessibilityError(f"the accessibility tree: {error}") from error
         if done.returncode != 0:
             last = done.error.strip().splitlines()[-1:] or ["no message"]

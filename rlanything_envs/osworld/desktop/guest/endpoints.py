@@ -10,20 +10,23 @@ from .requests import Guest, Reply, Request, as_json
 
 __all__ = ["ROUTES", "Endpoint"]
 
-VERSION = 1
+VERSION = 2
 """Of our own additions to the protocol: ``/healthz``, ``/reset``, ``/batch``."""
 
 
 def healthz(guest: Guest, _: Request) -> Reply:
-    """Who answers, and for which screen."""
-    width, height = guest.session.size
-    return as_json({"status": "ok", "server": "rlanything-guest", "version": VERSION, "screen": [width, height]})
+    """Who answers, for which screen, whether this server is out of reach of the desktop's programs, and their state."""
+    settings = guest.interior.settings
+    value = {"status": "ok", "server": "rlanything-guest", "version": VERSION, "screen": list(settings.screen)}
+    apart = settings.sandbox is not None or settings.user is not None
+    return as_json({**value, **guest.interior.state(), "apart": apart})
 
 
 def reset(guest: Guest, _: Request) -> Reply:
     """A new home and no application."""
     begin = time.monotonic()
-    guest.session.reset()
+    guest.interior.end()
+    guest.interior.start()
     return as_json({"status": "success", "seconds": time.monotonic() - begin})
 
 

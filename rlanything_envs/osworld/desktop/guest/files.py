@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import urllib.request
-from pathlib import Path
-from typing import Any
-
+from .interior import Refusal
 from .requests import Guest, Reply, Request, RequestError, as_error, as_json, as_text, failed, need
 
 __all__ = [
@@ -21,8 +17,6 @@ __all__ = [
 
 _DOWNLOAD_SECONDS = 300.0
 _SETTINGS_SECONDS = 30.0
-_LARGEST_FILE = 1 << 28
-"""Bytes of a file that is sent; an agent can make one of any size at no cost."""
 
 
 def upload(guest: Guest, request: Request) -> Reply:
@@ -32,8 +26,7 @@ def upload(guest: Guest, request: Request) -> Reply:
     if part is None:
         raise RequestError("the request needs the part 'file_data'")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(part.data)
+        guest.processes.store(path, part.data)
     except OSError as error:
         return failed(error)
     return as_text(f"File Uploaded: {len(part.data)} bytes")
@@ -43,54 +36,48 @@ def file(guest: Guest, request: Request) -> Reply:
     """The bytes of a file."""
     path = guest.path(need(request.form or request.json, "file_path"))
     try:
-        if not path.is_file():
-            return as_json({"error": "File not found"}, 404)
-        if path.stat().st_size > _LARGEST_FILE:
-            return as_json({"error": f"File has more than {_LARGEST_FILE} bytes"}, 413)
-        return Reply(path.read_bytes(), "application/octet-stream")
+        return Reply(guest.processes.read(path), "application/octet-stream")
     except OSError as error:
-        return failed(error)
+        return as_json({"error": f"File not found: {error}"}, 404)
+    except Refusal as error:
+        return as_json({"error": str(error)}, 413)
 
 
 def download_file(guest: Guest, request: Request) -> Reply:
-    """Fetch a file from the network into the guest."""
+    """Fetch a file from the network into the desktop."""
     url, path = need(request.json, "url"), guest.path(need(request.json, "path"))
     if not url.startswith(("http://", "https://")):
         raise RequestError(f"only http and https can be fetched, not {url!r}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        request_ = urllib.request.Request(url)  # http or https, and in the guest
-        with urllib.request.urlopen(request_, timeout=_DOWNLOAD_SECONDS) as answer, path.open("wb") as target:  # nosec B310
-            shutil.copyfileobj(answer, target)
+        done = guest.processes.run(["python3", "-c", _FETCH.format(url=url, path=path)], timeout=_DOWNLOAD_SECONDS)
     except OSError as error:
         return failed(error)
-    return as_text("File downloaded successfully")
+    return as_error(done.error.strip()[-500:]) if done.returncode else as_text("File downloaded successfully")
+
+
+_FETCH = """\
+import pathlib, shutil, urllib.request
+path = pathlib.Path({path!r})
+path.parent.mkdir(parents=True, exist_ok=True)
+with urllib.request.urlopen({url!r}, timeout=60) as answer, path.open("wb") as target:
+    shutil.copyfileobj(answer, target)
+"""
 
 
 def list_directory(guest: Guest, request: Request) -> Reply:
     """A directory and everything below it."""
     path = guest.path(need(request.json, "path"))
-    if not path.is_dir():
-        return as_error(f"no such directory: {path}", 400)
-
-    def tree(folder: Path) -> dict[str, Any]:
-        children = []
-        for entry in sorted(folder.iterdir()):
-            if entry.is_dir() and not entry.is_symlink():
-                children.append(tree(entry))
-            else:
-                children.append({"type": "file", "name": entry.name})
-        return {"type": "directory", "name": folder.name, "children": children}
-
     try:
-        return as_json({"directory_tree": tree(path)})
+        return Reply(b'{"directory_tree": %s}' % guest.processes.tree(path))
     except OSError as error:
+        return as_error(str(error), 400)
+    except Refusal as error:
         return failed(error)
 
 
 def desktop_path(guest: Guest, _: Request) -> Reply:
     """Where the user's desktop folder is."""
-    return as_json({"desktop_path": str(guest.session.home / "Desktop")})
+    return as_json({"desktop_path": f"{guest.processes.home}/Desktop"})
 
 
 #: Where GNOME keeps the picture behind the windows.
@@ -100,16 +87,17 @@ _WALLPAPER = ["org.gnome.desktop.background", "picture-uri"]
 def wallpaper(guest: Guest, _: Request) -> Reply:
     """The picture behind the windows."""
     done = guest.processes.run(["gsettings", "get", *_WALLPAPER], timeout=_SETTINGS_SECONDS)
-    path = Path(done.output.strip().strip("'").removeprefix("file://"))
-    if not path.is_file():
+    path = done.output.strip().strip("'").removeprefix("file://")
+    try:
+        return Reply(guest.processes.read(path), "application/octet-stream")
+    except (OSError, Refusal):
         return as_error(f"no wallpaper at {path}", 404)
-    return Reply(path.read_bytes(), "application/octet-stream")
 
 
 def change_wallpaper(guest: Guest, request: Request) -> Reply:
     """Choose the picture behind the windows."""
     path = guest.path(need(request.json, "path"))
-    if not path.is_file():
+    if guest.processes.run(["test", "-f", path], timeout=_SETTINGS_SECONDS).returncode:
         return as_error(f"no such file: {path}", 404)
     guest.processes.run(["gsettings", "set", *_WALLPAPER, f"file://{path}"], timeout=_SETTINGS_SECONDS)
     return as_text("Wallpaper changed successfully")

@@ -52,9 +52,13 @@ class Pixels(NamedTuple):
 
 
 class Framebuffer:
-    """The screen behind one file."""
+    """The screen behind one file.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the file, or the descriptor of an open one.
+    """
+
+    def __init__(self, path: Path | int) -> None:
         self.path = path
 
     def read(self) -> Pixels:
@@ -65,7 +69,10 @@ class Framebuffer:
         """
         try:
             # Programs of the desktop can write here, and the reader may be outside: follow no link, wait for no pipe.
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            known = isinstance(self.path, int)
+            place = f"/proc/self/fd/{self.path}" if known else self.path
+            descriptor = os.open(place, flags if known else flags | os.O_NOFOLLOW)
             with open(descriptor, "rb") as file:  # noqa: PTH123
                 head = file.read(_HEADER.size)
                 if len(head) < _HEADER.size:

@@ -73,7 +73,7 @@ def batch(guest: Guest, request: Request) -> Reply:
 
 def screen_size(guest: Guest, _: Request) -> Reply:
     """Width and height of the screen."""
-    width, height = guest.session.size
+    width, height = guest.interior.settings.screen
     return as_json({"width": width, "height": height})
 
 

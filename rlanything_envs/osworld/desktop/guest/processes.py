@@ -1,19 +1,18 @@
-"""Programs started on request: with their output, or left running."""
+"""Programs started on request, with their output or left running, and files: all of it inside the desktop."""
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
-import subprocess
 from dataclasses import dataclass
 
-from .zygote import Zygote
+from .interior import Answer, Interior
 
 __all__ = ["Finished", "Processes"]
 
-LONGEST_OUTPUT = 16 << 20
+_KEPT_OUTPUT = 16 << 20
 """Bytes of a stream that are kept; the rest is dropped."""
+_FILE_SECONDS = 60.0
+_LAUNCH_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +24,24 @@ class Finished:
     returncode: int
 
 
-class _Streams:
-    """Two anonymous files for what a program prints.
+class Processes:
+    """Runs programs in the session's environment, from its home directory.
 
-    Files, not pipes: a program that leaves a child behind would keep a pipe open and its caller waiting.
+    All methods raise `InteriorError` where the inside of the desktop has ended.
     """
 
-    def __enter__(self) -> _Streams:
-        self.out, self.err = os.memfd_create("stdout"), os.memfd_create("stderr")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.out)
-        os.close(self.err)
-
-    @staticmethod
-    def text(fd: int) -> str:
-        return os.pread(fd, LONGEST_OUTPUT, 0).decode(errors="replace")
-
-
-class Processes:
-    """Runs programs in the session's environment, from its home directory."""
-
-    def __init__(self, zygote: Zygote, environment: dict[str, str]) -> None:
-        self._zygote = zygote
-        self.environment = environment
+    def __init__(self, interior: Interior) -> None:
+        self._interior = interior
 
     @property
-    def _home(self) -> str:
-        return self.environment["HOME"]
+    def environment(self) -> dict[str, str]:
+        """The environment of the session's programs."""
+        return self._interior.environment
+
+    @property
+    def home(self) -> str:
+        """The home directory."""
+        return self._interior.settings.home
 
     def run(
         self,
@@ -63,63 +51,63 @@ class Processes:
         timeout: float,
         merge: bool = False,
         cwd: str | None = None,
+        module: str = "",
     ) -> Finished:
         """Run a command to its end.
 
-        ``["python", "-c", code]`` goes to the zygote. ``merge`` sends both streams to ``output``.
+        ``["python", "-c", code]`` runs in a copy of a process that has loaded ``pyautogui``, and ``module`` where one
+        is named. ``merge`` sends both streams to ``output``.
 
         Raises:
             OSError: the program is not there or cannot be started.
             ValueError: the command is empty or its quotes do not match.
+            Refusal: it printed without end, and has been killed with its children.
             TimeoutError: it was still running after ``timeout`` seconds; it has been killed with its children.
         """
         argv = self._argv(command, shell)
-        with _Streams() as streams:
-            err = streams.out if merge else streams.err
-            if isinstance(argv, list) and len(argv) == 3 and argv[:2] in (["python", "-c"], ["python3", "-c"]):
-                code = argv[2].encode()
-                home = cwd or self._home
-                status = self._zygote.run(code, self.environment, home, streams.out, err, timeout)
-            else:
-                status = self._wait(argv, shell, streams.out, err, timeout, cwd)
-            return Finished(streams.text(streams.out), "" if merge else streams.text(streams.err), status)
-
-    def _wait(self, argv: list[str] | str, shell: bool, out: int, err: int, timeout: float, cwd: str | None) -> int:
-        process = subprocess.Popen(  # nosec B602 # inside the guest, whoever uses it may run anything
-            argv,
-            shell=shell,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            env=self.environment,
-            cwd=cwd or self._home,
-            start_new_session=True,
-        )
-        try:
-            return process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise TimeoutError(f"still running after {timeout:g} seconds") from None
+        place = cwd or self.home
+        if isinstance(argv, list) and len(argv) == 3 and argv[:2] in (["python", "-c"], ["python3", "-c"]):
+            request = {"kind": "python", "cwd": place, "module": module}
+            answer = self._interior.ask(request, timeout, argv[2].encode(errors="surrogateescape"), merge)
+        else:
+            answer = self._interior.ask({"kind": "run", "command": argv, "cwd": place}, timeout, merge=merge)
+        return Finished(_text(answer.out), _text(answer.err), int(answer.values["returncode"]))
 
     def launch(self, command: list[str] | str, *, shell: bool = False) -> int:
-        """Start a program and leave it running; returns its process id.
+        """Start a program and leave it running; returns its process id inside.
 
         Raises:
             OSError: the program is not there or cannot be started.
             ValueError: the command is empty or its quotes do not match.
         """
-        process = subprocess.Popen(  # nosec B602 # as above
-            self._argv(command, shell),
-            shell=shell,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=self.environment,
-            cwd=self._home,
-            start_new_session=True,
-        )
-        return process.pid
+        request = {"kind": "launch", "command": self._argv(command, shell), "cwd": self.home}
+        return int(_done(self._interior.ask(request, _LAUNCH_SECONDS)).values["pid"])
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: there is none that may be read.
+            Refusal: it is a device, a pipe, or too large.
+        """
+        return _done(self._interior.ask({"kind": "read", "path": path}, _FILE_SECONDS)).out
+
+    def store(self, path: str, data: bytes) -> None:
+        """Write a file, with the directories above it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        _done(self._interior.ask({"kind": "store", "path": path}, _FILE_SECONDS, data))
+
+    def tree(self, path: str) -> bytes:
+        """A directory and everything below it, as JSON.
+
+        Raises:
+            OSError: there is none that may be read.
+            Refusal: it has too many entries, or too deep ones.
+        """
+        return _done(self._interior.ask({"kind": "list", "path": path}, _FILE_SECONDS)).out
 
     def _argv(self, command: list[str] | str, shell: bool) -> list[str] | str:
         """The command as upstream reads it: a text is split unless it is for the shell, ``~/`` is the home."""
@@ -131,4 +119,15 @@ class Processes:
             command = shlex.split(command)
         if not command:
             raise ValueError("the command is empty")
-        return [f"{self._home}/{word[2:]}" if word.startswith("~/") else word for word in command]
+        words = [f"{self.home}/{word[2:]}" if word.startswith("~/") else word for word in command]
+        return ["/bin/sh", "-c", *words] if shell else words  # as Popen has it
+
+
+def _done(answer: Answer) -> Answer:
+    if "returncode" in answer.values:
+        raise OSError("the process that carries it out was killed")
+    return answer
+
+
+def _text(data: bytes) -> str:
+    return data[:_KEPT_OUTPUT].decode(errors="replace")

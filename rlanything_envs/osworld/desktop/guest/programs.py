@@ -94,7 +94,7 @@ def run_bash_script(guest: Guest, request: Request) -> Reply:
     """Run a Bash script; its two streams come back as one."""
     script = need(request.json, "script")
     folder = request.json.get("working_dir")
-    cwd = str(guest.path(folder)) if isinstance(folder, str) and folder else None
+    cwd = guest.path(folder) if isinstance(folder, str) and folder else None
     seconds = seconds_of(request, _SCRIPT_SECONDS)
     try:
         done = guest.processes.run(["/bin/bash", "-c", script], timeout=seconds, merge=True, cwd=cwd)
@@ -110,7 +110,7 @@ def open_(guest: Guest, request: Request) -> Reply:
     """Open a file or start a program and wait for its window."""
     path = need(request.json, "path")
     try:
-        open_file(guest.processes, path)
+        open_file(guest.processes, guest.path(path) if path[:1] in "~/$" else path)
     except OpenError as error:
         return as_error(str(error), 404 if str(error).startswith("no such") else 500)
     return as_text("File opened and window activated successfully")

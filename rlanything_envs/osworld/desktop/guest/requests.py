@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 from .accessibility import AccessibilityReader
 from .framebuffer import Framebuffer
+from .interior import Interior, Refusal
 from .multipart import Part
 from .processes import Processes
-from .session import Session
 
 __all__ = [
     "Guest",
@@ -75,21 +74,24 @@ def as_error(message: str, status: int = 500) -> Reply:
 
 
 class Guest:
-    """The session and what the endpoints need of it."""
+    """The inside of the desktop and what the endpoints need of it."""
 
-    def __init__(self, session: Session, processes: Processes, accessibility: AccessibilityReader) -> None:
-        self.session = session
-        self.processes = processes
-        self.accessibility = accessibility
-        self.screen = Framebuffer(session.framebuffer)
+    def __init__(self, interior: Interior) -> None:
+        self.interior = interior
+        self.processes = Processes(interior)
+        self.accessibility = AccessibilityReader(self.processes)
+        self.screen = Framebuffer(interior.settings.pixels)
 
-    def path(self, text: str) -> Path:
-        """A path of a request: ``~`` and ``$HOME`` are the user's, a relative one starts at the home."""
-        home = str(self.session.home)
+    def path(self, text: str) -> str:
+        """A path of a request: ``~`` and variables are the user's, a relative one starts at the home."""
+        home = self.processes.home
         if text == "~" or text.startswith("~/"):
             text = home + text[1:]
-        text = text.replace("$HOME", home).replace("${HOME}", home)
-        return self.session.home / os.path.expandvars(text)
+        for name, value in self.processes.environment.items():
+            text = text.replace(f"${{{name}}}", value)
+        for name in ("HOME", "USER"):
+            text = text.replace(f"${name}", self.processes.environment[name])
+        return str(PurePosixPath(home, text))
 
 
 def need(values: dict[str, Any], name: str, kind: type | tuple[type, ...] = str) -> Any:
@@ -118,4 +120,5 @@ def command_of(request: Request) -> tuple[list[str] | str, bool]:
 
 def failed(error: Exception) -> Reply:
     """The reply that says what went wrong."""
-    return as_error(str(error) or type(error).__name__)
+    endless = isinstance(error, Refusal) and error.endless
+    return as_error(str(error) or type(error).__name__, 413 if endless else 500)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import signal
 import struct
 import subprocess
 import time
@@ -27,28 +26,20 @@ class SessionError(RuntimeError):
 
 
 class Session:
-    """Everything that runs on the screen, for the only user of this process namespace.
+    """Everything that runs on the screen.
 
     Args:
-        home: the home directory; it is emptied and seeded on each `start`.
-        pixels: the directory of the framebuffer.
+        home: the home directory; it is emptied and seeded by `start`.
+        pixels: file descriptor of the file in memory in which the X server keeps the screen.
         size: width and height of the screen in pixels.
-
-    Attributes:
-        spare: process ids that `stop` leaves alone beside this process and its ancestors.
     """
 
-    def __init__(self, home: Path, pixels: Path, size: tuple[int, int]) -> None:
+    def __init__(self, home: Path, pixels: int, size: tuple[int, int]) -> None:
         self.home = home
         self.pixels = pixels
         self.size = size
-        self.spare: set[int] = set()
         self.environment = self._environment()
-
-    @property
-    def framebuffer(self) -> Path:
-        """The file in which Xvfb keeps the pixels."""
-        return self.pixels / "Xvfb_screen0"
+        self._vital: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
         """Make the home and start the session.
@@ -56,8 +47,10 @@ class Session:
         Raises:
             SessionError: a program of the session is missing or does not get ready.
         """
-        self._seed_home()
         runtime = Path(self.environment["XDG_RUNTIME_DIR"])
+        for folder in (Path("/tmp"), Path("/var/tmp"), runtime):
+            _empty(folder)
+        self._seed_home()
         for folder, mode in ((runtime, 0o700), (Path("/tmp/.X11-unix"), 0o1777), (Path("/tmp/.ICE-unix"), 0o1777)):
             folder.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(PermissionError):  # made by the container's root
@@ -68,25 +61,12 @@ class Session:
         self._spawn(["/usr/libexec/at-spi-bus-launcher", "--launch-immediately"])
         self._until("the window manager", lambda: self._succeeds(["wmctrl", "-m"]))
 
-    def stop(self) -> None:
-        """End every process of the namespace but this one, its ancestors and the spared ones."""
-        kept = self.spare | set(_ancestors(os.getpid()))
-        end = time.monotonic() + _PATIENCE
-        while strangers := [pid for pid in _processes() if pid not in kept]:
-            for pid in strangers:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            if time.monotonic() > end:
-                raise SessionError(f"processes that cannot be ended: {strangers}")
-            time.sleep(0.005)
-
-    def reset(self) -> None:
-        """Back to the state after the first `start`: no application, a new home, an empty ``/tmp``."""
-        self.stop()
-        _empty(Path("/tmp"))
-        _empty(Path("/var/tmp"))
-        _empty(Path(self.environment["XDG_RUNTIME_DIR"]))
-        self.start()
+    def broken(self) -> str:
+        """Why the session can no longer be used; empty where it can."""
+        for name, process in self._vital.items():
+            if process.poll() is not None:
+                return f"{name} has been ended"
+        return ""
 
     def _environment(self) -> dict[str, str]:
         inherited = {key: os.environ[key] for key in ("LANG", "TZ", "http_proxy", "https_proxy") if key in os.environ}
@@ -113,7 +93,6 @@ class Session:
             "SAL_USE_VCLPLUGIN": "gtk3",  # the one LibreOffice front end with an accessibility bridge here
             "GSETTINGS_BACKEND": "keyfile",  # settings in a file of the home, no daemon
             "LIBGL_ALWAYS_SOFTWARE": "1",
-            "RLANYTHING_FRAMEBUFFER": str(self.framebuffer),
         }
 
     def _seed_home(self) -> None:
@@ -128,31 +107,37 @@ class Session:
         width, height = self.size
         cookie = secrets.token_bytes(16)
         Path(self.environment["XAUTHORITY"]).write_bytes(_x_authority(cookie))
+        # The server opens a file of this name, and finds the one in memory, whose size no program can change.
+        pixels = Path(self.environment["XDG_RUNTIME_DIR"], "screen")
+        pixels.mkdir()
+        (pixels / "Xvfb_screen0").symlink_to(f"/proc/self/fd/{self.pixels}")
         read_end, write_end = os.pipe()
-        screen = ["-screen", "0", f"{width}x{height}x24", "-fbdir", str(self.pixels)]
+        screen = ["-screen", "0", f"{width}x{height}x24", "-fbdir", str(pixels)]
         options = ["-nolisten", "tcp", "-noreset", "-dpi", "96", "-auth", self.environment["XAUTHORITY"]]
-        self._spawn(["Xvfb", *screen, *options, "-displayfd", str(write_end)], pass_fds=(write_end,))
+        command = ["Xvfb", *screen, *options, "-displayfd", str(write_end)]
+        self._vital["the X server"] = server = self._spawn(command, pass_fds=(write_end, self.pixels))
         os.close(write_end)
         with os.fdopen(read_end) as ready:
             number = ready.readline().strip()
         if not number:
             raise SessionError("Xvfb ended before it was ready")
         self.environment["DISPLAY"] = f":{number}"
+        self.environment["RLANYTHING_FRAMEBUFFER"] = f"/proc/{server.pid}/fd/{self.pixels}"
         self._succeeds(["xsetroot", "-solid", "#2c5d73", "-cursor_name", "left_ptr"])
 
     def _start_bus(self) -> None:
         read_end, write_end = os.pipe()
         address = self.environment["DBUS_SESSION_BUS_ADDRESS"]
         options = ["--nofork", "--nopidfile", "--nosyslog", f"--address={address}", f"--print-address={write_end}"]
-        self._spawn(["dbus-daemon", "--session", *options], pass_fds=(write_end,))
+        self._vital["the message bus"] = self._spawn(["dbus-daemon", "--session", *options], pass_fds=(write_end,))
         os.close(write_end)
         with os.fdopen(read_end) as ready:
             if not ready.readline().strip():
                 raise SessionError("dbus-daemon ended before it was ready")
 
-    def _spawn(self, command: list[str], pass_fds: Iterable[int] = ()) -> None:
+    def _spawn(self, command: list[str], pass_fds: Iterable[int] = ()) -> subprocess.Popen[bytes]:
         try:
-            subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -182,26 +167,6 @@ def _x_authority(cookie: bytes) -> bytes:
     """A file with one cookie for every display (Xau's format: a family, then four counted texts)."""
     texts = (b"", b"", b"MIT-MAGIC-COOKIE-1", cookie)
     return struct.pack(">H", 0xFFFF) + b"".join(struct.pack(">H", len(text)) + text for text in texts)
-
-
-def _processes() -> list[int]:
-    """Processes of the namespace that still run; the dead that nobody has collected do not count."""
-    running = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            if state not in "ZX":
-                running.append(int(entry.name))
-    return running
-
-
-def _ancestors(pid: int) -> list[int]:
-    """A process and those above it, up to the first of the namespace."""
-    line = [pid]
-    while pid > 1:
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        line.append(pid)
-    return line
 
 
 def _empty(folder: Path) -> None:

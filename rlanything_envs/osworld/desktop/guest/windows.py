@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from .processes import Processes
 
@@ -59,12 +57,12 @@ def open_file(processes: Processes, path: str) -> None:
     Raises:
         OpenError: there is no such file or program, or no window came.
     """
-    file = Path(os.path.expandvars(path.replace("~", processes.environment["HOME"], 1) if path[:1] == "~" else path))
-    program = shutil.which(path, path=processes.environment["PATH"])
-    if file.exists():
-        processes.launch(["xdg-open", str(file)])
+    file = PurePosixPath(path)
+    program = not processes.run(["sh", "-c", 'command -v -- "$1"', "sh", path], timeout=_TIMEOUT).returncode
+    if not processes.run(["test", "-e", path], timeout=_TIMEOUT).returncode:
+        processes.launch(["xdg-open", path])
     elif program:
-        processes.launch([program])
+        processes.launch([path])
     else:
         raise OpenError(f"no such file or program: {path}")
     wanted = {file.name.lower(), file.stem.lower()}

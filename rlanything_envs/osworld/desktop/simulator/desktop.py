@@ -55,6 +55,10 @@ class SimulatorDesktop:
         """A pristine home and no application."""
         self._client = SimulatorClient(Screen(self._size, start))
 
+    def intact(self) -> bool:
+        """No action can break a simulator; what it lacks is no failure of an agent."""
+        return False
+
     def close(self) -> None:
         """Forget everything; may be called twice."""
         self._client = None

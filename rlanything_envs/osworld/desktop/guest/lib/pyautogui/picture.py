@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from pathlib import Path
 from typing import Any
 
 __all__ = ["pixel", "pixelMatchesColor", "screenshot"]
@@ -13,7 +12,11 @@ __all__ = ["pixel", "pixelMatchesColor", "screenshot"]
 def screenshot(imageFilename: str | None = None, region: tuple[int, int, int, int] | None = None) -> Any:
     """The screen, or a region of it (left, top, width, height), stored in a file when one is named."""
     framebuffer = importlib.import_module("guest.framebuffer")  # the guest's own module, found as `pyautogui` is
-    image = framebuffer.Framebuffer(Path(os.environ["RLANYTHING_FRAMEBUFFER"])).read().image()
+    screen = os.open(os.environ["RLANYTHING_FRAMEBUFFER"], os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        image = framebuffer.Framebuffer(screen).read().image()
+    finally:
+        os.close(screen)
     if region is not None:
         left, top, width, height = region
         image = image.crop((left, top, left + width, top + height))

@@ -1,0 +1,316 @@
+"""The inside of the desktop, seen from the server: started, asked, and ended with everything that runs in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .cgroup import ControlGroup
+
+__all__ = ["Answer", "Interior", "InteriorError", "Refusal", "Settings", "pixels_file"]
+
+_START_SECONDS = 60.0
+_END_SECONDS = 10.0
+_SLACK_SECONDS = 5.0
+"""After which a request counts as lost that the inside should have ended itself."""
+_LONGEST_ANSWER = 1 << 16
+_SCREEN_EXTRA = 1 << 16
+"""Bytes of the header and the colour map before the pixels, generously."""
+_MFD_ALLOW_SEALING, _F_ADD_SEALS, _SEALS = 2, 1033, 1 | 2 | 4  # seal, shrink, grow
+
+
+class InteriorError(RuntimeError):
+    """The inside cannot be started, or has ended."""
+
+
+class Refusal(ValueError):
+    """The inside cannot do what a request asks for; ``endless`` where the content of a file was asked for, and a
+    device, a pipe or something without end is in its place."""
+
+    def __init__(self, message: str, endless: bool = False) -> None:
+        super().__init__(message)
+        self.endless = endless
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the inside is started.
+
+    Attributes:
+        home: the home directory as programs inside see it.
+        screen: width and height in pixels.
+        pixels: file descriptor of the screen's file in memory, see `pixels_file`.
+        sandbox: arguments of bwrap; None where this process is in a sandbox or a container already.
+        user: id of the user inside: of bwrap's own process, or of everything inside; None for that of this process.
+        memory, disk: bytes; processes: number, with threads. 0 for no limit.
+    """
+
+    home: str
+    screen: tuple[int, int]
+    pixels: int
+    sandbox: list[str] | None = None
+    user: int | None = None
+    memory: int = 0
+    disk: int = 0
+    processes: int = 0
+
+
+@dataclass(slots=True)
+class Answer:
+    """Values of an answer, and what was written to the two streams."""
+
+    values: dict[str, Any]
+    out: bytes = b""
+    err: bytes = b""
+
+
+def pixels_file(screen: tuple[int, int]) -> int:
+    """A file in memory for a screen: 4 bytes a pixel and a header; its size is fixed, so that no program fills it."""
+    descriptor = os.memfd_create("screen", os.MFD_CLOEXEC | _MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, 4 * screen[0] * screen[1] + _SCREEN_EXTRA)
+    fcntl.fcntl(descriptor, _F_ADD_SEALS, _SEALS)
+    return descriptor
+
+
+@dataclass
+class Interior:
+    """The process namespace, or the user, that everything on the desktop belongs to."""
+
+    settings: Settings
+    environment: dict[str, str] = field(default_factory=dict)
+    _socket: socket.socket | None = None
+    _process: subprocess.Popen[bytes] | None = None
+    _first: int = -1
+    """Handle of the first process of bwrap's namespace: all others end with it."""
+    _group: ControlGroup | None = None
+
+    def start(self) -> None:
+        """Start the session; returns when its window manager is there.
+
+        Raises:
+            InteriorError: it does not start; the message has the reason.
+        """
+        settings = self.settings
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        ours.settimeout(_START_SECONDS)
+        width, height = settings.screen
+        command = ["/usr/bin/python3", "-B", "-m", "guest.inside", "--home", settings.home]
+        command += ["--screen", f"{width}x{height}", "--socket", str(theirs.fileno())]
+        command += ["--pixels", str(settings.pixels), "--disk", str(settings.disk)]
+        command += ["--memory", str(settings.memory), "--processes", str(settings.processes)]
+        self._group = ControlGroup(settings.memory, settings.processes)
+        try:
+            if settings.sandbox is None:
+                self._process = _kept(command, [theirs.fileno(), settings.pixels], settings.user)
+            else:
+                self._start_sandbox(command, [theirs.fileno(), settings.pixels], settings.sandbox, settings.user)
+            theirs.close()
+            self._group.add(_sender(ours))
+            ours.send(b"go")
+            ready = json.loads(ours.recv(_LONGEST_ANSWER) or b'{"error": "it ended at once"}')
+        except (OSError, ValueError) as error:
+            ours.close()
+            self.end()
+            raise InteriorError(f"the session did not start: {error}") from error
+        finally:
+            theirs.close()
+        if "error" in ready:
+            ours.close()
+            self.end()
+            raise InteriorError(str(ready["error"]))
+        self.environment = ready["environment"]
+        ours.settimeout(None)
+        self._socket = ours
+
+    def _start_sandbox(self, command: list[str], fds: list[int], sandbox: list[str], user: int | None) -> None:
+        info_read, info_write = os.pipe()
+        options = os.memfd_create("arguments")  # not on the command line, which the desktop can read
+        os.write(options, b"\0".join(word.encode() for word in ["--info-fd", str(info_write), *sandbox]))
+        os.lseek(options, 0, os.SEEK_SET)
+        os.fchmod(options, 0o644)
+        try:
+            self._process = _kept(["bwrap", "--args", str(options), *command], [*fds, info_write, options], user)
+        finally:
+            os.close(info_write)
+            os.close(options)
+        with os.fdopen(info_read) as file:
+            printed = file.read()
+        try:
+            self._first = os.pidfd_open(int(json.loads(printed)["child-pid"]))
+        except (ValueError, KeyError, ProcessLookupError):
+            raise OSError("bwrap made no sandbox") from None
+
+    def end(self) -> None:
+        """End every process inside; may be called twice."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._first >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            select.select([self._first], [], [], _END_SECONDS)
+            os.close(self._first)
+            self._first = -1
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+            if self.settings.sandbox is None:
+                _end_all(self.settings.user)
+        if self._group is not None:
+            self._group.remove()
+            self._group = None
+
+    def state(self) -> dict[str, Any]:
+        """Why the inside can no longer be used (``broken``, empty where it can), and how many threads are ``busy``."""
+        try:
+            values = self.ask({"kind": "state"}, 30.0).values
+            return {"broken": values["broken"], "busy": values["busy"]}
+        except (InteriorError, TimeoutError, OSError, KeyError) as error:
+            return {"broken": str(error), "busy": 0}
+
+    def ask(self, request: dict[str, Any], seconds: float, given: bytes = b"", merge: bool = False) -> Answer:
+        """Send a request and wait for its answer.
+
+        Args:
+            request: see `guest.inside`.
+            seconds: how long the inside may take.
+            given: code or content that goes with it.
+            merge: whether both streams come back as one.
+
+        Raises:
+            OSError: a program is not there, cannot be started, or a file cannot be read.
+            Refusal: the request makes no sense, or a file is none.
+            TimeoutError: it takes too long.
+            InteriorError: the inside has ended.
+        """
+        message, source, out, err = (os.memfd_create(name) for name in ("request", "in", "out", "err"))
+        read_end, write_end = os.pipe()
+        try:
+            _write_all(message, json.dumps({**request, "timeout": seconds}).encode())
+            _write_all(source, given)
+            streams = [message, source, out, out if merge else err, write_end]
+            try:
+                if self._socket is None:
+                    raise OSError("it is not running")
+                socket.send_fds(self._socket, [b"request"], streams)
+            except OSError as error:
+                raise InteriorError(f"the programs of the desktop have been ended: {error}") from error
+            os.close(write_end)
+            write_end = -1
+            values = _received(read_end, seconds + _SLACK_SECONDS)
+            return Answer(values, _content(out), b"" if merge else _content(err))
+        finally:
+            for fd in (message, source, out, err, read_end, write_end):
+                if fd >= 0:
+                    os.close(fd)
+
+
+def _received(status: int, seconds: float) -> dict[str, Any]:
+    if not select.select([status], [], [], seconds)[0]:
+        raise TimeoutError(f"still running after {seconds:g} seconds")
+    message = os.read(status, _LONGEST_ANSWER)
+    if not message:  # killed together with the process that carried it out
+        return {"returncode": -signal.SIGKILL, "error": "killed", "kind": "Killed"}
+    values = json.loads(message)
+    reason = str(values.get("error", ""))
+    kind = values.get("kind")
+    if kind == "TimeoutError":
+        raise TimeoutError(reason)
+    if kind == "OSError":
+        raise OSError(reason)
+    if kind is not None:
+        raise Refusal(reason, endless=kind == "Endless")
+    return dict(values)
+
+
+def _content(fd: int) -> bytes:
+    size = os.fstat(fd).st_size
+    pieces, place = [], 0
+    while place < size and (piece := os.pread(fd, min(1 << 28, size - place), place)):
+        pieces.append(piece)
+        place += len(piece)
+    return b"".join(pieces)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _sender(ours: socket.socket) -> int:
+    """The process id, as this process sees it, of who is at the other end."""
+    message, ancillary, *_ = ours.recvmsg(16, socket.CMSG_SPACE(12))
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+            return int(struct.unpack("3i", data)[0])
+    raise OSError(f"it ended at once{'' if not message else ' after ' + repr(message)}")
+
+
+def _kept(command: list[str], fds: list[int], user: int | None) -> subprocess.Popen[bytes]:
+    """Start a process from a thread that lives as long: the kernel ends a sandbox with the thread that started it."""
+    started: Future[subprocess.Popen[bytes]] = Future()
+    whose: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+
+    def keep() -> None:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=sys.stderr, pass_fds=fds, start_new_session=True, **whose
+            )
+        except BaseException as error:
+            started.set_exception(error)
+            return
+        started.set_result(process)
+        process.wait()
+
+    threading.Thread(target=keep, name="inside", daemon=True).start()
+    return started.result()
+
+
+def _end_all(user: int | None) -> None:
+    """End every process of a user, or all of the namespace but this one and those above it."""
+    kept = set(_ancestors(os.getpid()))
+    end = time.monotonic() + _END_SECONDS
+    while strangers := [pid for pid in _processes(user) if pid not in kept]:
+        for pid in strangers:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > end:
+            raise InteriorError(f"processes that cannot be ended: {strangers}")
+        time.sleep(0.005)
+
+
+def _processes(user: int | None) -> list[int]:
+    """Processes that still run, of a user or of all; the dead that nobody has collected do not count."""
+    running = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "ZX" and (user is None or entry.stat().st_uid == user):
+                running.append(int(entry.name))
+    return running
+
+
+def _ancestors(pid: int) -> list[int]:
+    """A process and those above it, up to the first of the namespace."""
+    line = [pid]
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        line.append(pid)
+    return line

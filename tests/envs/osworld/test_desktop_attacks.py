@@ -1,0 +1,192 @@
+"""What an agent does to its desktop is a failure of the agent: within seconds, and never a failure of the machine."""
+
+import os
+import time
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+from osworld_tasks import PATH, SOLUTION, make
+
+from rlanything_envs.osworld.desktop import DesktopSettingError, make_desktop
+
+ID = "RLAnything/OSWorld-v0"
+CONFIG = [make().payload["config"][0]]
+SECONDS = 30.0
+"""An agent that could hang an episode for its time limits would stop training; a loaded machine is slow."""
+
+AT_ONCE = {
+    "all processes": "import os\nos.kill(-1, 9)",
+    "all processes, from a shell": "import subprocess\nsubprocess.run('kill -9 -1', shell=True)",
+    "every process by number": "import subprocess\nsubprocess.run('kill -9 $(seq 2 40)', shell=True)",
+    "the X server": "import subprocess\nsubprocess.run(['pkill', '-9', 'Xvfb'])",
+    "the message bus": "import subprocess\nsubprocess.run(['pkill', '-9', 'dbus-daemon'])",
+    "the disk": "import subprocess\nsubprocess.run('cat /dev/zero > ~/x; yes > ~/y', shell=True)",
+    "temporary files": "import subprocess\nsubprocess.run('cat /dev/zero > /tmp/x; yes > /tmp/y', shell=True)",
+    "the shared memory": "import subprocess\nsubprocess.run('cat /dev/zero > /dev/shm/x', shell=True)",
+    "all files of a disk": "import os\nos.chdir('/run/user/1000')\nopen('x', 'wb').write(bytes(1 << 28))",
+}
+SLOW = {"all processes, from a shell", "the message bus", "the disk", "temporary files", "the shared memory"}
+
+RESULTS = {
+    "device": f"import os\nos.remove({PATH!r}); os.symlink('/dev/zero', {PATH!r})",
+    "pipe": f"import os\nos.remove({PATH!r}); os.mkfifo({PATH!r})",
+    "300 MB": f"import os\nos.truncate({PATH!r}, 300 << 20)",
+}
+
+
+@pytest.fixture(scope="module")
+def env(bwrap_desktop):
+    made = gym.make(ID, tasks=[make(config=CONFIG)], backend=bwrap_desktop, observation="text", max_turns=8)
+    yield made
+    made.close()
+
+
+def crashed(result, begin) -> None:
+    _, reward, terminated, truncated, info = result
+    assert (reward, terminated, truncated, info["outcome"], info["error"]) == (0.0, True, False, -1, "")
+    assert info["agent_crash"]
+    assert time.monotonic() - begin < SECONDS
+
+
+@pytest.mark.parametrize(
+    "deed", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in AT_ONCE]
+)
+def test_a_desktop_that_an_action_ends_is_a_failure_of_the_agent(env, deed):
+    env.reset()
+    begin = time.monotonic()
+    crashed(env.step(AT_ONCE[deed]), begin)
+    observation, _ = env.reset()  # and the next episode has a new one
+    assert observation
+
+
+def test_a_bomb_that_goes_off_between_two_actions(env):
+    env.reset()
+    code = "import subprocess\nsubprocess.Popen('sleep 0.5; kill -9 -1', shell=True, start_new_session=True)"
+    assert env.step(code)[4]["outcome"] is None
+    time.sleep(1.5)
+    crashed(env.step("DONE"), time.monotonic())
+
+
+@pytest.mark.parametrize("deed", RESULTS)
+def test_a_result_that_is_no_file(env, deed):
+    env.reset()
+    begin = time.monotonic()
+    assert env.step(RESULTS[deed])[4]["outcome"] is None
+    crashed(env.step("DONE"), begin)
+
+
+def test_a_result_that_is_printed_without_end(bwrap_desktop):
+    evaluator = {
+        "func": "exact_match",
+        "result": {"type": "vm_command_line", "command": f"cat {PATH}", "shell": True},
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    }
+    env = gym.make(ID, tasks=[make(evaluator, CONFIG)], backend=bwrap_desktop, observation="text")
+    env.reset()
+    begin = time.monotonic()
+    env.step(RESULTS["device"])
+    crashed(env.step("DONE"), begin)
+
+
+def test_processes_without_end(env):
+    """The kernel refuses further ones, in the desktop alone; the episode ends with its score or as a crash."""
+    env.reset()
+    begin = time.monotonic()
+    code = "import subprocess\nsubprocess.Popen('b() { b | b & }; b', shell=True, executable='/bin/bash')"
+    *_, info = env.step(code)
+    if info["outcome"] is None:
+        *_, info = env.step("DONE")
+    assert (info["outcome"], info["error"]) == (-1, "")
+    assert time.monotonic() - begin < 2 * SECONDS
+    env.reset()
+    for action in [*SOLUTION[:1], "DONE"]:
+        *_, info = env.step(action)
+    assert info["agent_crash"] == ""
+
+
+@pytest.mark.usefixtures("bwrap_desktop")
+def test_memory_without_end():
+    settings = {"tasks": [make(config=CONFIG)], "observation": "text", "screen": (800, 600)}
+    env = gym.make(ID, backend="bwrap", desktop={"memory": "512m"}, **settings)
+    try:
+        env.reset()
+        begin = time.monotonic()
+        *_, info = env.step("kept = []\nwhile True:\n    kept.append(bytearray(b'x' * (1 << 25)))")
+        assert info["command"] == "impossible" or info["agent_crash"]
+        assert time.monotonic() - begin < SECONDS
+        env.reset()
+    finally:
+        env.close()
+
+
+def test_the_server_is_out_of_reach(desktop):
+    """It runs outside: neither to be seen, nor to be ended, nor to be asked for its token."""
+    client = desktop.client
+    seen = client.execute("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null", shell=True).output
+    assert client.transport._headers["Authorization"].split()[1] not in seen
+    assert "RLANYTHING_TOKEN" not in seen
+    client.execute("for pid in $(seq 1 300); do [ $pid = $$ ] || kill -9 $pid; done 2>/dev/null", shell=True)
+    health = client.health()
+    assert health.apart
+    assert health.broken
+    desktop.reset()
+    assert client.health().broken == ""
+
+
+def test_the_process_that_starts_programs_cannot_be_looked_into(desktop):
+    """It is a program of the desktop's user like any other, but for this."""
+    done = desktop.client.execute("cat /proc/2/environ; ls /proc/2/fd; head -c 1 /proc/2/mem", shell=True)
+    assert (done.output, done.error.count("Permission denied")) == ("", 3)
+
+
+def test_there_are_no_further_user_namespaces(desktop):
+    assert desktop.client.execute("unshare --user --map-root-user id; id -u", shell=True).output == "1000\n"
+
+
+def test_nothing_but_a_few_places_can_be_written(desktop):
+    """And these are bounded: what fills them is in memory, of which the machine has no more than others need."""
+    client = desktop.client
+    free = client.execute("df --output=avail -B1 /home /tmp /var/tmp /run /dev/shm | tail -n +2", shell=True).output
+    assert sum(map(int, free.split())) < 3 << 30
+    for place in ("/dev/x", "/x", "/etc/x", "/usr/x", "/var/x", "/opt/x"):
+        assert client.execute(["touch", place]).returncode != 0, place
+
+
+def test_the_screen_cannot_be_made_larger_than_it_is(desktop):
+    client = desktop.client
+    grown = client.execute(["python", "-c", "import os; os.truncate(os.environ['RLANYTHING_FRAMEBUFFER'], 1 << 28)"])
+    assert "PermissionError" in grown.error
+    assert client.screenshot_array().shape == (1080, 1920, 3)
+
+
+@pytest.mark.usefixtures("bwrap_desktop")
+def test_a_server_that_the_machine_ends_is_no_failure_of_the_agent():
+    with make_desktop("bwrap", screen=(800, 600)) as machine:
+        env = gym.make(ID, tasks=[make(config=CONFIG)], backend=machine, observation="text", screen=(800, 600))
+        env.reset()
+        env.step("pyautogui.moveTo(3, 3)")
+        os.kill(machine._running._process.pid, 9)
+        *_, info = env.step("DONE")
+        assert (info["outcome"], info["agent_crash"]) == ("error", "")
+        assert info["error"]
+        env.reset()
+
+
+def test_what_breaks_before_the_first_action_is_no_failure_of_the_agent(env):
+    env.reset()
+    env.unwrapped._machine.client.execute("kill -9 -1", shell=True)
+    *_, info = env.step("DONE")
+    assert (info["outcome"], info["agent_crash"]) == ("error", "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lend a sandbox another user")
+def test_root_lends_the_desktop_a_user_of_its_own(desktop):
+    first = int(Path(f"/proc/{desktop._running._process.pid}/status").read_text().split("Uid:")[1].split()[0])
+    assert first == 0
+    assert desktop.client.execute(["stat", "-c", "%U", "/usr/bin/env"]).output == "UNKNOWN\n"  # root, as seen by others
+
+
+def test_memory_that_cannot_be():
+    with pytest.raises(DesktopSettingError, match="memory"):
+        make_desktop("bwrap", memory="plenty")
