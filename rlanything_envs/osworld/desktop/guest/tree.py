@@ -1,12 +1,13 @@
 """The accessibility tree in upstream's XML vocabulary, quickly: what is on the screen, and the cells of sheets.
 
 A node is an element named after its role (blanks become ``-``) with ``name``, its states (``st:NAME="true"``), its
-place (``cp:screencoord="(x, y)"``, ``cp:size="(w, h)"``), its value (``val:value`` ...), the name of what it does
-(``act:NAME_desc``), and its text as content.
+attributes (``attr:NAME``), its place (``cp:screencoord="(x, y)"``, ``cp:size="(w, h)"``), ``image`` and ``selection``
+where it is or has one, its value (``val:value`` ...), what it does (``act:NAME_desc``) and by which keys
+(``act:NAME_kb``), and its text as content.
 
 Two things make it quick. Nodes that are not showing are left out with everything below them: four of five are
 entries of closed menus. And a sheet, with its 17 billion children, is not walked: the cells at the corners of what is
-visible say which rows and columns to ask for.
+visible say which rows and columns to ask for. These have name, states, place and text alone.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ _MOST_SILENCES = 2
 _SHEET_CELLS = 4000
 """Most cells of a sheet; a screen of 1920 by 1080 shows about 1000."""
 
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufffc")
-_NOT_NAME = re.compile(r"[^a-z0-9_.-]+")
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\ufffc\ufffd]")
+_NOT_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_MOST_NAMES = 64
+"""Attributes and actions of a node that are written; real ones have ten at most."""
 
 
 def _atspi() -> Any:
@@ -74,6 +77,7 @@ class _Writer:
         self.parts: list[str] = []
         self._silences = 0
         self._shift = (0, 0)
+        self._menus: dict[str, Any] = {}
 
     def node(self, node: Any, depth: int, above: Any = None) -> None:
         """Write a node and its descendants; a node that vanishes in between is left out.
@@ -101,12 +105,13 @@ class _Writer:
             return
         tag = _tag(node)
         faces = node.get_interfaces()
-        words = [tag, f"name={_quoted(node.get_name())}", *_states(states)]
+        words = [tag, f"name={_quoted(node.get_name())}", *_states(states), *_attributes(node)]
         box = None
         if _SHOWING in states and _VISIBLE in states and "Component" in faces:
             box = node.get_extents(_SCREEN)
             self._correct(node, box, above)
-            words.append(self._place(box.x, box.y, box.width, box.height))
+            words.append(self._menu(node, box, above) or self._place(box.x, box.y, box.width, box.height))
+        words += [f'{name.lower()}="true"' for name in ("Image", "Selection") if name in faces]
         if "Value" in faces:
             words += _value(node)
         if "Action" in faces:
@@ -129,9 +134,25 @@ class _Writer:
         if same and node.get_role() == Atspi.Role.ROOT_PANE:
             self._shift = (above.x - box.x, above.y - box.y)
 
+    def _menu(self, node: Any, box: Any, above: Any) -> str:
+        """The place of a menu of LibreOffice's own menu bar, which has no height: that of its twin in GTK's bar."""
+        if above is None or node.get_role() not in (Atspi.Role.MENU, Atspi.Role.MENU_BAR):
+            return ""
+        if node.get_role() == Atspi.Role.MENU_BAR:
+            if box.height:
+                self._menus = {"": box}
+                return ""
+            twin = self._menus.get("")
+        elif above.height:
+            self._menus[node.get_name()] = box
+            return ""
+        else:
+            twin = self._menus.get(node.get_name())
+        return "" if twin is None else _place(twin.x, twin.y, twin.width, twin.height)
+
     def _place(self, x: int, y: int, width: int, height: int) -> str:
         right, down = self._shift
-        return f'cp:screencoord="({x + right}, {y + down})" cp:size="({width}, {height})"'
+        return _place(x + right, y + down, width, height)
 
     def _element(self, words: list[str], text: str) -> None:
         self.parts.append(f"<{' '.join(words)}>{text and escape(text)}")
@@ -157,6 +178,10 @@ class _Writer:
                 words.append(self._place(x, y, width, height))
                 self._element(words, _text(cell))
                 self.parts.append("</table-cell>")
+
+
+def _place(x: int, y: int, width: int, height: int) -> str:
+    return f'cp:screencoord="({x}, {y})" cp:size="({width}, {height})"'
 
 
 def _address(row: int, column: int) -> str:
@@ -205,19 +230,24 @@ def _states(states: Any) -> Iterator[str]:
 
 
 def _value(node: Any) -> Iterator[str]:
-    yield f'val:value="{Atspi.Value.get_current_value(node):g}"'
-    yield f'val:min="{Atspi.Value.get_minimum_value(node):g}"'
-    yield f'val:max="{Atspi.Value.get_maximum_value(node):g}"'
-    yield f'val:step="{Atspi.Value.get_minimum_increment(node):g}"'
+    yield f'val:value="{Atspi.Value.get_current_value(node)}"'
+    yield f'val:min="{Atspi.Value.get_minimum_value(node)}"'
+    yield f'val:max="{Atspi.Value.get_maximum_value(node)}"'
+    yield f'val:step="{Atspi.Value.get_minimum_increment(node)}"'
 
 
 def _actions(node: Any) -> Iterator[str]:
-    names = set()
-    for i in range(min(Atspi.Action.get_n_actions(node), 3)):
-        name = _NOT_NAME.sub("_", Atspi.Action.get_action_name(node, i).lower())
-        if name and name not in names:
-            names.add(name)
-            yield f'act:{name}_desc=""'
+    found = {}
+    for i in range(min(Atspi.Action.get_n_actions(node), _MOST_NAMES)):
+        name = _NOT_NAME.sub("-", Atspi.Action.get_action_name(node, i))
+        found[name] = (Atspi.Action.get_action_description(node, i), Atspi.Action.get_key_binding(node, i))
+    for name, (description, keys) in found.items():
+        yield f"act:{name}_desc={_quoted(description)} act:{name}_kb={_quoted(keys)}"
+
+
+def _attributes(node: Any) -> Iterator[str]:
+    found = {_NOT_NAME.sub("-", name): text for name, text in list(node.get_attributes().items())[:_MOST_NAMES] if name}
+    return (f"attr:{name}={_quoted(text)}" for name, text in found.items())
 
 
 def _text(node: Any) -> str:
