@@ -40,8 +40,7 @@ _PROGRAMS = {
     "vlc": ("vlc",),
 }
 """Programs whose launch waits for a window; others, such as ``socat``, have none."""
-_CLASSES = ("chrom", "code", "codium", "evince", "gimp", "libreoffice", "mousepad", "soffice", "terminal", "thunar")
-_CLASSES += ("thunderbird", "vlc")
+_CLASSES = ("chrom", "cod", "evince", "gimp", "office", "mousepad", "terminal", "thun", "vlc")
 """Parts of the window classes of these programs, in lower case."""
 
 _WINDOWS = frozenset({"alert", "dialog", "file-chooser", "frame", "window"})

@@ -70,9 +70,10 @@ class Framebuffer:
         try:
             # Programs of the desktop can write here, and the reader may be outside: follow no link, wait for no pipe.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-            known = isinstance(self.path, int)
-            place = f"/proc/self/fd/{self.path}" if known else self.path
-            descriptor = os.open(place, flags if known else flags | os.O_NOFOLLOW)
+            if isinstance(self.path, int):
+                descriptor = os.open(f"/proc/self/fd/{self.path}", flags)
+            else:
+                descriptor = os.open(self.path, flags | os.O_NOFOLLOW)
             with open(descriptor, "rb") as file:  # noqa: PTH123
                 head = file.read(_HEADER.size)
                 if len(head) < _HEADER.size:
