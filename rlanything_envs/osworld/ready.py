@@ -65,13 +65,17 @@ def program_of(command: Sequence[str] | str, shell: bool) -> str | None:
 
 
 def contents(elements: Iterable[Element]) -> list[tuple[Element, int]]:
-    """The windows among elements in the order of the tree, and how many elements of each count as content."""
+    """The windows among elements in the order of the tree, and how many elements of each count as content.
+
+    What a frame without a name has is no content: it is the panel of the desktop.
+    """
     found: list[tuple[Element, int]] = []
     for element in elements:
         if element.role in _WINDOWS:
             found.append((element, 0))
         elif found and element.role not in _DECORATION and element.width > 0 and element.height > 0:
-            found[-1] = (found[-1][0], found[-1][1] + 1)
+            window, size = found[-1]
+            found[-1] = (window, size + bool(window.name or window.role != "frame"))
     return found
 
 

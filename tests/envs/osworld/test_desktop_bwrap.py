@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rlanything_envs.osworld.accessibility import linearise
 from rlanything_envs.osworld.desktop import DesktopError, DesktopSettingError, make_desktop
 from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
 from rlanything_envs.osworld.desktop.scratch import Scratch
@@ -35,9 +37,51 @@ def test_what_it_looks_like_at_first(desktop):
     client = desktop.client
     pixels = client.screenshot_array()
     assert (pixels.shape, pixels.dtype, client.screen_size()) == ((1080, 1920, 3), np.uint8, (1920, 1080))
-    background = (pixels == [0x2C, 0x5D, 0x73]).all(axis=2)
+    background = (pixels[:1040] == [0x2C, 0x5D, 0x73]).all(axis=2)
     assert 0.999 < background.mean() < 1  # one colour, and a pointer
-    assert client.execute(["wmctrl", "-l"]).output == ""
+    assert titles(client) == ["xfce4-panel"]
+
+
+def titles(client) -> list[str]:
+    return [line.split(None, 3)[3] for line in client.execute(["wmctrl", "-l"]).output.splitlines()]
+
+
+def elements(client) -> list[str]:
+    return linearise(client.accessibility_tree()).splitlines()
+
+
+def until(client, text: str) -> str:
+    """The first element whose line has a text."""
+    end = time.monotonic() + 30
+    while not (found := [line for line in elements(client) if text in line]):
+        assert time.monotonic() < end, elements(client)
+        time.sleep(0.2)
+    return found[0]
+
+
+def click(client, line: str) -> None:
+    x, y = line.rpartition("(")[2].partition(")")[0].split(",")
+    client.act(f"pyautogui.click({x}, {y})")
+
+
+def test_what_the_panel_offers(desktop):
+    """Launchers, the list of windows and a clock; a click on what the tree shows does what its name says."""
+    client = desktop.client
+    for name in ("Applications", "Files", "Terminal", "Text Editor", "Web Browser"):
+        assert until(client, f'button "{name}"')
+    assert [line for line in elements(client) if re.search(r'toggle-button "\d\d:\d\d"', line)]
+    click(client, until(client, 'push-button "Text Editor"'))
+    click(client, until(client, 'toggle-button "Untitled 1 - Mousepad"'))  # it goes, and comes back
+    click(client, until(client, 'toggle-button "Untitled 1 - Mousepad"'))
+    client.act("pyautogui.write('abc')")
+    assert until(client, 'text="abc"')
+
+
+def test_the_menu_of_the_desktop(desktop):
+    client = desktop.client
+    client.act("pyautogui.rightClick(900, 400)")
+    click(client, until(client, 'menu-item "LXTerminal"'))
+    assert until(client, "terminal ")
 
 
 def test_both_kinds_of_screenshot_agree(desktop):
@@ -106,7 +150,7 @@ def test_reset(desktop):
     desktop.reset()
     assert client.execute("find /home/user /tmp /var/tmp -not -type s | sort", shell=True).output == before
     assert "sleep" not in client.execute(["ps", "ax"]).output
-    assert client.execute(["wmctrl", "-l"]).output == ""
+    assert titles(client) == ["xfce4-panel"]
     assert client.cursor_position() == (960, 540)
     client.launch(["mousepad"])
     wait_for_window(client, "Mousepad")

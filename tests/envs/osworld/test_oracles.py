@@ -135,7 +135,7 @@ RENAME = [
     "pyautogui.write('mv ~/Desktop/todo_list_Jan_1 ~/Desktop/todo_list_Jan_2\\n')",
 ]
 BY_MOUSE = [
-    "pyautogui.rightClick(1500, 900); time.sleep(0.5)",
+    "pyautogui.rightClick(1500, 900); time.sleep(1.5)",
     "pyautogui.press('down'); pyautogui.press('down'); pyautogui.press('enter'); time.sleep(2)",
     RENAME[1],
 ]

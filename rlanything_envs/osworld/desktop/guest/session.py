@@ -15,8 +15,8 @@ from pathlib import Path
 __all__ = ["Session", "SessionError"]
 
 _HERE = Path(__file__).resolve().parent
-_PATIENCE = 15.0
-"""Seconds for a part of the session to get ready; on an idle machine it takes a tenth of one."""
+_PATIENCE = 60.0
+"""Seconds for a part of the session to get ready; on an idle machine it takes half of one."""
 
 _FOLDERS = ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Public", "Templates", "Videos")
 
@@ -60,6 +60,8 @@ class Session:
         self._spawn(["openbox", "--sm-disable"])
         self._spawn(["/usr/libexec/at-spi-bus-launcher", "--launch-immediately"])
         self._until("the window manager", lambda: self._succeeds(["wmctrl", "-m"]))
+        self._spawn(["xfce4-panel", "--disable-wm-check"])
+        self._until("the panel", lambda: b"xfce4-panel" in self._printed(["wmctrl", "-l"]))
 
     def broken(self) -> str:
         """Why the session can no longer be used; empty where it can."""
@@ -153,6 +155,9 @@ class Session:
     def _succeeds(self, command: list[str]) -> bool:
         quiet = subprocess.DEVNULL
         return subprocess.call(command, env=self.environment, stdout=quiet, stderr=quiet) == 0
+
+    def _printed(self, command: list[str]) -> bytes:
+        return subprocess.run(command, env=self.environment, capture_output=True, check=False).stdout
 
     @staticmethod
     def _until(what: str, ready: Callable[[], bool]) -> None:
