@@ -15,7 +15,7 @@ from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, brief_action, read_action
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
-from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation
+from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Settle, changed
@@ -33,6 +33,7 @@ from rlanything_task_pools.osworld import (
     OSWorldTaskError,
     Payload,
     read_payload,
+    requirements_of,
 )
 from rlanything_task_pools.osworld.generate import make_knobs
 from rlanything_verifiers.osworld import EvaluatorError, VerifierError, evaluate, evaluator_urls
@@ -220,6 +221,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         Raises:
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
+            Unwinnable: the desktop lacks a program, a schema, a locale or the network that the task requires.
             InfrastructureError: the desktop or its set-up failed, or a file of the task is missing.
         """
         super().reset(seed=seed)
@@ -230,6 +232,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
         try:
             seen, evaluator = self._begin(problem)
         except (InfrastructureError, AssetError) as error:
+            if isinstance(error, Unwinnable):
+                raise Unwinnable(f"task {task.id} cannot be won here: the desktop lacks {error}") from None
             self._machine.replace()
             if isinstance(error, InfrastructureError):
                 raise
@@ -298,6 +302,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
     def _begin(self, problem: Payload) -> tuple[Observation, Mapping[str, Any]]:
         stage = Stage(self._machine.pristine(), self.files, self.screen, self.password, not self._machine.synchronous)
+        if lacking := self._machine.lacking(requirements_of(problem)):
+            raise Unwinnable(", ".join(lacking))
         evaluator = substitute(problem.evaluator, stage.names)
         for url in evaluator_urls(evaluator):  # fail now and not after the agent's work
             self.files.read(url)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_envs.osworld.desktop import BACKENDS, Client, Desktop, DesktopSettingError, make_desktop
+from rlanything_envs.osworld.winnable import Provided
+from rlanything_task_pools.osworld import Requirements
 
 __all__ = ["Machine"]
 
@@ -35,6 +37,7 @@ class Machine:
         self._backend, self._settings, self.screen = backend, dict(settings or {}), screen
         self._desktop: Desktop | None = None if isinstance(backend, str) else backend
         self._running = False
+        self._provided = Provided()
 
     @property
     def synchronous(self) -> bool:
@@ -69,6 +72,14 @@ class Machine:
     def intact(self) -> bool:
         """Whether a failure after an action is the agent's, see `Desktop.intact`."""
         return self._desktop is not None and self._desktop.intact()
+
+    def lacking(self, requirements: Requirements) -> list[str]:
+        """What the running desktop lacks of what a task requires; a simulator says so when it is asked for it.
+
+        Raises:
+            DesktopError: the desktop is out of order.
+        """
+        return [] if self.synchronous else self._provided.lacking(requirements, self.client)
 
     def replace(self) -> None:
         """End a broken desktop, so that the next episode starts a new one."""

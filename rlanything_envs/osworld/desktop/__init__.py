@@ -11,6 +11,7 @@ from rlanything_envs.osworld.desktop.errors import (
     GuestRefusal,
     MissingPackages,
     NotReady,
+    Unwinnable,
 )
 from rlanything_envs.osworld.desktop.make import BACKENDS, make_desktop
 from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation
@@ -30,5 +31,6 @@ __all__ = [
     "MissingPackages",
     "NotReady",
     "Observation",
+    "Unwinnable",
     "make_desktop",
 ]

@@ -13,9 +13,12 @@ from pathlib import Path
 
 from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop, restrictions
 from rlanything_envs.osworld.desktop.errors import DesktopError
-from rlanything_envs.osworld.desktop.packages import NEEDED, install_command, missing
+from rlanything_envs.osworld.desktop.packages import NEEDED, OPTIONAL, install_command, missing
+from rlanything_envs.osworld.setup import StepError, check_steps
+from rlanything_envs.osworld.winnable import Provided
+from rlanything_task_pools.osworld import Assets, asset_urls, import_folder, read_payload, requirements_of
 
-__all__ = ["Finding", "examine", "install"]
+__all__ = ["Finding", "examine", "install", "judge_tasks"]
 
 _INSTALL_SECONDS = 3600
 
@@ -119,16 +122,50 @@ def _kvm() -> Finding:
     return Finding("kvm", None, "no /dev/kvm: a virtual machine would be slow; only the vm desktop wants it")
 
 
-def install() -> tuple[str, ...]:
+def judge_tasks(folder: Path) -> Iterator[Finding]:
+    """Which tasks of a folder can be won on this machine's `bwrap` desktop, and what the others lack.
+
+    Args:
+        folder: task files, as OSWorld has them.
+
+    Raises:
+        DesktopError: the desktop does not start.
+    """
+    tasks, refused = import_folder(folder)
+    for path, reason in refused.items():
+        yield Finding(Path(path).stem, None, f"cannot be read: {reason}")
+    assets, provided, winnable = Assets(), Provided(), 0
+    with BwrapDesktop() as desktop:
+        for task in tasks:
+            payload = read_payload(task.payload)
+            lacking = provided.lacking(requirements_of(payload), desktop.client)
+            if absent := assets.missing(asset_urls(payload)):
+                lacking.append(f"{len(absent)} files (rlanything desktop fetch-assets {folder})")
+            try:
+                check_steps([step.model_dump() for step in payload.config], "config")
+            except StepError as error:
+                lacking.append(str(error))
+            winnable += not lacking
+            name = str(payload.source.get("id", task.id))
+            yield Finding(name, None if lacking else True, f"lacks {', '.join(lacking)}" if lacking else "winnable")
+    yield Finding("tasks", True, f"{winnable} of {len(tasks) + len(refused)} can be won on the bwrap desktop")
+
+
+def install(more: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Install everything that is missing; for root on a system with apt.
+
+    Args:
+        more: optional sections of the list of packages, too.
 
     Returns:
         The packages that were missing.
 
     Raises:
-        DesktopError: not root, no apt, or apt failed.
+        DesktopError: not root, no apt, or apt failed; or no such section.
     """
-    absent = missing()
+    if unknown := set(more) - set(OPTIONAL):
+        raise DesktopError(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
+    absent = (*missing(), *missing(more))
     if not absent:
         return ()
     command = install_command(absent)

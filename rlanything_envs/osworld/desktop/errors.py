@@ -2,7 +2,15 @@
 
 from rlanything_envs.errors import InfrastructureError
 
-__all__ = ["DesktopError", "DesktopSettingError", "DesktopWrecked", "GuestRefusal", "MissingPackages", "NotReady"]
+__all__ = [
+    "DesktopError",
+    "DesktopSettingError",
+    "DesktopWrecked",
+    "GuestRefusal",
+    "MissingPackages",
+    "NotReady",
+    "Unwinnable",
+]
 
 
 class DesktopError(InfrastructureError):
@@ -35,3 +43,7 @@ class GuestRefusal(DesktopError):
 
 class NotReady(GuestRefusal):
     """An application that was started shows no window with content within the limit."""
+
+
+class Unwinnable(DesktopError):
+    """The desktop lacks what a task requires: a program, a schema of settings, a locale or the network."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from rlanything_envs.osworld.desktop.container import engine, sdk
 from rlanything_envs.osworld.desktop.errors import DesktopError
-from rlanything_envs.osworld.desktop.packages import packages
+from rlanything_envs.osworld.desktop.packages import OPTIONAL, packages
 
 __all__ = ["DEFAULT_IMAGE", "build_image", "context", "dockerfile"]
 
@@ -25,7 +25,8 @@ _GUEST = Path(__file__).resolve().parent / "guest"
 
 def dockerfile(base: str) -> str:
     """Dockerfile that makes the image from a Debian 12 image."""
-    names = " ".join(package.name for package in packages() if package.section != "sandbox")
+    left_out = ("sandbox", *OPTIONAL)
+    names = " ".join(package.name for package in packages() if package.section not in left_out)
     return f"""\
 FROM {base}
 RUN apt-get update \\

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from rlanything_envs.osworld.desktop.errors import MissingPackages
 
-__all__ = ["NEEDED", "Package", "install_command", "missing", "packages", "require"]
+__all__ = ["NEEDED", "OPTIONAL", "Package", "install_command", "missing", "packages", "require"]
 
 _LIST = Path(__file__).with_name("packages.txt")
 
 NEEDED = ("sandbox", "session", "accessibility")
 """Sections without which no desktop starts; what is missing of the others is missing on the screen."""
+OPTIONAL = ("mail", "media")
+"""Sections of applications that only some published tasks want, and that are installed where they are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,9 @@ def packages() -> tuple[Package, ...]:
 
 
 def missing(sections: tuple[str, ...] | None = None) -> tuple[str, ...]:
-    """Names of the packages that are not installed, of some sections or of all."""
-    wanted = (package for package in packages() if sections is None or package.section in sections)
+    """Names of the packages that are not installed, of some sections or of all but the optional ones."""
+    chosen = tuple({package.section for package in packages()} - set(OPTIONAL)) if sections is None else sections
+    wanted = (package for package in packages() if package.section in chosen)
     return tuple(package.name for package in wanted if not package.installed)
 
 

@@ -26,6 +26,7 @@ from rlanything_task_pools.osworld.payload import (
     read_payload,
 )
 from rlanything_task_pools.osworld.proof import keys
+from rlanything_task_pools.osworld.requirements import Requirements, requirements_of
 
 __all__ = [
     "APPS",
@@ -43,6 +44,7 @@ __all__ = [
     "OSWorldDomain",
     "OSWorldTaskError",
     "Payload",
+    "Requirements",
     "Step",
     "asset_urls",
     "file_of",
@@ -53,4 +55,5 @@ __all__ = [
     "load",
     "make_task",
     "read_payload",
+    "requirements_of",
 ]

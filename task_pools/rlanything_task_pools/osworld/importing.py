@@ -92,8 +92,10 @@ def import_task(row: object) -> Task:
     if len(asked) != 1:
         raise OSWorldTaskError(f"current_task: expected just one evaluator, there are {len(asked)}")
     current, instruction = next(iter(asked.items()))
-    source = {"format": "osworld" if listed is None else "rlanything"}
+    source: dict[str, Any] = {"format": "osworld" if listed is None else "rlanything"}
     source |= {name: row[name] for name in ("id", "snapshot", "source") if isinstance(row.get(name), str)}
+    if isinstance(row.get("requires"), Mapping):
+        source["requires"] = row["requires"]
     apps = row.get("related_apps", [])
     payload = read_payload(
         {

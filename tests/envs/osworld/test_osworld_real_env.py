@@ -13,7 +13,8 @@ from gymnasium.utils.env_checker import check_env
 from osworld_tasks import PATH, SOLUTION, make
 
 from rlanything_envs.osworld.accessibility import read_elements
-from rlanything_envs.osworld.desktop import NotReady
+from rlanything_envs.osworld.desktop import NotReady, Unwinnable
+from rlanything_envs.osworld.desktop.doctor import judge_tasks
 from rlanything_envs.osworld.ready import Applications, contents
 from rlanything_envs.osworld.setup import Stage, run_steps
 from rlanything_task_pools.osworld import OSWorldDomain
@@ -328,3 +329,45 @@ def test_a_window_that_is_to_be_activated_is_waited_for(stage):
     run_steps(steps, stage, "postconfig", lenient=True)
     stage.client.execute(["sleep", "1"])
     assert stage.client.read_file("~/typed") == b"1\n"
+
+
+# --- tasks that cannot be won here ---
+
+
+@pytest.mark.parametrize(
+    ("command", "lacks"),
+    [
+        ("no-such-program --x", "the program no-such-program"),
+        ("gsettings get org.no.such key", "the schema org.no.such"),
+        ("LC_ALL=xx_XX.UTF-8 date", "the locale xx_XX.UTF-8"),
+    ],
+)
+def test_a_task_that_cannot_be_won_is_refused(made, command, lacks):
+    evaluator = {
+        "func": "exact_match",
+        "result": {"type": "vm_command_line", "command": command, "shell": True},
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    }
+    env = made(tasks=[make(evaluator, [])])
+    with pytest.raises(Unwinnable, match=f"cannot be won here: the desktop lacks {lacks}"):
+        env.reset()
+    env.reset(options={"task": make(config=[])})
+
+
+def test_a_task_of_the_web_needs_the_network(made):
+    tabs = {"type": "chrome_open_tabs", "parameters": {"urls_to_open": ["https://example.org"]}}
+    with pytest.raises(Unwinnable, match="lacks the network"):
+        made(tasks=[make(config=[tabs])]).reset()
+
+
+def test_the_doctor_lists_what_can_be_won(bwrap_desktop, tmp_path):
+    row = {"instruction": "x", "config": [], "evaluator": {"func": "infeasible"}}
+    (tmp_path / "a.json").write_text(json.dumps({**row, "id": "a"}))
+    config = [{"type": "launch", "parameters": {"command": ["no-such-program"]}}]
+    (tmp_path / "b.json").write_text(json.dumps({**row, "id": "b", "config": config}))
+    (tmp_path / "c.json").write_text("{")
+    found = {finding.topic: (finding.good, finding.said) for finding in judge_tasks(tmp_path)}
+    assert found["a"] == (True, "winnable")
+    assert found["b"] == (None, "lacks the program no-such-program")
+    assert found["c"][1].startswith("cannot be read")
+    assert found["tasks"][1] == "1 of 3 can be won on the bwrap desktop"

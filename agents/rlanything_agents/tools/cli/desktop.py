@@ -31,6 +31,12 @@ def doctor(
         bool, typer.Option("--install", help="Install what is missing (root, Debian or Ubuntu).")
     ] = False,
     start: Annotated[bool, typer.Option(help="Start a desktop for a moment to see that it works.")] = True,
+    more: Annotated[
+        list[str] | None, typer.Option("--with", metavar="SET", help="With --install: mail (Thunderbird), media (VLC).")
+    ] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(help="List which task files of a folder can be won here, and why not.", exists=True)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the requirements of a desktop, and name the one command that installs what is missing."""
@@ -39,9 +45,10 @@ def doctor(
 
     with plain_errors():
         if install:
-            names = practice.install()
+            names = practice.install(tuple(more or ()))
             typer.echo(f"installed {' '.join(names)}" if names else "nothing to install", err=as_json)
-        healthy = show_findings(practice.examine(start), as_json)
+        findings = practice.examine(start) if tasks is None else practice.judge_tasks(tasks)
+        healthy = show_findings(findings, as_json)
     raise typer.Exit(0 if healthy else 1)
 
 
