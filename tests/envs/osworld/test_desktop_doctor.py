@@ -17,7 +17,7 @@ from rlanything_envs.osworld.desktop import MissingPackages, make_desktop
 from rlanything_envs.osworld.desktop import doctor as practice
 from rlanything_envs.osworld.desktop import packages as listed
 from rlanything_envs.osworld.desktop.image import context, dockerfile
-from rlanything_envs.osworld.desktop.packages import Package, install_command, packages
+from rlanything_envs.osworld.desktop.packages import OPTIONAL, Package, install_command, packages
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_list():
     names = [package.name for package in packages()]
     assert len(names) == len(set(names)) > 30
     assert {package.section for package in packages()} == {
-        "sandbox", "session", "accessibility", "looks", "applications",
+        "sandbox", "session", "accessibility", "looks", "applications", *OPTIONAL,
     }  # fmt: skip
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name) for name in names)
     assert all(package.file.startswith("/usr/") for package in packages())
@@ -89,7 +89,7 @@ def test_the_image_has_every_package_but_the_sandbox():
     text = dockerfile("debian:bookworm-slim")
     assert text.startswith("FROM debian:bookworm-slim\n")
     assert set(re.search(r"--no-install-recommends (.*) \\", text)[1].split()) == {
-        package.name for package in packages() if package.section != "sandbox"
+        package.name for package in packages() if package.section not in ("sandbox", *OPTIONAL)
     }
 
 

@@ -1,5 +1,6 @@
 """Requests over TCP and Unix sockets: what is repeated, what never is, and what forms look like."""
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.osworld.desktop import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.guest.interior import InteriorError, Refusal, _received
 from rlanything_envs.osworld.desktop.guest.multipart import MultipartError, parse_multipart
 from rlanything_envs.osworld.desktop.transport import Transport, multipart
 
@@ -126,3 +128,19 @@ def test_any_bytes_are_a_form_or_refused(body):
 def test_forms_that_are_none(kind, body):
     with pytest.raises(MultipartError):
         parse_multipart(kind, body)
+
+
+@given(
+    st.binary(max_size=200) | st.just(b"[" * 5000) | st.sampled_from([b"null", b'{"kind": 3}', b'{"kind": "OSError"}'])
+)
+def test_any_answer_of_the_inside_is_read_or_refused(message):
+    """Who carries a request out is a program of the desktop's user, like those of an agent."""
+    read_end, write_end = os.pipe()
+    os.write(write_end, message)
+    os.close(write_end)
+    try:
+        assert isinstance(_received(read_end, 1.0), dict)
+    except (InteriorError, Refusal, OSError):
+        pass
+    finally:
+        os.close(read_end)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .cgroup import ControlGroup
+from .storage import LARGEST_FILE
 
 __all__ = ["Answer", "Interior", "InteriorError", "Refusal", "Settings", "pixels_file"]
 
@@ -227,9 +228,11 @@ def _received(status: int, seconds: float) -> dict[str, Any]:
     message = os.read(status, _LONGEST_ANSWER)
     if not message:  # killed together with the process that carried it out
         return {"returncode": -signal.SIGKILL, "error": "killed", "kind": "Killed"}
-    values = json.loads(message)
-    reason = str(values.get("error", ""))
-    kind = values.get("kind")
+    try:  # a program of the desktop may have written it
+        values = json.loads(message)
+        kind, reason = values.get("kind"), str(values.get("error", ""))
+    except (ValueError, AttributeError, RecursionError):
+        raise InteriorError("an answer that cannot be read") from None
     if kind == "TimeoutError":
         raise TimeoutError(reason)
     if kind == "OSError":
@@ -240,7 +243,7 @@ def _received(status: int, seconds: float) -> dict[str, Any]:
 
 
 def _content(fd: int) -> bytes:
-    size = os.fstat(fd).st_size
+    size = min(os.fstat(fd).st_size, LARGEST_FILE)
     pieces, place = [], 0
     while place < size and (piece := os.pread(fd, min(1 << 28, size - place), place)):
         pieces.append(piece)
