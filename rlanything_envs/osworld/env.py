@@ -36,7 +36,7 @@ from rlanything_task_pools.osworld import (
     requirements_of,
 )
 from rlanything_task_pools.osworld.generate import make_knobs
-from rlanything_verifiers.osworld import EvaluatorError, VerifierError, evaluate, evaluator_urls
+from rlanything_verifiers.osworld import EvaluatorError, Strict, VerifierError, evaluate, evaluator_urls
 
 ActionSpace = Literal["pyautogui", "computer_13"]
 
@@ -148,6 +148,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``settle``: a `Settle` or its fields: when to observe after an action; None for at once.
     - ``assets``: the directory of the tasks' remote files (see `Assets`).
     - ``password``: password of the guest's user, for set-up steps that need it.
+    - ``strict``: ``"upstream"`` for OSWorld's reading of the few metrics of which ours differs on purpose.
     - ``render_mode``: None or ``"rgb_array"`` (the screen).
 
     ```python
@@ -183,6 +184,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         settle: Settle | Mapping[str, float] | None = Settle(),  # noqa: B008 (it is frozen)
         assets: Files | str | os.PathLike[str] | None = None,
         password: str = "password",
+        strict: Strict = "own",
         render_mode: str | None = None,
     ) -> None:
         """See the class.
@@ -209,7 +211,9 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self.observation_space = self._view.space
         self.settle = settle if settle is None or isinstance(settle, Settle) else Settle(**settle)
         self.files: Files = Assets(assets) if assets is None or isinstance(assets, str | os.PathLike) else assets
-        self.password = password
+        if strict not in ("own", "upstream"):
+            raise ValueError(f"OSWorldEnv: strict {strict!r} is unknown; choose 'own' or 'upstream'")
+        self.password, self.strict = password, strict
         self._machine = Machine(backend, self.screen, desktop)
         self.source = _generated(split, knobs, backend) if tasks is None else source_of(tasks)
         self.task_id = ""
@@ -355,7 +359,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         run_steps(steps, stage, "postconfig", lenient=True)
         if steps:
             self._rest(stage)
-        return float(evaluate(episode.evaluator, self._client, last_action=last, files=self.files))
+        return float(evaluate(episode.evaluator, self._client, last_action=last, files=self.files, strict=self.strict))
 
     def _rest(self, stage: Stage) -> None:
         if self.settle is not None and stage.patient:

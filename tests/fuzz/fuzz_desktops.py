@@ -34,6 +34,7 @@ from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.opening import document, html, image, package, presentation, workbook, xml
 from rlanything_verifiers.osworld.sound import read_tags
 from rlanything_verifiers.osworld.structured import read_json, read_yaml
+from rlanything_verifiers.osworld.word import highlighted_texts, paragraph_texts
 
 __all__ = ["TARGETS"]
 
@@ -214,6 +215,16 @@ LOOKS: tuple[Mapping[str, Any], ...] = (
     },
     {
         "func": "exact_match",
+        "result": {"type": "active_tab_url_parse", "parse_keys": ["a"]},
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    },
+    {
+        "func": "exact_match",
+        "result": {"type": "active_tab_html_parse", "category": "xpath", "xpathObject": {"//a": "b"}},
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    },
+    {
+        "func": "exact_match",
         "result": {"type": "active_tab_info"},
         "expected": {"type": "rule", "rules": {"expected": "x"}},
     },
@@ -255,6 +266,8 @@ def _opened(content: bytes) -> None:
         members,
         read_tags,
         document,
+        paragraph_texts,
+        highlighted_texts,
         presentation,
         lambda file: workbook(file, True),
         lambda file: query(file, "SELECT * FROM sqlite_master"),

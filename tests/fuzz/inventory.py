@@ -32,6 +32,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_verifiers.osworld.archives": ("file of a desktop",),
     "rlanything_verifiers.osworld.database": ("file of a desktop",),
     "rlanything_verifiers.osworld.getters.browser": ("scores of a desktop",),
+    "rlanything_verifiers.osworld.getters.pages": ("scores of a desktop",),
     "rlanything_verifiers.osworld.metrics.desktop": ("scores of a desktop",),
     "rlanything_verifiers.osworld.metrics.settings": ("scores of a desktop",),
     "rlanything_verifiers.osworld.metrics.text": ("scores of a desktop",),
@@ -83,6 +84,9 @@ READERS: dict[str, tuple[str, ...]] = {
 
 TESTED: dict[str, str] = {
     "rlanything_verifiers.osworld.bridge": "tests/verifiers/osworld/test_osworld_bridge.py",
+    "rlanything_verifiers.osworld.films": "tests/verifiers/osworld/test_osworld_media.py",
+    "rlanything_verifiers.osworld.getters.page_program": "tests/verifiers/osworld/test_osworld_pages.py",
+    "rlanything_verifiers.osworld.metrics.programs": "tests/verifiers/osworld/test_osworld_programs.py",
     "rlanything_verifiers.osworld.pdf": "tests/verifiers/osworld/test_osworld_limits.py",
     "rlanything_verifiers.osworld.pdf_worker": "tests/verifiers/osworld/test_osworld_limits.py",
     "rlanything_envs.osworld.browser": "tests/fuzz/test_borders.py",

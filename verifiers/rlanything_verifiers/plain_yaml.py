@@ -21,12 +21,11 @@ class YamlError(ValueError):
     """The text is not YAML, or exceeds a bound; the message has the position where PyYAML reports it."""
 
 
-def read_yaml(text: str, *, references: bool = True) -> Any:
+def read_yaml(text: str) -> Any:
     """The value of a text in YAML.
 
     Args:
         text: An untrusted text.
-        references: Whether anchors and aliases are allowed.
 
     Raises:
         YamlError: The text is not YAML, or exceeds a bound.
@@ -37,7 +36,7 @@ def read_yaml(text: str, *, references: bool = True) -> Any:
     if len(text) > MAX_LENGTH:
         raise YamlError(f"{len(text)} characters; at most {MAX_LENGTH} are read")
     try:
-        _check(text, references)
+        _check(text)
         value = yaml.safe_load(text)
         _count(value, MAX_VALUES)
     except YamlError:
@@ -52,22 +51,34 @@ def read_yaml(text: str, *, references: bool = True) -> Any:
     return value
 
 
-def _check(text: str, references: bool) -> None:
-    """Check the bounds on the parser's events, before any value is built."""
+def _check(text: str) -> None:
+    """Check the bounds on the parser's events, before any value is built.
+
+    A reference counts as many values as what it stands for: PyYAML copies them where mappings are merged.
+    """
     import yaml
 
-    depth = 0
-    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []
+    depth = total = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
+            open_nodes.append((event.anchor, total))
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        elif isinstance(event, yaml.AliasEvent) and not references:
-            raise YamlError("YAML with references")
+            anchor, before = open_nodes.pop()
+            if anchor is not None:
+                sizes[anchor] = total - before
+        elif isinstance(event, yaml.AliasEvent):
+            if any(event.anchor == anchor for anchor, _ in open_nodes):
+                raise YamlError("a value that contains itself")
+            total += sizes.get(event.anchor or "", 0)
         if depth > MAX_DEPTH:
             raise YamlError(f"nested deeper than {MAX_DEPTH} levels")
-        if number > 2 * MAX_VALUES:
-            raise YamlError(f"more than {MAX_VALUES} values")
+        total += 1
+        if total > 2 * MAX_VALUES:
+            raise YamlError(f"more than {MAX_VALUES} values, references counted as often as they are used")
 
 
 def _count(value: Any, left: int) -> int:

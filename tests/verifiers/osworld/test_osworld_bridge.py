@@ -13,7 +13,7 @@ METRICS = """
 import math
 from pathlib import Path
 
-def compare_audios(one, other, *, loud=False):
+def compare_noises(one, other, *, loud=False):
     print("noise on the output")
     if one is None:
         return 0
@@ -67,7 +67,7 @@ RESULT = {"type": "vm_file", "path": "/a/one.mp3", "dest": "one.mp3"}
 GOLD = {"type": "cloud_file", "path": "u", "dest": "gold.mp3"}
 
 
-def score(bridge, func="compare_audios", files=None, **more):
+def score(bridge, func="compare_noises", files=None, **more):
     evaluator = {"func": func, "result": RESULT, **more}
     check_evaluator(evaluator, foreign=bridge)
     desk = Desk({"/a/one.mp3": b"sound"} if files is None else files)
@@ -76,12 +76,12 @@ def score(bridge, func="compare_audios", files=None, **more):
 
 def test_functions_that_are_not_built_in(bridge):
     with pytest.raises(UnknownFunction, match="Bridge"):
-        check_evaluator({"func": "compare_audios", "result": RESULT, "expected": GOLD})
+        check_evaluator({"func": "compare_noises", "result": RESULT, "expected": GOLD})
     assert score(bridge, expected=GOLD) == 1
     assert score(bridge, expected=GOLD, files={"/a/one.mp3": b"noise"}) == 0
     assert score(bridge, expected=GOLD, options={"loud": True}) == 0.5
     assert score(bridge, expected=GOLD, files={}) == 0, "the function is asked what a missing file means"
-    assert bridge.names == {"compare_audios", "beside", "breaks", "hangs", "needs"}
+    assert bridge.names == {"compare_noises", "beside", "breaks", "hangs", "needs"}
 
 
 def test_files_fetched_together_lie_together(bridge):
@@ -91,7 +91,7 @@ def test_files_fetched_together_lie_together(bridge):
 
 
 def test_beside_functions_that_are_built_in(bridge):
-    evaluator = {"func": ["compare_audios", "exact_match"], "result": [RESULT, {"type": "rule", "rules": 3}]}
+    evaluator = {"func": ["compare_noises", "exact_match"], "result": [RESULT, {"type": "rule", "rules": 3}]}
     evaluator["expected"] = [GOLD, {"type": "rule", "rules": {"expected": 3}}]
     desk = Desk({"/a/one.mp3": b"sound"})
     assert evaluate(evaluator, desk, last_action="DONE", files=Web(u=b"sound"), foreign=bridge) == 1
@@ -124,4 +124,4 @@ def test_parts_that_can_be_loaded_without_the_rest(tmp_path):
     files = EMPTY | {INIT: "from .heavy import *", SOUND: METRICS}
     files["desktop_env/evaluators/metrics/heavy.py"] = "import a_library_that_is_not_there"
     files["desktop_env/__init__.py"] = "import another_library_that_is_not_there"
-    assert "compare_audios" in Bridge(interpreter(tmp_path / "lite", files)).names
+    assert "compare_noises" in Bridge(interpreter(tmp_path / "lite", files)).names

@@ -3,7 +3,7 @@
 import datetime
 
 import pytest
-from docx.enum.text import WD_ALIGN_PARAGRAPH, WD_BREAK, WD_TAB_ALIGNMENT
+from docx.enum.text import WD_ALIGN_PARAGRAPH, WD_BREAK, WD_COLOR_INDEX, WD_TAB_ALIGNMENT
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from docx.shared import Pt, RGBColor
@@ -97,6 +97,42 @@ def test_tables():
 
     both_ways("compare_docx_tables", table("a", "b", "c", " d"), table("a", "b", "c", "e"), table("a", "b", "c", "d"))
     assert score("compare_docx_tables", letter("t"), table("a", "b", "c", "d")) == 0
+    for one, other in (("a\tb", "ab"), ("a\nb", "ab"), ("a\tb", "a\nb")):
+        both_ways("compare_docx_tables", table(one, "", "", ""), table(other, "", "", ""), table(one, "", "", ""))
+
+
+def test_highlighted_texts():
+    def marked(*places):
+        def change(made):
+            for place in places:
+                made.paragraphs[place].runs[0].font.highlight_color = WD_COLOR_INDEX.YELLOW
+
+        return letter("a", "b", "c", change=change)
+
+    both_ways("compare_highlighted_text", marked(1, 2), marked(1), marked(1, 2))
+    assert score("compare_highlighted_text", marked(), letter("other")) == 1, "nothing is highlighted in either"
+
+
+def test_trains_once_each():
+    lines = ["08:00:00,T1,S1,1", "08:05:00,T2,S1,1"]
+    initial = letter("Trains", *lines, "08:09:00,T1,S2,4")
+    assert score("check_no_duplicates", initial, letter(*lines)) == 1
+    assert score("check_no_duplicates", initial, initial) == 0
+    assert score("check_no_duplicates", initial, letter(lines[0])) == 0
+
+
+def test_alignment():
+    assert score("evaluate_alignment", letter("One two three\tfour five. Short.", "")) == 1
+    assert score("evaluate_alignment", letter("One two\tthree four")) == 0
+    assert score("evaluate_alignment", letter("One two three four\tfive")) == 0
+
+
+def test_a_damaged_document_scores_nothing():
+    for name in ("word/document.xml", "_rels/.rels"):
+        broken = repacked(letter("a"), lambda members, name=name: members.update({name: b"<a"}))
+        missing = repacked(letter("a"), lambda members, name=name: members.pop(name) and None)
+        for data in (broken, missing):
+            assert score("compare_docx_files", data, letter("a")) == 0
 
 
 def test_pictures():

@@ -3,21 +3,29 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
+import os
+import shutil
 import sqlite3
+import subprocess
 import tarfile
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from osworld_desk import letter, picture, score_files, sheet, show, zipped
-from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
+from osworld_sounds import tone
+from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageFont, ImageOps
 
 from rlanything_verifiers.osworld import BadReference, EvaluatorError, File
-from rlanything_verifiers.osworld.errors import Unreadable
+from rlanything_verifiers.osworld import pdf as pdf_module
+from rlanything_verifiers.osworld.errors import MissingProgram, Unreadable
 from rlanything_verifiers.osworld.pictures import similarity
 from rlanything_verifiers.osworld.sound import read_tags
+from rlanything_verifiers.osworld.sound_likeness import alignment_cost
 
 UPSIDE_DOWN = picture(change=lambda image: image.rotate(180))
 
@@ -179,6 +187,29 @@ def pdf(*pages, images=()):
     return out + tail + b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (len(parts) + 1, len(out))
 
 
+def test_texts_of_a_pdf_file():
+    gold = json.dumps({"a": "quick brown", "b": "dog"}).encode()
+    both_ways("is_gold_text_included_in_pdf", pdf("The quick brown fox", "a dog"), pdf("The quick brown fox"), gold)
+    with pytest.raises(BadReference):
+        score_files("is_gold_text_included_in_pdf", pdf("a"), b"[]")
+
+
+def test_one_process_reads_all_pdf_files_and_survives_them():
+    worker = pdf_module._WORKER
+    assert score_files("check_pdf_pages", pdf("a", "b"), rules={"relation": "eq", "ref_value": 2}) == 1
+    process = worker.process
+    assert score_files("check_pdf_pages", b"%PDF-1.7 junk", rules={"relation": "ge", "ref_value": 0}) == 0
+    assert worker.process is process
+    process.kill()
+    process.wait()
+    assert score_files("check_pdf_pages", pdf("a"), rules={"relation": "eq", "ref_value": 1}) == 1
+    assert worker.process is not process
+    child = os.fork()
+    if child == 0:  # a forked process has a worker of its own: two would read each other's answers
+        os._exit(int(worker.process is not None or pdf_module.page_count(File("a.pdf", pdf("a"))) != 1))
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_pdf_files():
     gold = pdf("The quick brown fox", "jumps over the dog")
     assert score_files("compare_pdfs", gold, gold) == 1
@@ -210,7 +241,7 @@ def test_pictures_of_pdf_files():
 
 
 def test_a_pdf_file_that_takes_too_long(monkeypatch):
-    monkeypatch.setattr("rlanything_verifiers.osworld.pdf._SECONDS", 0.001)
+    monkeypatch.setattr(pdf_module, "_WORKER", pdf_module._Worker(seconds=0.0))
     assert score_files("check_pdf_pages", pdf("a"), rules={"relation": "ge", "ref_value": 0}) == 0
 
 
@@ -369,3 +400,84 @@ def test_any_bytes_have_tags_or_are_unreadable(data, more):
 
 def test_a_sheet_is_no_picture():
     assert score_files("check_structure_sim", sheet([1]), picture()) == 0
+
+
+# --- sounds, films, letters ---
+
+
+def test_sounds():
+    gold = tone(2, 300)
+    assert score_files("compare_audios", gold, gold) == pytest.approx(1)
+    assert score_files("compare_audios", tone(2, 300, rate=44_100), gold) > 0.9
+    assert score_files("compare_audios", tone(2, 900), gold) < 0.9
+    assert score_files("compare_audios", b"no sound", gold) == 0
+    with pytest.raises(BadReference):
+        score_files("compare_audios", gold, b"no sound")
+
+
+def test_a_playlist_is_no_sound():
+    listed = b"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n"
+    assert score_files("compare_audios", listed, tone(1, 300)) == 0
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 10**6))
+def test_a_course_aligns_with_itself_for_nothing(rows, columns, seed):
+    course = np.random.default_rng(seed).normal(size=(rows, 4))
+    cost, length = alignment_cost(course, course)
+    assert cost == pytest.approx(0, abs=1e-9)
+    assert length == rows
+    other = np.random.default_rng(seed + 1).normal(size=(columns, 4))
+    cost, length = alignment_cost(course, other)
+    assert 0 <= cost <= 2 * length
+    assert max(rows, columns) <= length <= rows + columns
+
+
+def film(pictures, folder):
+    for number, image in enumerate(pictures):
+        Image.fromarray(image).save(folder / f"{number:03}.png")
+    target = folder / "film.mp4"
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y", "-i", str(folder / "%03d.png")]
+    subprocess.run([*command, "-pix_fmt", "yuv420p", str(target)], check=True)
+    return target.read_bytes()
+
+
+def test_films(tmp_path):
+    x = np.mgrid[0:64, 0:64][1].astype(np.uint8)
+    frames = [np.roll(np.repeat((x * 3)[..., None], 3, axis=2), 5 * step, axis=1) for step in range(12)]
+    gold = film(frames, tmp_path)
+    turned = film([frame[:, ::-1] for frame in frames], tmp_path)
+    (tmp_path / "011.png").unlink()
+    shorter = film(frames[:-1], tmp_path)
+    both_ways("compare_videos", gold, turned, gold)
+    assert score_files("compare_videos", shorter, gold) == 0
+    assert score_files("compare_videos", shorter, gold, max_frames_to_check=5) == 1
+    assert score_files("compare_videos", b"no film", gold) == 0
+
+
+@pytest.mark.skipif(not shutil.which("tesseract"), reason="the program tesseract is not installed")
+def test_letters_in_a_picture():
+    image = Image.new("RGB", (300, 60), "white")
+    ImageDraw.Draw(image).text((10, 10), "ls -l Desktop", fill="black", font=ImageFont.load_default(28))
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    assert score_files("compare_image_text", file.getvalue(), rules={"type": "text", "text": "Desktop"}) == 1
+    assert score_files("compare_image_text", file.getvalue(), rules={"type": "text", "text": "Desk top"}) == 0
+    assert score_files("compare_image_text", b"junk", rules={"type": "text", "text": "ls"}) == 0
+
+
+def test_without_a_program_for_letters_there_is_no_score(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(MissingProgram, match="apt-get install tesseract-ocr"):
+        score_files("compare_image_text", picture(), rules={"type": "text", "text": "ls"})
+
+
+def test_triangles():
+    def triangle(left):
+        def draw(image):
+            ImageDraw.Draw(image).polygon([(left, 20), (left + 10, 20), (left + 5, 10)], fill=(250, 240, 10))
+            return image
+
+        return picture(change=lambda image: draw(Image.new("RGB", image.size, "gray")))
+
+    both_ways("compare_triangle_positions", triangle(0), triangle(18), triangle(14))
+    assert score_files("compare_triangle_positions", triangle(0), triangle(99)) == 0, "no yellow"

@@ -111,6 +111,18 @@ STATUS = (
         ),
         (
             "is_vlc_playing",
+            STATUS % (b"playing", b"a.mp4"),
+            (STATUS % (b"playing", b"a.mp4")).replace(b"filename", b"artist"),
+            {"type": "file_name", "file_name": "a.mp4"},
+        ),
+        (
+            "check_qt_bgcone",
+            b"qt-bgcone=1\n",
+            b"\xff\xfe\xfa\n",
+            {"expected_qt_bgcone": 1},
+        ),
+        (
+            "is_vlc_playing",
             STATUS % (b"playing", b"m.m3u8"),
             STATUS % (b"playing", b"n.m3u8"),
             {"type": "url", "url": "https://x/m.m3u8"},

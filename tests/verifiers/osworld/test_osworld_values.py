@@ -1,6 +1,7 @@
 """Values and plain files."""
 
 import contextlib
+import itertools
 import json
 
 import pytest
@@ -175,6 +176,7 @@ def test_terminal_and_text():
         ("compare_config", b"text", {"expected": "text\n"}, 0),
         ("check_list", b"one 1\ntwo 2\n", {"expect": [r"^\w+ \d$", "two"], "unexpect": ["three"]}, 1),
         ("check_list", b"one 1\ntwo 2\n", {"expect": ["three"]}, 0),
+        ("check_list", b"one 1\ntwo 2\n", {"expect": ["1\\n", "2\\n$"], "unexpect": ["1\\ntwo"]}, 1),
         ("check_list", b"one 1\ntwo 2\n", {"expect": ["one"], "unexpect": ["^two"]}, 0),
         ("check_csv", b"a,b\n1,2\n3,4\n", {"expect": [{"a": "3", "b": "4"}, {"b": "2"}], "unexpect": [{"a": "5"}]}, 1),
         ("check_csv", b"a,b\n1,2\n3,4\n", {"expect": [{"a": "3", "b": "2"}]}, 0),
@@ -340,11 +342,37 @@ def test_json_made_to_be_slow(text):
 @given(VALUES)
 def test_yaml_is_read_as_it_was_written(value):
     text = yaml.safe_dump(value, allow_unicode=True)
-    if "*id" not in text:
-        assert read_yaml(File("a.yml", text.encode())) == yaml.safe_load(text)
+    assert read_yaml(File("a.yml", text.encode())) == yaml.safe_load(text)
+
+
+def test_yaml_with_references():
+    rules = {"expect": [{"key": ["a", "b", 0], "method": "eq", "ref": 1}]}
+    for text in (b"x: &x {b: [1]}\na: *x\n", b"x: &x {b: [1]}\na: {<<: *x}\n"):
+        assert score_files("check_json", text, rules=rules, is_yaml=True) == 1
+
+
+def test_files_and_programs():
+    folder = Desk({"/a/b.txt": b""})
+    result = {"type": "list_directory", "path": "/a"}
+    for name, score in (("b.txt", 1), ("c.txt", 0)):
+        evaluator = {"func": "check_file_exists", "result": result, "expected": {"type": "rule", "rules": name}}
+        check_evaluator(evaluator)
+        assert evaluate(evaluator, folder, last_action="DONE", files=Web()) == score
+    assert score_files("check_python_file_by_gold_file", b"a = 1\r\n\n", b"a = 1\n") == 1
+    assert score_files("check_python_file_by_gold_file", b"a = 2\n", b"a = 1\n") == 0
+
+
+def test_answers():
+    assert score_value("compare_answer", "42", {"expected": "42"}) == 1
+    assert score_value("compare_answer", "43", {"expected": "42"}) == 0
+    assert score_value("compare_answer", "", {"expected": ""}) == 0
 
 
 def test_yaml_made_to_grow():
-    bomb = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
-    assert score_files("check_json", bomb.encode(), rules={"expect": []}, is_yaml=True) == 0
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pairs = list(itertools.pairwise(letters))
+    lists = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairs)
+    merged = "a: &a {x: 1, y: 2}\n" + "".join(f"{b}: &{b} {{<<: [*{a}, *{a}]}}\n" for a, b in pairs)
+    for bomb in (lists, merged):
+        assert score_files("check_json", bomb.encode(), rules={"expect": []}, is_yaml=True) == 0
     assert score_files("check_json", b"a: !!python/object/apply:os.getcwd []", rules={"expect": []}, is_yaml=True) == 0

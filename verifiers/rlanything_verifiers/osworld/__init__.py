@@ -19,11 +19,12 @@ from .errors import (
     BridgeError,
     EvaluatorError,
     MissingLibrary,
+    MissingProgram,
     UnknownFunction,
     UnknownGetter,
     VerifierError,
 )
-from .evaluator import check_evaluator, evaluate, evaluator_urls
+from .evaluator import Strict, check_evaluator, evaluate, evaluator_urls
 from .file import File
 from .guest import Files, Guest
 from .registry import GETTERS, METRICS
@@ -39,6 +40,8 @@ __all__ = [
     "Files",
     "Guest",
     "MissingLibrary",
+    "MissingProgram",
+    "Strict",
     "UnknownFunction",
     "UnknownGetter",
     "VerifierError",

@@ -9,7 +9,7 @@ from typing import Any
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.opening import presentation
 
-__all__ = ["Deck", "DeckParagraph", "DeckRun", "Shape", "Slide", "read_deck"]
+__all__ = ["Deck", "DeckParagraph", "DeckRun", "Shape", "Slide", "number_color", "read_deck"]
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -120,6 +120,18 @@ def read_deck(file: File) -> Deck:
     opened = presentation(file)
     with file.reading():
         return Deck(opened.slide_width or 0, opened.slide_height or 0, tuple(_slide(slide) for slide in opened.slides))
+
+
+def number_color(file: File) -> Rgb | str | None:
+    """Colour that the first master with a field for the slide's number, as LibreOffice writes it, gives to it."""
+    opened = presentation(file)
+    with file.reading():
+        for master in opened.slide_masters:
+            for shape in master.placeholders:
+                if shape.has_text_frame and shape.text_frame.text == "<number>":
+                    look = shape.text_frame.paragraphs[0]._p.find(f"{_A}pPr/{_A}defRPr")
+                    return None if look is None else _color(look)
+    return None
 
 
 def _slide(slide: Any) -> Slide:

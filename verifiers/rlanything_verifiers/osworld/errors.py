@@ -7,6 +7,7 @@ __all__ = [
     "BridgeError",
     "EvaluatorError",
     "MissingLibrary",
+    "MissingProgram",
     "UnknownFunction",
     "UnknownGetter",
     "Unreadable",
@@ -47,9 +48,17 @@ class VerifierError(RuntimeError):
 class MissingLibrary(VerifierError):
     """A library that a function needs is not installed."""
 
-    def __init__(self, library: str) -> None:
-        super().__init__(f"{library} is not installed: pip install 'rlanything-envs[desktop]'")
+    def __init__(self, library: str, extra: str = "desktop") -> None:
+        super().__init__(f"{library} is not installed: pip install 'rlanything-envs[{extra}]'")
         self.library = library
+
+
+class MissingProgram(VerifierError):
+    """A program that a function needs is not installed."""
+
+    def __init__(self, program: str, package: str) -> None:
+        super().__init__(f"the program {program} is not installed: on Debian and Ubuntu, apt-get install {package}")
+        self.program = program
 
 
 class BadReference(VerifierError):

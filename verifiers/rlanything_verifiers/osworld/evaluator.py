@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from rlanything_verifiers.osworld.errors import (
     EvaluatorError,
@@ -17,16 +17,19 @@ from rlanything_verifiers.osworld.errors import (
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.getters import GETTERS
 from rlanything_verifiers.osworld.guest import Files, Guest
-from rlanything_verifiers.osworld.metrics import METRICS
+from rlanything_verifiers.osworld.metrics import METRICS, UPSTREAM
 from rlanything_verifiers.osworld.registry import Context, Getter, Metric, Slot
 
-__all__ = ["Foreign", "check_evaluator", "evaluate", "evaluator_urls"]
+__all__ = ["Foreign", "Strict", "check_evaluator", "evaluate", "evaluator_urls"]
 
 INFEASIBLE = "infeasible"
 """The function of the tasks that cannot be done; giving up is the right answer to these alone."""
 
 Foreign = Callable[[str], Metric | None]
 """Finds functions that are not built in, by name; `Bridge` is one."""
+
+Strict = Literal["own", "upstream"]
+"""Whose reading of a metric counts, where two differ on purpose."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class _Check:
     sources: tuple[_Source, ...]
     options: Mapping[str, Any]
 
-    def score(self, context: Context) -> float:
+    def score(self, context: Context, strict: Strict) -> float:
         """Score in [0, 1]; 0 where the agent's result is missing or cannot be read."""
         values = []
         try:
@@ -65,14 +68,15 @@ class _Check:
                             raise
                         return 0.0  # the desktop is in a state in which the question makes no sense
                 values.append(value)
-            score = self._measured(values)
+            score = self._measured(values, strict)
         except Unreadable:
             return 0.0
         return min(1.0, max(0.0, score)) if score == score else 0.0
 
-    def _measured(self, values: list[Any]) -> float:
+    def _measured(self, values: list[Any], strict: Strict) -> float:
+        metric = UPSTREAM.get(self.metric.name, self.metric) if strict == "upstream" else self.metric
         try:
-            return float(self.metric(*values, **self.options))
+            return float(metric(*values, **self.options))
         except (Unreadable, EvaluatorError, VerifierError):
             raise
         except Exception as error:  # a bug of the metric on the agent's result: no score, no crash
@@ -91,6 +95,7 @@ def evaluate(
     last_action: str | None,
     files: Files,
     foreign: Foreign | None = None,
+    strict: Strict = "own",
 ) -> float:
     """Score the state of a desktop.
 
@@ -102,6 +107,8 @@ def evaluate(
         last_action: the last thing the agent did; ``"FAIL"`` means that it calls the task infeasible.
         files: source of the evaluator's URLs.
         foreign: where to look for functions that are not built in.
+        strict: whose reading of a metric counts where ours differs from OSWorld's on purpose: ``"own"`` or
+            ``"upstream"``, which is lenient where OSWorld's function passes over a difference.
 
     Returns:
         A score in [0, 1]. A file of the agent that is missing, malformed or beyond the limits scores 0.
@@ -111,6 +118,8 @@ def evaluate(
         VerifierError: a library is missing, a file of the task cannot be read, or a function failed: there is no score.
         Exception: whatever `guest` and `files` raise passes through.
     """
+    if strict not in ("own", "upstream"):
+        raise ValueError(f'strict is {strict!r:.40}; expected "own" or "upstream"')
     checks, conjunction = _parse(evaluator, foreign)
     if not checks:
         return float(METRICS[INFEASIBLE](last_action))
@@ -119,7 +128,7 @@ def evaluate(
     context = Context(guest, files)
     decided, scores = (0.0, []) if conjunction == "and" else (1.0, [])
     for check in checks:
-        score = check.score(context)
+        score = check.score(context, strict)
         if score == decided:
             return decided
         scores.append(score)

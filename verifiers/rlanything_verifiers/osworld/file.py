@@ -69,14 +69,20 @@ class File:
         except Exception as error:
             raise self.refuse(f"{type(error).__name__}: {error}"[:300]) from error
 
-    def text(self) -> str:
-        """The file as text: UTF-8, or else Latin-1; lines end in a line feed."""
+    def text(self, *, lenient: bool = True) -> str:
+        """The file as text, UTF-8; lines end in a line feed.
+
+        Args:
+            lenient: Whether other bytes are read as Latin-1; otherwise they are a fault of the file.
+        """
         with self.reading():
             if len(self.data) > MAX_TEXT:
                 raise self.refuse(f"{len(self.data)} bytes of text; at most {MAX_TEXT} are read")
             try:
                 text = self.data.decode("utf-8-sig")
             except UnicodeDecodeError:
+                if not lenient:
+                    raise
                 text = self.data.decode("latin-1")
             return re.sub(r"\r\n?", "\n", text)
 

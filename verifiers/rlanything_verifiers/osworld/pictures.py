@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["brightness", "content_size", "pixels", "similarity", "squared_error"]
+__all__ = ["brightness", "content_size", "frequency_hash", "pixels", "similarity", "squared_error"]
 
 _WINDOW = 7
 _STRIP = 64
@@ -102,3 +102,16 @@ def transparent(picture: Image) -> bool:
 def resized(picture: Image, size: tuple[int, int], **how: Any) -> Image:
     """The picture in another size."""
     return picture if picture.size == size else picture.resize(size, **how)
+
+
+def frequency_hash(gray: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """64 bits, shape (8, 8), that stay much the same when a picture is scaled or compressed: its lowest frequencies.
+
+    Args:
+        gray: A gray picture, high as wide, scaled to some tens of pixels.
+    """
+    size = len(gray)
+    index = np.arange(size)
+    cosines = np.cos(np.pi * (2 * index + 1)[None, :] * index[:8, None] / (2 * size))
+    low = cosines @ gray.astype(np.float64) @ cosines.T
+    return np.asarray(low > np.median(low))

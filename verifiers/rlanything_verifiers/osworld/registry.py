@@ -21,7 +21,18 @@ from rlanything_verifiers.osworld.errors import EvaluatorError
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.guest import Files, Guest
 
-__all__ = ["GETTERS", "METRICS", "Context", "Getter", "Metric", "Slot", "getter", "metric"]
+__all__ = [
+    "GETTERS",
+    "METRICS",
+    "UPSTREAM",
+    "Context",
+    "Getter",
+    "Metric",
+    "Slot",
+    "getter",
+    "metric",
+    "upstream_reading",
+]
 
 
 @dataclass(frozen=True)
@@ -145,6 +156,9 @@ class Getter:
 METRICS: dict[str, Metric] = {}
 """The functions an evaluator can name."""
 
+UPSTREAM: dict[str, Metric] = {}
+"""OSWorld's reading of metrics of which ours differs on purpose."""
+
 GETTERS: dict[str, Getter] = {}
 """The ways an evaluator can name to find something out."""
 
@@ -153,6 +167,12 @@ def metric(function: Callable[..., float]) -> Metric:
     """Put a function into `METRICS` under its own name."""
     made = METRICS[function.__name__] = Metric(function.__name__, function)
     return made
+
+
+def upstream_reading(function: Callable[..., float]) -> Callable[..., float]:
+    """Put a function into `UPSTREAM` under its own name. It has the parameters of the metric of that name."""
+    UPSTREAM[function.__name__] = Metric(function.__name__, function)
+    return function
 
 
 def getter(function: Callable[[Context, Any], Any]) -> Getter:

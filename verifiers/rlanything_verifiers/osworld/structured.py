@@ -30,10 +30,10 @@ def read_json(file: File) -> Any:
 
 
 def read_yaml(file: File) -> Any:
-    """The value of a YAML file; one with references, which can stand for more than memory holds, is refused."""
+    """The value of a YAML file."""
     text = file.text()
     with file.reading():
         try:
-            return plain_yaml.read_yaml(text, references=False)
+            return plain_yaml.read_yaml(text)
         except ImportError as error:
             raise MissingLibrary("pyyaml") from error

@@ -6,15 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rlanything_verifiers.osworld.errors import MissingLibrary
 from rlanything_verifiers.osworld.file import File
-from rlanything_verifiers.osworld.opening import document, package
+from rlanything_verifiers.osworld.opening import Package, document, package
 
 if TYPE_CHECKING:
     from docx.document import Document
 
-__all__ = ["Paragraph", "Run", "TextDocument", "paragraph_texts", "read_document"]
+__all__ = ["Paragraph", "Run", "TextDocument", "highlighted_texts", "paragraph_texts", "read_document"]
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_LINK = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
@@ -92,12 +94,36 @@ def read_document(file: File) -> TextDocument:
 
 def paragraph_texts(file: File) -> list[str]:
     """The paragraphs of a document in Word's or in OpenDocument's format."""
-    if file.suffix != ".odt":
-        opened = document(file)
-        with file.reading():
-            return [paragraph.text for paragraph in opened.paragraphs]
-    root = package(file).xml("content.xml")
-    return ["".join(map(str, paragraph.itertext())) for paragraph in root.iter(f"{_TEXT}p")]
+    opened = Package(file)  # of a document's parts only this one is read: its styles are many times as large
+    with file.reading():
+        if file.suffix == ".odt":
+            root = opened.xml("content.xml")
+            return ["".join(map(str, paragraph.itertext())) for paragraph in root.iter(f"{_TEXT}p")]
+        return [paragraph.text for paragraph in _body(opened).p_lst]
+
+
+def _body(opened: Package) -> Any:
+    """The body of a document in Word's format, made of python-docx's elements."""
+    try:
+        from docx.oxml.parser import parse_xml
+    except ImportError as error:
+        raise MissingLibrary("python-docx") from error
+    links = opened.xml("_rels/.rels").iter(_LINK)
+    main = next(str(link.get("Target")) for link in links if str(link.get("Type")).endswith("/officeDocument"))
+    opened.xml(main.lstrip("/"))  # within the limits
+    root: Any = parse_xml(opened[main.lstrip("/")])
+    return root.body
+
+
+def highlighted_texts(file: File) -> list[str]:
+    """The texts with a mark of a text marker, of a document in Word's format."""
+    opened = Package(file)
+    with file.reading():
+        return [run.text for run in _body(opened).iter(f"{_W}r") if any(map(_marks, run.iter(f"{_W}highlight")))]
+
+
+def _marks(highlight: Any) -> bool:
+    return bool(highlight.get(f"{_W}val") != "none")
 
 
 def has_highlight(file: File, color: str) -> bool:
@@ -162,7 +188,7 @@ def _run(run: Any) -> Run:
 
 def _cell_text(cell: Any) -> str:
     """The text of a cell. python-docx's own property repeats it for each column that it spans."""
-    return "\n".join("".join(part.text or "" for part in line.iter(f"{_W}t")) for line in cell.iter(f"{_W}p")).strip()
+    return "\n".join(line.text for line in cell.p_lst).strip()
 
 
 def _cell_runs(cell: Any, table: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 The comparison of the values is in `rlanything_verifiers.osworld.metrics`.
 """
 
-from rlanything_verifiers.osworld.getters import applications, browser, desktop, files
+from rlanything_verifiers.osworld.getters import applications, browser, desktop, files, pages, times
 from rlanything_verifiers.osworld.registry import GETTERS
 
-__all__ = ["GETTERS", "applications", "browser", "desktop", "files"]
+__all__ = ["GETTERS", "applications", "browser", "desktop", "files", "pages", "times"]

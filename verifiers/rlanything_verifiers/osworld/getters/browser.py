@@ -18,13 +18,17 @@ from rlanything_verifiers.osworld.structured import read_json
 
 _PROFILE = "~/.config/google-chrome"
 _FONTS = {"default_fixed_font_size": 13, "default_font_size": 16, "minimum_font_size": 13}
+
+PORTS = (1337, 9222)
+"""Where the browsers of OSWorld's tasks listen for a debugger."""
+
 _TABS = (
     "import urllib.request as u\n"
-    "for port in (1337, 9222):\n"
+    f"for port in {PORTS}:\n"
     "    try: print(u.urlopen(f'http://127.0.0.1:{port}/json/list', timeout=10).read().decode()); break\n"
     "    except OSError: pass\n"
 )
-"""Command that lists the open tabs in the guest, at the debugging ports of OSWorld's tasks."""
+"""Command that lists the open tabs in the guest."""
 
 
 def _read(context: Context, name: str, *keys: str) -> Any:

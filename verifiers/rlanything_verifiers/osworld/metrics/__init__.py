@@ -12,18 +12,21 @@ from rlanything_verifiers.osworld.metrics import (
     documents,
     images,
     pdfs,
+    programs,
     settings,
     slide_rules,
     slides,
     sound,
     tables,
     text,
+    upstream,
     values,
 )
-from rlanything_verifiers.osworld.registry import METRICS
+from rlanything_verifiers.osworld.registry import METRICS, UPSTREAM
 
 __all__ = [
     "METRICS",
+    "UPSTREAM",
     "archives",
     "browser",
     "databases",
@@ -32,11 +35,13 @@ __all__ = [
     "documents",
     "images",
     "pdfs",
+    "programs",
     "settings",
     "slide_rules",
     "slides",
     "sound",
     "tables",
     "text",
+    "upstream",
     "values",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from rlanything_verifiers.osworld.archives import members
@@ -17,6 +18,14 @@ from rlanything_verifiers.osworld.opening import html
 from rlanything_verifiers.osworld.registry import Metric, metric
 
 _PDF_LIKENESS = 0.95
+
+
+@dataclass(frozen=True)
+class BackgroundImage:
+    """The address of a picture, as the page names it."""
+
+    value: str
+
 
 _KINDS: Mapping[str, Metric] = {
     "text": compare_text_file,
@@ -80,6 +89,13 @@ def _lines(element: object) -> list[str]:
     tag, text, tail = (getattr(element, name, None) for name in ("tag", "text", "tail"))
     attributes = sorted(dict(getattr(element, "attrib", {})).items())
     return [f"{tag} {attributes} {(text or '').strip()}", *([tail.strip()] if tail and tail.strip() else [])]
+
+
+@metric
+def check_html_background_image(result: File, rules: BackgroundImage) -> float:
+    """A style sheet in the page names a picture as the background."""
+    wanted = f"background-image: url('{rules.value}')"
+    return float(any(wanted in (style.text or "") for style in html(result).iter("style")))
 
 
 @metric

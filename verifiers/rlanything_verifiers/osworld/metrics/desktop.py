@@ -6,6 +6,7 @@ import ast
 import math
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from rlanything_verifiers.osworld.errors import EvaluatorError, MissingLibrary
@@ -29,6 +30,8 @@ NAMESPACES = {
     )
 }
 """Of the accessibility tree."""
+
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
 _SEARCH = 2000
 """Characters of an XPath expression."""
@@ -104,6 +107,33 @@ def check_moved_jpgs(result: dict[str, Any], rules: ExpectedList) -> float:
     children = result.get("children")
     names = [child.get("name") for child in children if isinstance(child, dict)] if isinstance(children, list) else []
     return float(sorted(map(str, names)) == sorted(map(str, rules.expected)))
+
+
+@metric
+def check_file_exists(result: dict[str, Any], rules: str) -> float:
+    """The folder holds a file of that name."""
+    children = result.get("children")
+    files = [child for child in children if isinstance(child, dict)] if isinstance(children, list) else []
+    return float(any(child.get("type") == "file" and child.get("name") == rules for child in files))
+
+
+@metric
+def compare_time_in_speedtest_results(result: File, expected: str) -> float:
+    """The first measurement in a table of speeds is less than so many minutes old, by the time of day alone."""
+    lines = result.lines()
+    fields = lines[1].split(",") if len(lines) > 1 else []
+    clock = _CLOCK.fullmatch(fields[1][-5:]) if len(fields) > 1 else None
+    if clock is None:
+        return 0.0
+    now = datetime.now()
+    away = abs(int(clock[1]) * 60 + int(clock[2]) - now.hour * 60 - now.minute)
+    return float(min(away, 24 * 60 - away) < _minutes(expected))
+
+
+def _minutes(text: str) -> int:
+    if not text.isdecimal() or len(text) > 6:
+        raise EvaluatorError(f"a number of minutes is needed, got {text!r:.40}")
+    return int(text)
 
 
 @metric

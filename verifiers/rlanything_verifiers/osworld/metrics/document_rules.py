@@ -92,6 +92,20 @@ def evaluate_colored_words_in_tables(result: File, expected: File, *, threshold:
 
 
 @metric
+def evaluate_alignment(result: File) -> float:
+    """In each sentence of more than two words, the first three stand together, and so do those after them."""
+
+    def aligned(sentence: str) -> bool:
+        words = sentence.split()
+        if len(words) < 3:
+            return True
+        first, rest = " ".join(words[:3]), " ".join(words[3:])
+        return first in sentence and rest in sentence and sentence.find(first) < sentence.find(rest)
+
+    return float(all(aligned(part) for text in paragraph_texts(result) for part in text.split(".")))
+
+
+@metric
 def fuzzy_place_math(result: File, rules: Places) -> float:
     """Similarity of the three words of the document to the correct names."""
     words = [word for text in paragraph_texts(result) for word in text.split()]

@@ -10,7 +10,13 @@ from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.matching import likeness
 from rlanything_verifiers.osworld.opening import image
 from rlanything_verifiers.osworld.registry import metric
-from rlanything_verifiers.osworld.word import TextDocument, has_highlight, paragraph_texts, read_document
+from rlanything_verifiers.osworld.word import (
+    TextDocument,
+    has_highlight,
+    highlighted_texts,
+    paragraph_texts,
+    read_document,
+)
 
 
 @metric
@@ -162,13 +168,26 @@ def compare_unique_train_records(result: File, expected: list[File]) -> float:
     if len(expected) != 2:
         return 0.0
     left, gold, initial = ([t.strip() for t in paragraph_texts(file) if t.strip()] for file in (result, *expected))
-    trains, wanted = ([line.split(",")[1].strip() for line in lines if line.count(",") == 3] for lines in (left, gold))
+    trains, wanted = _trains(left), _trains(gold)
     return float(
         set(left) <= set(initial)
         and len(trains) == len(set(trains))
         and set(trains) == set(wanted)
         and len(left) == len(gold)
     )
+
+
+@metric
+def check_no_duplicates(result: File, expected: File) -> float:
+    """The second document has each train of the first once."""
+    one, other = (_trains(paragraph_texts(file)) for file in (result, expected))
+    return float(sorted(set(one)) == sorted(other))
+
+
+@metric
+def compare_highlighted_text(result: File, expected: File) -> float:
+    """The same texts are highlighted, in any order."""
+    return float(set(highlighted_texts(result)) == set(highlighted_texts(expected)))
 
 
 @metric
@@ -197,6 +216,11 @@ def compare_references(
     if score < reference_base_result + 0.01 or reference_base_result >= 1:
         return 0.0
     return (score - reference_base_result) / (1 - reference_base_result)
+
+
+def _trains(lines: list[str]) -> list[str]:
+    """The trains, one a line of time, train, station and platform with commas between."""
+    return [line.split(",")[1].strip() for line in lines if line.count(",") == 3]
 
 
 def _folded(texts: list[str]) -> str:

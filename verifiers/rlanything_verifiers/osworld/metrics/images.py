@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.lettering import recognised_text
 from rlanything_verifiers.osworld.opening import image
 from rlanything_verifiers.osworld.pictures import (
     brightness,
@@ -43,6 +45,14 @@ class MaxSize:
     """A number of bytes that a file has to stay below."""
 
     max_size: int
+
+
+@dataclass(frozen=True)
+class PicturedText:
+    """A text that a picture shows."""
+
+    type: Literal["text"]
+    text: str
 
 
 def _alike(one: Image, other: Image, threshold: float = _ALIKE) -> bool:
@@ -206,6 +216,28 @@ def check_triangle_position(result: File) -> float:
         return 0.0
     mask = code == colors[np.argsort(counts)[-2]]
     return float(all(abs(_centroid(mask, axis) - mask.shape[axis] / 2) < 0.05 * mask.shape[axis] for axis in (0, 1)))
+
+
+@metric
+def compare_triangle_positions(result: File, expected: File) -> float:
+    """The yellow pixels of the first picture have their centre farther from the middle than those of the second."""
+    one, other = map(_yellow_distance, (result, expected))
+    return float(one is not None and other is not None and one > other)
+
+
+def _yellow_distance(file: File) -> float | None:
+    """Distance of the centre of all yellow pixels to the middle, in pixels; None without yellow."""
+    red, green, blue = (pixels(image(file), "RGB")[..., channel].astype(np.int16) for channel in range(3))
+    mask = (np.minimum(red, green) > 150) & (blue < 100)
+    if not mask.any():
+        return None
+    return math.hypot(*(_centroid(mask, axis) - mask.shape[axis] / 2 for axis in (0, 1)))
+
+
+@metric
+def compare_image_text(result: File, rules: PicturedText) -> float:
+    """A text can be read in the picture."""
+    return float(rules.text in " ".join(recognised_text(result).split()))
 
 
 def _centroid(mask: NDArray[np.bool_], axis: int) -> float:

@@ -14,8 +14,12 @@ from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.matching import likeness
 from rlanything_verifiers.osworld.opening import image
 from rlanything_verifiers.osworld.pdf import page_count, pdf_images, pdf_text
-from rlanything_verifiers.osworld.pictures import pixels, resized
+from rlanything_verifiers.osworld.pictures import frequency_hash, pixels, resized
 from rlanything_verifiers.osworld.registry import metric
+from rlanything_verifiers.osworld.structured import read_json
+
+_SIDE = 32
+"""Pixels to which the sides of pictures are scaled before they are compared."""
 
 _HASH_DISTANCE = 5
 """Bits of 64 in which the hashes of two pictures that look the same may differ."""
@@ -51,6 +55,16 @@ def compare_pdfs(result: File | list[File], expected: File | list[File]) -> floa
 
 
 @metric
+def is_gold_text_included_in_pdf(result: File, expected: File) -> float:
+    """All values of an expected JSON object, which are texts, occur in the text of the pages."""
+    wanted = read_json(expected)
+    if not isinstance(wanted, dict):
+        raise expected.refuse("a JSON object of texts is needed")
+    text = pdf_text(result)
+    return float(all(isinstance(value, str) and value in text for value in wanted.values()))
+
+
+@metric
 def compare_pdf_images(result: File, expected: File) -> float:
     """Share of the images that look like the expected ones, in order."""
     ones, others = pdf_images(result), pdf_images(expected)
@@ -61,12 +75,7 @@ def compare_pdf_images(result: File, expected: File) -> float:
 
 
 def _hash(file: File) -> NDArray[np.bool_]:
-    """64 bits that stay much the same when a picture is scaled or compressed: its lowest frequencies."""
     from PIL.Image import Resampling
 
-    size = 32
-    gray = pixels(resized(image(file).convert("L"), (size, size), resample=Resampling.LANCZOS), "L").astype(np.float64)
-    index = np.arange(size)
-    cosines = np.cos(np.pi * (2 * index + 1)[None, :] * index[:8, None] / (2 * size))
-    low = cosines @ gray @ cosines.T
-    return low > np.median(low)
+    small = resized(image(file).convert("L"), (_SIDE, _SIDE), resample=Resampling.LANCZOS)
+    return frequency_hash(pixels(small, "L"))

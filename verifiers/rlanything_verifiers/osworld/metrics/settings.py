@@ -161,7 +161,7 @@ class SliderColours:
 
 def _vlc(file: File, key: str, default: str) -> str:
     found = default
-    for line in file.lines():
+    for line in file.text(lenient=False).splitlines():
         name, equals, value = line.partition("=")
         if equals and name.strip() == key:
             found = value.strip()
@@ -228,18 +228,29 @@ class Playing:
             raise EvaluatorError(f"playing something of the type {self.type} needs {self.type}")
 
 
+_PLAYED_FILE = tuple(
+    f"category[@name='meta']/info[@name='{n}']" for n in ("filename", "title", "uri", "location", "name")
+)
+_PLAYED_STREAM = (
+    *(f"category[@name='meta']/info[@name='{name}']" for name in ("url", "URI", "location", "title", "filename")),
+    *(f"category[@name='Stream 0']/info[@name='{name}']" for name in ("Codec", "Type", "Language")),
+)
+"""Where VLC says what it plays: the first of these that is there counts."""
+
+
 @metric
 def is_vlc_playing(result: File, rules: Playing) -> float:
     """VLC plays a file, or a stream, after its status page."""
     root = xml(result)
     if root.findtext("state") != "playing":
         return 0.0
-    texts = [info.text or "" for info in root.iterfind("information/category[@name='meta']/info")]
+    places = _PLAYED_FILE if rules.type == "file_name" else _PLAYED_STREAM
+    played = next((text for place in places if (text := root.findtext(f"information/{place}"))), "")
     if rules.type == "file_name":
         name = rules.file_name or ""
-        return float(any(text == name or text.endswith(("/" + name, "\\" + name)) for text in texts))
+        return float(played == name or played.endswith(("/" + name, "\\" + name)))
     url = rules.url or ""
-    return float(any(text and (url in text or text == url.rpartition("/")[2]) for text in texts))
+    return float(bool(played) and (url in played or played == url.rpartition("/")[2]))
 
 
 # --- Thunderbird: prefs.js, msgFilterRules.dat, folders in mbox format ---

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rlanything_verifiers.osworld.deck import read_deck
+from rlanything_verifiers.osworld.deck import number_color, read_deck
 from rlanything_verifiers.osworld.errors import EvaluatorError
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.opening import package, xml
@@ -123,6 +123,14 @@ def check_page_number_colors(result: File, rules: ColorName) -> float:
     if len(colors) < 2 or not re.fullmatch("[0-9A-Fa-f]{6}", colors[-2]):
         return 0.0
     return float(_COLORS[rules.color](*bytes.fromhex(colors[-2])))
+
+
+@metric
+def check_slide_numbers_color(result: File) -> float:
+    """A slide shows a number, and the first number of a master is red."""
+    if not any((shape.text or "").isdigit() for slide in read_deck(result).slides for shape in slide.shapes):
+        return 0.0
+    return float(number_color(result) == (255, 0, 0))
 
 
 @metric

@@ -55,6 +55,10 @@ class Exam:
             return one == other
         return abs(one - other) / max(abs(one), abs(other)) <= self.approximately_tolerance
 
+    def same_color(self, one: DeckRun, other: DeckRun) -> bool:
+        """Whether two colours are the same; colours of the theme are not resolved."""
+        return THEME in (one.color, other.color) or one.color == other.color
+
     def boxes(self, one: Shape, other: Shape) -> bool:
         """Whether two shapes are in about the same place and of the same size."""
         return all(self.near(*pair) for pair in zip(one.box, other.box, strict=True))
@@ -114,7 +118,7 @@ class Exam:
             and (one.italic == other.italic or not self.examine_font_italic)
             and (one.underline == other.underline or not self.examine_font_underline)
             and (one.strike == other.strike or not self.examine_strike_through)
-            and (_same_color(one, other) or not self.examine_color_rgb)
+            and (self.same_color(one, other) or not self.examine_color_rgb)
         )
 
     def cells(self, one: Shape, other: Shape) -> bool:
@@ -133,7 +137,7 @@ class Exam:
     def _cell_paragraph(self, one: DeckParagraph, other: DeckParagraph) -> bool:
         return len(one.runs) == len(other.runs) and all(
             (first.bold, first.italic, first.underline) == (second.bold, second.italic, second.underline)
-            and (_same_color(first, second) or not self.examine_color_rgb)
+            and (self.same_color(first, second) or not self.examine_color_rgb)
             for first, second in zip(one.runs, other.runs, strict=True)
         )
 
@@ -204,8 +208,3 @@ def _beyond(place: int | None, old: int | None, limit: int) -> bool:
 
 def _above(place: int | None, old: int | None, limit: int) -> bool:
     return place is not None and old is not None and place < old and place <= limit
-
-
-def _same_color(one: DeckRun, other: DeckRun) -> bool:
-    """Whether two colours are the same; colours of the theme are not resolved."""
-    return THEME in (one.color, other.color) or one.color == other.color

@@ -109,7 +109,7 @@ def check_line_number(result: File, rules: Count) -> float:
 @metric
 def check_list(result: File, rules: Patterns) -> float:
     """Each of some regular expressions occurs in a line, others in none."""
-    lines = result.lines()
+    lines = [line + "\n" for line in result.lines()]  # a pattern may ask for the end of a line by its name
 
     def occurs(source: str) -> bool:
         return searches(pattern(source), *lines)
@@ -143,20 +143,34 @@ def check_csv(result: File, rules: Records) -> float:
 @metric
 def check_json(result: File, rules: KeyRules, *, is_yaml: bool = False) -> float:
     """Values at paths of keys fulfil their rules."""
-    value = read_yaml(result) if is_yaml else read_json(result)
+    value = json_value(result, is_yaml)
     if value is None:
         return 0.0
 
     def holds(rule: KeyRule) -> bool:
-        found = value
-        for key in rule.key:
-            try:
-                found = found[key]
-            except (KeyError, IndexError, TypeError):
-                return False
-        return rule.holds(found)
+        return has_key(value, rule) and rule.holds(_at(value, rule))
 
     return float(all(map(holds, rules.expect)) and not any(map(holds, rules.unexpect)))
+
+
+def json_value(file: File, is_yaml: bool) -> Any:
+    """The value of a file in JSON or YAML."""
+    return read_yaml(file) if is_yaml else read_json(file)
+
+
+def has_key(value: Any, rule: KeyRule) -> bool:
+    """Whether a value has something at the end of a rule's path."""
+    try:
+        _at(value, rule)
+    except (KeyError, IndexError, TypeError):
+        return False
+    return True
+
+
+def _at(value: Any, rule: KeyRule) -> Any:
+    for key in rule.key:
+        value = value[key]
+    return value
 
 
 @metric
@@ -214,6 +228,12 @@ def is_included_all_json_objects(result: File, expected: File) -> float:
     if not isinstance(one, dict) or not isinstance(other, dict):
         return 0.0
     return float(all(key in other and other[key] == value for key, value in one.items()))
+
+
+@metric
+def check_python_file_by_gold_file(result: File, expected: File) -> float:
+    """The program text is the expected one, as `compare_python_pure_text` compares it."""
+    return compare_python_pure_text(result, expected)
 
 
 @metric

@@ -93,6 +93,12 @@ def fuzzy_match(result: str, rules: ExpectedText) -> float:
 
 
 @metric
+def compare_answer(result: str, rules: ExpectedText) -> float:
+    """The text is the expected one, and there is one."""
+    return float(bool(result) and result == rules.expected)
+
+
+@metric
 def literal_match(
     result: Any, expected: Any, *, type: Literal["str", "list"] = "str", ignore_case: bool = False
 ) -> float:

@@ -1,0 +1,38 @@
+"""Text in pictures, recognised by the program tesseract in a process with limits."""
+
+from __future__ import annotations
+
+import io
+import shutil
+
+from rlanything_verifiers.osworld.errors import MissingProgram
+from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.limited import run_limited
+from rlanything_verifiers.osworld.opening import image
+
+__all__ = ["recognised_text"]
+
+_SMALL = 1_000_000
+"""Pixels of a picture below which it is read at twice its size: letters of a screen are smaller than printed ones."""
+
+_SECONDS = 60
+"""Of processor time."""
+
+
+def recognised_text(file: File) -> str:
+    """The English text in a picture, line by line.
+
+    Raises:
+        MissingProgram: tesseract is not installed.
+        Unreadable, BadReference: the file is no picture, or beyond the limits.
+    """
+    program = shutil.which("tesseract")
+    if program is None:
+        raise MissingProgram("tesseract", "tesseract-ocr")
+    picture = image(file).convert("RGB")
+    if picture.width * picture.height < _SMALL:
+        picture = picture.resize((2 * picture.width, 2 * picture.height))
+    data = io.BytesIO()
+    picture.save(data, "PNG")
+    command = [program, "stdin", "stdout", "-l", "eng"]
+    return run_limited(file, command, data.getvalue(), seconds=_SECONDS).decode(errors="replace")

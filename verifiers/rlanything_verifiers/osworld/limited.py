@@ -1,0 +1,62 @@
+"""Programs of others that read an untrusted file: in a process of their own, with limits on time and memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlanything_verifiers.osworld.file import File
+
+__all__ = ["run_limited"]
+
+_MEMORY = 2 * 2**30
+_START = (
+    "import os, resource, sys\n"
+    "cpu, memory = int(sys.argv[1]), int(sys.argv[2])\n"
+    "resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))\n"
+    "resource.setrlimit(resource.RLIMIT_AS, (memory, memory))\n"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+    "os.execvp(sys.argv[3], sys.argv[3:])\n"
+)
+"""A limit set between fork and exec would be Python code in a copy of a process with threads, which can hang."""
+
+
+def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int, suffix: str = "") -> bytes:
+    """Standard output of a program that reads a file.
+
+    Args:
+        file: What is read, for the message of an error.
+        command: The program and its arguments; ``{}`` stands for the path of a temporary file with the data.
+        data: The content of that file; standard input where no argument is ``{}``.
+        seconds: Most processor time; twice as much on the clock.
+        suffix: Of the temporary file's name.
+
+    Raises:
+        Unreadable, BadReference: The program failed or took too long.
+    """
+    with tempfile.TemporaryDirectory(prefix="rlanything-verifier-") as folder:
+        path = Path(folder, f"file{suffix}")
+        if "{}" in command:
+            path.write_bytes(data)
+        arguments = [str(path) if part == "{}" else part for part in command]
+        start = [sys.executable, "-I", "-S", "-c", _START, str(seconds), str(_MEMORY)]
+        try:
+            done = subprocess.run(
+                [*start, *arguments],
+                input=b"" if "{}" in command else data,
+                capture_output=True,
+                timeout=2.0 * seconds,
+                env={"PATH": os.defpath, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C.UTF-8"},
+                cwd=folder,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise file.refuse(f"{Path(command[0]).name} took more than {2 * seconds} s") from error
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip()[-200:]
+        raise file.refuse(f"{Path(command[0]).name} cannot read it (exit {done.returncode}): {last}")
+    return done.stdout
