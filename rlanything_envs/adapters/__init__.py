@@ -8,6 +8,7 @@
 | `rlanything_envs.adapters.verifiers` | Prime Intellect's verifiers |
 | `rlanything_envs.adapters.gem` | GEM |
 | `rlanything_envs.adapters.sb3` | Stable-Baselines3 |
+| `rlanything_envs.adapters.osworld` | agents and loops written for OSWorld's `DesktopEnv` |
 
 The other package is imported only by its adapter. An infrastructure failure becomes the other package's own error, or
 is masked where that package can mask; it is never a reward. Training code of this project is not here, but in

@@ -287,13 +287,29 @@ class OSWorldEnv(gym.Env[Any, Any]):
         observation = self._observe(episode, seen, answer)
         return observation, answer.reward, terminated, truncated, self._info(episode, answer)
 
+    def look(self) -> Any:
+        """An observation of the desktop as it is now; no action is taken, and no turn counts.
+
+        Raises:
+            EpisodeOver: there is no running episode.
+            DesktopError: the desktop failed.
+        """
+        if self._episode is None:
+            raise EpisodeOver("OSWorldEnv: no episode is running: call reset() first")
+        return self._observe(self._episode, self._look(None), _Answer())
+
+    @property
+    def client(self) -> Client:
+        """The way to the running desktop besides the actions; what is done there is no turn."""
+        return self._machine.client
+
     def render(self) -> Pixels | None:
         """The screen: uint8, shape (height, width, 3); black where there is none."""
         if self.render_mode is None:
             gym.logger.warn("OSWorldEnv.render: make the environment with render_mode='rgb_array'")
             return None
         try:
-            return self._machine.client.screenshot_array()
+            return self.client.screenshot_array()
         except InfrastructureError:
             return self._view.black()
 
@@ -329,14 +345,14 @@ class OSWorldEnv(gym.Env[Any, Any]):
         command: Command = "ok"
         if action.code:
             episode.acted = True
-            done = self._client.act(action.code)
+            done = self.client.act(action.code)
             said.append(messages.ran(done))
             command = "ok" if done.returncode == 0 else "impossible"
         if action.word == "WAIT":
-            self._client.act(_WAIT)
+            self.client.act(_WAIT)
         elif action.word is not None:
             said.append(messages.DONE if action.word == "DONE" else messages.FAIL)
-        if episode.acted and (broken := self._client.health().broken):
+        if episode.acted and (broken := self.client.health().broken):
             raise DesktopWrecked(broken)
         acted, ends = bool(action.code) or action.word == "WAIT", action.word in ("DONE", "FAIL")
         return _Answer(name, "\n".join(filter(None, said)), acted, ends, command=command)
@@ -351,7 +367,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return action.name, action
 
     def _score(self, episode: _Episode, last: str | None) -> float:
-        stage = Stage(self._client, self.files, self.screen, self.password, not self._machine.synchronous)
+        stage = Stage(self.client, self.files, self.screen, self.password, not self._machine.synchronous)
         steps = episode.evaluator.get("postconfig") or ()
         if last == "FAIL" or episode.evaluator.get("func") == "infeasible":
             steps = ()
@@ -359,31 +375,27 @@ class OSWorldEnv(gym.Env[Any, Any]):
         run_steps(steps, stage, "postconfig", lenient=True)
         if steps:
             self._rest(stage)
-        return float(evaluate(episode.evaluator, self._client, last_action=last, files=self.files, strict=self.strict))
+        return float(evaluate(episode.evaluator, self.client, last_action=last, files=self.files, strict=self.strict))
 
     def _rest(self, stage: Stage) -> None:
         if self.settle is not None and stage.patient:
-            BEFORE_SCORE.wait(self._client.screenshot_array, busy=self._busy)
+            BEFORE_SCORE.wait(self.client.screenshot_array, busy=self._busy)
 
     # --- looking ---
 
     def _busy(self) -> bool:
-        return self._client.health().busy > 0
-
-    @property
-    def _client(self) -> Client:
-        return self._machine.client
+        return self.client.health().busy > 0
 
     def _look(self, settle: Settle | None) -> Observation:
         view = self._view
         if settle is None or self._machine.synchronous:
-            return self._client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
+            return self.client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
         for _ in range(_LOOKS):  # until the pixels after the tree are those before it: they belong together
-            before = settle.wait(self._client.screenshot_array, busy=self._busy)
+            before = settle.wait(self.client.screenshot_array, busy=self._busy)
             if not (view.tree or view.terminal):
                 return Observation(before)
-            more = self._client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
-            pixels = self._client.screenshot_array()
+            more = self.client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
+            pixels = self.client.screenshot_array()
             if changed(before, pixels) <= settle.tolerance:
                 break
         return Observation(pixels, more.accessibility_tree, more.terminal)

@@ -13,6 +13,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rlanything_envs.errors import MissingExtra
+from rlanything_envs.osworld.clicks import Click, clicks_of, mark_clicks
 from rlanything_envs.osworld.desktop.observation import Pixels
 
 __all__ = ["RecordEpisodes", "save_gif", "save_mp4"]
@@ -91,7 +92,7 @@ def save_mp4(
 
 
 class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
-    """Writes a file for each episode: the screen after each turn, with the action below it.
+    """Writes a file for each episode: the screen after each turn, with the action below it and marks where it clicked.
 
     The file is named after the number of the episode and its task, and is written when the episode ends, or when the
     next one begins, or on `close`.
@@ -137,8 +138,11 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take an action and record the screen after it."""
         observation, reward, terminated, truncated, info = self.env.step(action)
+        clicks = clicks_of(
+            action, getattr(self.unwrapped, "screen", (1920, 1080)), getattr(self.unwrapped, "scale", 0.0)
+        )
         told = f" · reward {float(reward):g}" if terminated or truncated else ""
-        self._keep(f"{info.get('turn', len(self._frames))}: {_in_a_line(action)}{told}")
+        self._keep(f"{info.get('turn', len(self._frames))}: {_in_a_line(action)}{told}", clicks)
         if terminated or truncated:
             self._write()
         return observation, reward, terminated, truncated, info
@@ -148,11 +152,11 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         self._write()
         super().close()
 
-    def _keep(self, caption: str) -> None:
+    def _keep(self, caption: str, clicks: Sequence[Click] = ()) -> None:
         if self.episode % self.every == 0:
             frame = self.env.render()
             assert isinstance(frame, np.ndarray)  # nosec B101 # for the type checker; render_mode ensures it
-            self._frames.append(np.array(frame, np.uint8))
+            self._frames.append(mark_clicks(np.array(frame, np.uint8), clicks))
             self._captions.append(caption)
 
     def _write(self) -> None:

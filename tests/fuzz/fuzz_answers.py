@@ -27,6 +27,7 @@ from rlanything_envs.llm.errors import RequestFailed
 from rlanything_envs.llm.log import LogFormatError, read_log
 from rlanything_envs.llm.wire import parse_answer, retry_after
 from rlanything_envs.osworld.actions import Unreadable, read_action
+from rlanything_envs.osworld.clicks import clicks_of
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
@@ -59,6 +60,7 @@ def _command(text: str) -> None:
 
 
 def _code(text: str) -> None:
+    clicks_of(text, (1280, 720), 1000.0)
     absolute(read_action(text).code, (1280, 720), 1000.0)
 
 

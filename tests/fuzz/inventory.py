@@ -61,6 +61,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_envs.coding.tool_calls": ("coding action",),
     "rlanything_envs.osworld.actions": ("osworld code",),
     "rlanything_envs.osworld.computer_13": ("osworld dictionary",),
+    "rlanything_envs.osworld.clicks": ("osworld code",),
     "rlanything_envs.osworld.coordinates": ("osworld code",),
     "rlanything_envs.osworld.desktop.client": ("replies of a guest",),
     "rlanything_envs.osworld.desktop.simulator.interpreter": ("simulated code",),
