@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import gymnasium as gym
 import numpy as np
 from PIL import Image, ImageDraw
 
+from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.osworld.actions import Unreadable, read_action
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop.observation import Pixels
 
-__all__ = ["Click", "clicks_of", "mark_clicks"]
+__all__ = ["Click", "ClickFinder", "clicks_of", "mark_clicks"]
 
 _MOST = 50
 """Clicks of one action that are read."""
@@ -75,6 +77,41 @@ def clicks_of(action: Any, screen: tuple[int, int] = (1920, 1080), scale: float 
         if name in _KINDS and at is not None:
             found.append(Click(_KINDS[name], *at))
     return found
+
+
+class ClickFinder:
+    """Finds where the actions of an environment clicked: by their text, or by the pointer, where that has moved.
+
+    Args:
+        env: Any environment; one without a desktop has no clicks.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self._env: Any = env.unwrapped
+        self._pointer: tuple[int, int] | None = None
+
+    def reset(self) -> None:
+        """Forget the last episode; the next one has begun."""
+        self._pointer = self._now()
+
+    def find(self, action: Any) -> list[Click]:
+        """Clicks of the action that was taken last."""
+        before, self._pointer = self._pointer, self._now()
+        if self._pointer is None:
+            return []
+        found = clicks_of(action, getattr(self._env, "screen", (1920, 1080)), getattr(self._env, "scale", 0.0))
+        if found or before is None or before == self._pointer:
+            return found
+        return [Click("click", *self._pointer)]
+
+    def _now(self) -> tuple[int, int] | None:
+        if not hasattr(self._env, "client"):
+            return None
+        try:
+            x, y = self._env.client.cursor_position()
+        except InfrastructureError:
+            return None
+        return int(x), int(y)
 
 
 def mark_clicks(screen: Pixels, clicks: Sequence[Click]) -> Pixels:

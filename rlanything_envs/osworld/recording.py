@@ -13,10 +13,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rlanything_envs.errors import MissingExtra
-from rlanything_envs.osworld.clicks import Click, clicks_of, mark_clicks
+from rlanything_envs.osworld.clicks import Click, ClickFinder, mark_clicks
 from rlanything_envs.osworld.desktop.observation import Pixels
 
-__all__ = ["RecordEpisodes", "save_gif", "save_mp4"]
+__all__ = ["RecordEpisodes", "contact_sheet", "save_gif", "save_mp4"]
 
 _BAND, _LINES, _FONT, _MARGIN = 60, 2, 16, 10
 """Height of the band with a caption in pixels, its lines, the size of its letters, and its margin."""
@@ -91,6 +91,29 @@ def save_mp4(
     return target
 
 
+def contact_sheet(
+    frames: Sequence[Pixels], captions: Sequence[str], *, columns: int = 3, width: int = 480
+) -> Image.Image:
+    """All frames of an episode on one page, row by row, with a caption below each.
+
+    Args:
+        frames: uint8, shape (height, width, 3), all of one size.
+        captions: a text for each frame.
+        columns: frames in a row.
+        width: greatest width of a frame in pixels.
+
+    Raises:
+        ValueError: there are no frames, they differ in size, or there is not one caption for each.
+    """
+    pictures = list(_pictures(frames, captions, width))
+    wide, high = pictures[0].size
+    columns = min(columns, len(pictures))
+    page = Image.new("RGB", (columns * wide, -(-len(pictures) // columns) * high), _PAPER)
+    for number, picture in enumerate(pictures):
+        page.paste(picture, (number % columns * wide, number // columns * high))
+    return page
+
+
 class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Writes a file for each episode: the screen after each turn, with the action below it and marks where it clicked.
 
@@ -125,12 +148,14 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         self._task = ""
         self._frames: list[Pixels] = []
         self._captions: list[str] = []
+        self._clicks = ClickFinder(env)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode and a file."""
         self._write()
         observation, info = self.env.reset(seed=seed, options=options)
         self.episode += 1
+        self._clicks.reset()
         self._task = str(info.get("task_id", "episode"))
         self._keep(str(info.get("instruction", "")))
         return observation, info
@@ -138,9 +163,7 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take an action and record the screen after it."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        clicks = clicks_of(
-            action, getattr(self.unwrapped, "screen", (1920, 1080)), getattr(self.unwrapped, "scale", 0.0)
-        )
+        clicks = self._clicks.find(action)
         told = f" · reward {float(reward):g}" if terminated or truncated else ""
         self._keep(f"{info.get('turn', len(self._frames))}: {_in_a_line(action)}{told}", clicks)
         if terminated or truncated:

@@ -187,7 +187,7 @@ def test_a_published_agent_plays(backend):
     """The agent of the package desktop-env, in an environment of its own; a script stands for its language model."""
     from rlanything_envs.osworld.desktop.doctor import examine
 
-    if backend == "bwrap" and not all(finding.ok for finding in examine(start=False)):
+    if backend == "bwrap" and not all(finding.good is not False for finding in examine(start=False)):
         pytest.skip("the packages of the bwrap desktop are not installed")
     python = Isolated("osworld").python()
     program = ROOT / "tests" / "adapters" / "osworld_agent_program.py"

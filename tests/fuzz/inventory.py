@@ -85,6 +85,8 @@ READERS: dict[str, tuple[str, ...]] = {
 
 TESTED: dict[str, str] = {
     "rlanything_verifiers.osworld.bridge": "tests/verifiers/osworld/test_osworld_bridge.py",
+    "rlanything_agents.tools.benchmark.transcript": "tests/agents/tools/view/test_view_benchmark.py",
+    "rlanything_agents.tools.view.sheet": "tests/agents/tools/view/test_view_benchmark.py",
     "rlanything_verifiers.osworld.films": "tests/verifiers/osworld/test_osworld_media.py",
     "rlanything_verifiers.osworld.getters.page_program": "tests/verifiers/osworld/test_osworld_pages.py",
     "rlanything_verifiers.osworld.metrics.programs": "tests/verifiers/osworld/test_osworld_programs.py",

@@ -13,7 +13,9 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
-__all__ = ["NoScreen", "Screens", "store_screens"]
+from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
+
+__all__ = ["NoScreen", "Screens", "packed", "store_screens"]
 
 WIDTH = 960
 """Greatest width of a picture in pixels; letters on a desktop are still legible."""
@@ -42,18 +44,21 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
             raise NoScreen(f"rollout.screenshots: {env.unwrapped} draws no pictures; leave the option out")
         super().__init__(env)
         self._episodes: list[list[bytes]] = []
+        self._clicks = ClickFinder(env)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         self._episodes.append([])
-        return self.env.reset(seed=seed, options=options)
+        first = self.env.reset(seed=seed, options=options)
+        self._clicks.reset()
+        return first
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Execute an action, and keep a picture of the screen after it."""
+        """Execute an action, and keep a picture of the screen after it, with marks where it clicked."""
         result = self.env.step(action)
         frame = self.env.render()
         if isinstance(frame, np.ndarray):
-            self._episodes[-1].append(_packed(frame))
+            self._episodes[-1].append(packed(mark_clicks(frame, self._clicks.find(action))))
         return result
 
     def take(self) -> list[list[bytes]]:
@@ -93,7 +98,8 @@ def _episodes(env: int, envs: int, batches: Sequence[int]) -> Iterator[int]:
         first += size
 
 
-def _packed(frame: np.ndarray[Any, Any]) -> bytes:
+def packed(frame: np.ndarray[Any, Any]) -> bytes:
+    """A small picture of a screen, as WebP."""
     picture = Image.fromarray(frame.astype(np.uint8, copy=False))
     if picture.width > WIDTH:
         picture = picture.resize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
+from rlanything_agents.tools.benchmark.transcript import RecordedConversation
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Usage
@@ -142,10 +144,12 @@ class World:
     Attributes:
         domain: Domain of the environment.
         arguments: Arguments of the environment.
+        record: Folder for the courses of episodes; empty for none.
     """
 
     domain: str
     arguments: Mapping[str, Any]
+    record: str = ""
 
     def open(self) -> Conversation:
         """Open a conversation with a new environment.
@@ -155,6 +159,8 @@ class World:
         """
         env_id = get_domain(self.domain).env_id
         try:
+            if self.record:
+                return RecordedConversation(Path(self.record), env_id, **self.arguments)
             return Conversation(env_id, **self.arguments)
         except (TypeError, ValueError) as error:
             raise BenchmarkError(f"{env_id} cannot be made with {dict(self.arguments)}: {error}") from error

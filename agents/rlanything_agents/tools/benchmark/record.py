@@ -33,6 +33,8 @@ class ResultFolder:
         results.jsonl    one line per episode, as soon as it has ended
         prompts.jsonl    prompts to a model and its answers
         results.json  report.md  report.html
+        episodes/        the course of each episode, and its screens
+        trajectories/  screens/   all of them in the form of a run, which ``rlanything view`` reads
     """
 
     def __init__(self, path: Path) -> None:

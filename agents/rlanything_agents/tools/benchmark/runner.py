@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from rlanything_agents.tools.benchmark.record import ResultFolder
 from rlanything_agents.tools.benchmark.report import write_reports
 from rlanything_agents.tools.benchmark.settings import ChatSettings
 from rlanything_agents.tools.benchmark.tables import summarise, versions
+from rlanything_agents.tools.benchmark.transcript import collect
 from rlanything_envs.llm.budget import Price
 from rlanything_task_pools.panel import Panel
 
@@ -69,7 +70,7 @@ def run_benchmark(
     if episodes < 1 or (workers is not None and workers < 1) or seed < 0:
         raise BenchmarkError("episodes and workers are at least 1, and a seed at least 0")
     chat, reporter = chat or ChatSettings(), reporter or Reporter.silent()
-    world = World(panel.domain, {**panel.environment, **(environment or {})})
+    world = World(panel.domain, {**panel.environment, **(environment or {})}, str(out / "episodes"))
     settings = {
         "panel": panel.name,
         "hash": panel.hash,
@@ -79,7 +80,7 @@ def run_benchmark(
         "environment": dict(world.arguments),
         "chat": chat.result_settings(),
     }
-    world.open().close()  # fails early where the environment rejects its arguments
+    replace(world, record="").open().close()  # fails early where the environment rejects its arguments
     wanted = episodes_of(panel, episodes, seed)
     with ResultFolder.open(out, settings, restart=restart) as folder:
         results = folder.results()
@@ -94,6 +95,7 @@ def run_benchmark(
                 summary = _summary(panel, settings, wanted, folder, chat.price, command)
                 write_atomically(folder.summary, json.dumps(summary, indent=1) + "\n")
                 write_reports(folder, summary)
+                collect(out / "episodes", wanted, out)
         return summary
 
 

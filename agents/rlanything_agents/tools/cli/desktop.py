@@ -11,7 +11,7 @@ import typer
 
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.output import AsJson
-from rlanything_verifiers.plain_text import printable
+from rlanything_verifiers.plain_text import printable, printable_lines
 
 __all__ = ["app"]
 
@@ -109,6 +109,20 @@ def conformance(
             typer.echo(f"{mark:9} {check.name}" + ("" if check.passed else f": {printable(str(check.problem), 300)}"))
     typer.echo(f"{requests - failed} of {requests} as expected")
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def coverage(
+    folder: Annotated[
+        Path, typer.Argument(metavar="TASKS", help="Folder of task files, in one folder each application.")
+    ],
+) -> None:
+    """Count the task files that are read, supported, and winnable without a network, as a table in Markdown."""
+    from rlanything_envs.osworld.coverage import coverage as count
+    from rlanything_envs.osworld.coverage import table
+
+    with plain_errors():
+        typer.echo(printable_lines(table(count(folder))))
 
 
 @app.command("fetch-assets")

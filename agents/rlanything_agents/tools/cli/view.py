@@ -19,10 +19,14 @@ __all__ = ["view"]
 
 
 def view(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or one with runs in it.")],
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run or benchmark, or one with some.")],
     export: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the pages to a new folder instead of serving them.")
     ] = None,
+    sheet: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a picture (PNG) of all screens of an episode instead.")
+    ] = None,
+    episode: Annotated[str, typer.Option(metavar="ITERATION/N", help="Episode of the picture.")] = "0/0",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = False,
     as_json: AsJson = False,
@@ -44,6 +48,9 @@ def view(
 
     with plain_errors():
         site = Site(path)
+        if sheet is not None:
+            _sheet(site, episode, sheet, as_json)
+            return
         if export is not None:
             _export(site, export, as_json)
             return
@@ -53,6 +60,23 @@ def view(
     except OSError as error:
         typer.echo(f"error: port {port} cannot be used: {error.strerror}; choose another with --port", err=True)
         raise typer.Exit(2) from None
+
+
+def _sheet(site: Site, episode: str, target: Path, as_json: bool) -> None:
+    from rlanything_agents.tools.view import draw_sheet
+
+    iteration, _, number = episode.partition("/")
+    if not (iteration.isdecimal() and number.isdecimal() and len(episode) < 20):
+        raise typer.BadParameter(f"--episode is ITERATION/N, such as 0/3, not {episode!r:.40}")
+    if not site.single:
+        raise typer.BadParameter("--sheet is for one run: name its folder")
+    picture = draw_sheet(site.runs[0], int(iteration), int(number))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    picture.save(target, "PNG")
+    if as_json:
+        print_lines([{"sheet": str(target), "width": picture.width, "height": picture.height}])
+    else:
+        typer.echo(f"{target}: {picture.width} by {picture.height} pixels")
 
 
 def _export(site: Site, target: Path, as_json: bool) -> None:

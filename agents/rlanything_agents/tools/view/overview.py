@@ -31,8 +31,11 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
     before, after = (_read(folder, f"stages/{name}.json", notes) for name in ("before", "after"))
     config, summary = files["config"], files["summary"]
     points = list(_evaluations(folder, rows, before, after, notes))
+    if benchmark := _is_benchmark(folder):
+        config, summary, points = _benchmark(folder, notes)
     return {
         **_line(config, summary, rows),
+        "benchmark": benchmark,
         "command": readable(summary.get("command"), 2_000),
         "note": readable(summary.get("note"), 2_000),
         "table": [
@@ -59,11 +62,13 @@ def run_line(folder: SafeFolder, rows: Rows) -> dict[str, Any]:
     """
     notes: list[str] = []
     config, summary = folder.json("config.json"), folder.json("summary.json")
-    points = [
+    points: list[tuple[Any, Mapping[str, Any]]] = [
         (at, found)
         for at, name in (("before", "before"), ("after", "after"))
         if (found := _read(folder, f"stages/{name}.json", notes))
     ]
+    if _is_benchmark(folder):
+        config, summary, points = _benchmark(folder, notes)
     success = [number(mapping(row.get("success")).get("active")) for row in rows]
     return {
         **_line(config, summary, rows),
@@ -72,6 +77,22 @@ def run_line(folder: SafeFolder, rows: Rows) -> dict[str, Any]:
         "counts": _numbers(rows[-1].get("tasks")) if rows else {},
         "problems": notes,
     }
+
+
+def _is_benchmark(folder: SafeFolder) -> bool:
+    return not folder.mark("config.json")[1] and bool(folder.mark("benchmark.json")[1])
+
+
+def _benchmark(
+    folder: SafeFolder, notes: list[str]
+) -> tuple[dict[str, Any], dict[str, Any], list[tuple[Any, Mapping[str, Any]]]]:
+    """Settings, summary and the one evaluation of a benchmark, in the form of a run's."""
+    settings, results = _read(folder, "benchmark.json", notes), _read(folder, "results.json", notes)
+    total, panel = mapping(results.get("total")), readable(settings.get("panel"), 60)
+    name = f"{readable(settings.get('agent'), 100)} on {panel}"
+    config = {**settings, "name": name, "domain": mapping(results.get("panel")).get("domain")}
+    summary = {"command": results.get("command"), "seconds": total.get("seconds")} if results else {}
+    return config, summary, [(0, {"panels": {panel: total}})] if results else []
 
 
 def _line(config: Mapping[str, Any], summary: Mapping[str, Any], rows: Rows) -> dict[str, Any]:

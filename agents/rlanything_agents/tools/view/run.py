@@ -26,7 +26,17 @@ KEPT = 96
 
 _TRAJECTORIES = re.compile(r"[0-9]{4,9}\.jsonl\.gz")
 _SCREENS = re.compile(r"[0-9]{1,6}-[0-9]{1,6}\.(webp|png)")
-_WATCHED = ("config.json", "metrics.jsonl", "summary.json", "trajectories", "stages", POOL, f"{POOL}-wal")
+_WATCHED = (
+    "config.json",
+    "benchmark.json",
+    "results.json",
+    "metrics.jsonl",
+    "summary.json",
+    "trajectories",
+    "stages",
+    POOL,
+    f"{POOL}-wal",
+)
 _IMAGES = {b"RIFF": "image/webp", b"\x89PNG": "image/png"}
 MAX_IMAGE = 8 << 20
 
@@ -36,8 +46,9 @@ class NoResource(LookupError):
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is a run folder."""
-    return (path / "config.json").is_file() and ((path / "stages").is_dir() or (path / "trajectories").is_dir())
+    """Whether a folder is that of a run, or of a benchmark."""
+    settings = (path / "config.json").is_file() or (path / "benchmark.json").is_file()
+    return settings and ((path / "stages").is_dir() or (path / "trajectories").is_dir())
 
 
 class RunView:

@@ -47,7 +47,8 @@ class Site:
         self._look()
         if not self.runs:
             raise NothingToView(
-                f"{path} is not the folder of a run, and there is none in it: a run has a config.json and stages/"
+                f"{path} is not the folder of a run, and there is none in it: a run has a config.json and stages/, "
+                "a benchmark has a benchmark.json and trajectories/"
             )
 
     @property

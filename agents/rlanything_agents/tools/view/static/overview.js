@@ -5,8 +5,8 @@
 
   const head = (o) => h("div.facts",
     RL.fact("domain", o.domain), RL.fact("seed", o.seed), o.feedback ? RL.fact("feedback", o.feedback) : null,
-    RL.fact("iterations", o.finished || !o.planned ? o.done : `${o.done} of ${o.planned}`),
-    RL.fact("environment steps", RL.count(o.env_steps)), RL.fact("time", RL.duration(o.seconds)),
+    o.benchmark ? null : RL.fact("iterations", o.finished || !o.planned ? o.done : `${o.done} of ${o.planned}`),
+    o.benchmark ? null : RL.fact("environment steps", RL.count(o.env_steps)), RL.fact("time", RL.duration(o.seconds)),
     o.counts.slots ? RL.fact("tasks accepted", RL.count(o.counts.accepted)) : null,
     o.counts.slots ? RL.fact("rejected", RL.count(o.counts.rejected + o.counts.discarded)) : null,
     o.counts.errors ? RL.fact("broken episodes", RL.count(o.counts.errors)) : null);
@@ -30,9 +30,10 @@
     const measures = o.table.filter((line) => !o.panels.some((panel) => line.on.endsWith(`, ${panel.name}`)))
       .map((line) => [line, share(line.before), share(line.after)]).filter(([, before, after]) => before && after)
       .map(([line, before, after]) => result(line.what, line.on, [before, after], Number.parseFloat(line.change)));
-    return h("section.card", h("h2", o.finished ? "Before and after" : "Success so far"),
+    return h("section.card", h("h2", o.benchmark ? "Benchmark" : o.finished ? "Before and after" : "Success so far"),
       h("div.scroll", h("table.results", h("thead", h("tr", h("th"), h("th", "0 to 100 %, with 95 % intervals"),
-        h("th.number", "before"), h("th.number", o.finished ? "after" : "last"), h("th.number", "points"))),
+        h("th.number", o.benchmark ? "" : "before"), h("th.number", o.benchmark ? "rate" : o.finished ? "after" : "last"),
+        h("th.number", o.benchmark ? "" : "points"))),
       h("tbody", panels, measures))), o.note ? h("p.faint.small", o.note) : null);
   };
 
@@ -92,7 +93,7 @@
         h("div.columns", results(o), beside),
         xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
           h("div.charts", evaluations(o, xs), judge(o), o.charts.map((chart) => RL.chart(chart, xs, open))))
-          : RL.empty("The loop has not finished an iteration yet."),
+          : o.benchmark ? null : RL.empty("The loop has not finished an iteration yet."),
         settings(o)),
     };
   };

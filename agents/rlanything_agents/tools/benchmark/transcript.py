@@ -1,0 +1,111 @@
+"""Courses of the episodes of a benchmark: a file for each as it ends, and all of them as the viewer reads them."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from rlanything_agents.rollout.screens import packed
+from rlanything_agents.runs.folder import write_atomically
+from rlanything_envs.conversation import Conversation, Turn
+from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
+from rlanything_envs.verdict import command_of
+from rlanything_task_pools import Task
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.benchmark.episode import Episode
+
+__all__ = ["RecordedConversation", "collect"]
+
+
+class RecordedConversation(Conversation):
+    """A conversation that writes ``TASK-SEED.json`` when an episode has ended, and a picture of each turn on a desktop.
+
+    Args:
+        folder: Where the files go.
+        env: See `Conversation`.
+        arguments: See `Conversation`.
+    """
+
+    def __init__(self, folder: Path, env: gym.Env[Any, Any] | str, **arguments: Any) -> None:
+        super().__init__(env, **arguments)
+        self._folder = folder
+        self._clicks = ClickFinder(self.env)
+        self._name = ""
+        self._record: dict[str, Any] = {}
+
+    def start(self, task: Task | Mapping[str, Any] | str | None = None, *, seed: int | None = None) -> Turn:
+        """Begin an episode and its record."""
+        turn = super().start(task, seed=seed)
+        self._name = f"{turn.info.get('task_id')}-{seed}"
+        goal = str(turn.info.get("instruction") or turn.info.get("goal") or "")
+        self._record = {"role": "benchmark", "task_id": turn.info.get("task_id"), "goal": goal}
+        self._record |= {"opening": turn.text, "outcome": None, "error": "", "score": None, "turns": []}
+        self._clicks.reset()
+        return turn
+
+    def answer(self, text: str) -> Turn:
+        """Send an answer and keep it, with the message and the screen after it."""
+        try:
+            turn = super().answer(text)
+        except InfrastructureError as error:
+            self._write(error=str(error))
+            raise
+        turns = self._record["turns"]
+        turns.append({"action": text, "observation": turn.text, "command": command_of(turn.info)})
+        self._keep_screen(text, len(turns) - 1)
+        if turn.done:
+            self._write(outcome=1 if turn.won else -1, score=turn.reward)
+        return turn
+
+    def _keep_screen(self, action: str, number: int) -> None:
+        client = getattr(self.env.unwrapped, "client", None)
+        if client is None:
+            return
+        clicks = self._clicks.find(action)
+        with contextlib.suppress(InfrastructureError):
+            picture = packed(mark_clicks(client.screenshot_array(), clicks))
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / f"{self._name}-{number:03d}.webp").write_bytes(picture)
+
+    def _write(self, **end: Any) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._folder / f"{self._name}.json", json.dumps({**self._record, **end}))
+
+
+def collect(folder: Path, wanted: Sequence[Episode], target: Path) -> None:
+    """Put the courses of all episodes that have one into the files of a run with one iteration.
+
+    Args:
+        folder: Where the conversations wrote.
+        wanted: The episodes, in the order of the benchmark.
+        target: Folder with ``trajectories`` and ``screens``; both are replaced.
+    """
+    for name in ("trajectories", "screens"):
+        shutil.rmtree(target / name, ignore_errors=True)
+    (target / "trajectories").mkdir(parents=True, exist_ok=True)
+    screens = target / "screens" / "0000"
+    number = 0
+    with gzip.open(target / "trajectories" / "0000.jsonl.gz", "wb") as file:
+        for episode in wanted:
+            name = f"{episode.task.id}-{episode.seed}"
+            try:
+                record = json.loads((folder / f"{name}.json").read_bytes())
+            except (OSError, ValueError, RecursionError):
+                continue
+            if not isinstance(record, dict):
+                continue
+            file.write(json.dumps({**record, "slot": episode.place}).encode() + b"\n")
+            for picture in sorted(folder.glob(f"{name}-[0-9][0-9][0-9].webp")):
+                screens.mkdir(parents=True, exist_ok=True)
+                os.link(picture, screens / f"{number:04d}-{picture.stem[-3:]}.webp")
+            number += 1

@@ -1,0 +1,146 @@
+"""The viewer on a benchmark of desktops, and the contact sheet of an episode."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from rlanything_agents.tools.benchmark import run_benchmark
+from rlanything_agents.tools.cli import app
+from rlanything_agents.tools.view import NoScreens, NothingToView, Site, draw_sheet, export_site
+from rlanything_agents.tools.view.run import NoResource
+from rlanything_task_pools.panel import load_panel
+
+ANSWERS = ["pyautogui.click(300, 300)", "Now I wait.\n```python\npyautogui.moveTo(5, 5)\n```", "no action", "DONE"]
+
+
+def clicker(messages):
+    """An agent that clicks, moves, says something unreadable and ends."""
+    return ANSWERS[min(len(messages) // 2, 3)]
+
+
+def play(out, count=2):
+    small = {"backend": "simulator", "screen": [800, 600]}
+    agent = f"python:{__name__}:clicker"
+    return run_benchmark(load_panel("osworld-generated", limit=count), agent, out, environment=small, workers=1)
+
+
+@pytest.fixture(scope="module")
+def benchmark(tmp_path_factory):
+    out = tmp_path_factory.mktemp("benchmark") / "osworld"
+    play(out)
+    return out
+
+
+def test_the_episodes_of_a_benchmark(benchmark):
+    site = Site(benchmark)
+    assert site.single
+    (line,) = json.loads(site.get("runs"))["runs"]
+    assert (line["domain"], line["finished"], line["problems"]) == ("osworld", True, [])
+    assert line["run"].endswith("clicker on osworld-generated")
+    first = json.loads(site.get("r0/overview"))
+    assert (first["benchmark"], first["iterations"], first["problems"]) == (True, [0], [])
+    (panel,) = first["panels"]
+    assert (panel["name"], panel["points"][0]["rate"], panel["points"][0]["episodes"]) == ("osworld-generated", 0.0, 2)
+    listed = json.loads(site.get("r0/index/0"))["episodes"]
+    assert [(each["n"], each["slot"], each["outcome"], each["turns"]) for each in listed] == [
+        (0, 0, -1, 4),
+        (1, 1, -1, 4),
+    ]
+    episode = json.loads(site.get("r0/episodes/0/0"))["episodes"][1]
+    assert [turn["action"] for turn in episode["turns"]] == ANSWERS
+    assert [turn["command"] for turn in episode["turns"]] == ["ok", "ok", "unreadable", "ok"]
+    assert [turn["screen"] for turn in episode["turns"]] == [f"0001-{k:03d}.webp" for k in range(4)]
+    assert "Screen:" in episode["opening"]
+    assert episode["goal"]
+
+
+def screen(site, turn):
+    kind, content = site.runs[0].image(f"screens/0000/0000-{turn:03d}.webp")
+    assert kind == "image/webp"
+    return np.asarray(Image.open(io.BytesIO(content)).convert("RGB")).astype(int)
+
+
+def test_a_click_is_marked_where_it_landed(benchmark):
+    site = Site(benchmark)
+
+    def red(turn):
+        seen = screen(site, turn)
+        return np.argwhere((seen[..., 0] > 180) & (seen[..., 1] < 90) & (seen[..., 2] < 130))
+
+    places = red(0)
+    assert len(places) > 20
+    assert np.abs(places.mean(axis=0) - 300).max() < 4
+    assert len(red(3)) == 0, "the end clicks nowhere"
+
+
+def test_a_benchmark_goes_on_and_is_collected_again(benchmark, tmp_path):
+    out = tmp_path / "again"
+    shutil.copytree(benchmark, out)
+    lines = (out / "results.jsonl").read_text().splitlines()
+    (out / "results.jsonl").write_text(lines[0] + "\n")
+    broken = next(path for path in (out / "episodes").glob("*.json") if json.loads(lines[1])["task"] in path.name)
+    broken.write_text("{")
+    play(out)
+    assert [each["turns"] for each in json.loads(Site(out).get("r0/index/0"))["episodes"]] == [4, 4]
+    broken.write_text("[1]")
+    play(out)
+    assert len(json.loads(Site(out).get("r0/index/0"))["episodes"]) == 1, "an episode without its course is left out"
+
+
+def test_an_exported_benchmark(benchmark, tmp_path):
+    export_site(Site(benchmark), tmp_path / "pages")
+    assert len(list((tmp_path / "pages").rglob("*.webp"))) == 8
+
+
+def test_a_contact_sheet(benchmark, tmp_path):
+    target = tmp_path / "a" / "sheet.png"
+    done = CliRunner().invoke(app, ["view", str(benchmark), "--sheet", str(target), "--episode", "0/1"])
+    assert done.exit_code == 0, done.output
+    sheet = Image.open(target)
+    assert sheet.width == 3 * 480
+    assert sheet.height == 2 * (360 + 60)
+    wide = draw_sheet(Site(benchmark).runs[0], 0, 0, columns=9)
+    assert wide.size == (4 * 480, 360 + 60)
+
+
+@pytest.mark.parametrize(("iteration", "number", "named"), [(0, 9, "no episode 9"), (3, 0, "no iteration 3")])
+def test_no_such_episode(benchmark, iteration, number, named):
+    with pytest.raises(NoScreens, match=named):
+        draw_sheet(Site(benchmark).runs[0], iteration, number)
+
+
+def test_screens_that_are_none(benchmark, tmp_path):
+    out = tmp_path / "broken"
+    shutil.copytree(benchmark, out)
+    picture = out / "screens" / "0000" / "0000-000.webp"
+    picture.unlink()
+    picture.write_bytes(b"RIFF junk")
+    with pytest.raises(NoScreens, match="no picture"):
+        draw_sheet(Site(out).runs[0], 0, 0)
+    picture.unlink()
+    Image.new("RGB", (4000, 4000)).save(picture, "WEBP")
+    with pytest.raises(NoScreens, match="4000 by 4000"):
+        draw_sheet(Site(out).runs[0], 0, 0)
+    shutil.rmtree(out / "screens")
+    with pytest.raises(NoScreens, match="no screens"):
+        draw_sheet(Site(out).runs[0], 0, 0)
+    for wrong in ("x", "0/", "1/2/3"):
+        told = CliRunner().invoke(app, ["view", str(benchmark), "--sheet", str(tmp_path / "b.png"), "--episode", wrong])
+        assert told.exit_code == 2
+
+
+def test_a_benchmark_without_episodes_is_nothing_to_view(tmp_path):
+    (tmp_path / "benchmark.json").write_text("{}")
+    with pytest.raises(NothingToView, match=r"benchmark\.json"):
+        Site(tmp_path)
+    (tmp_path / "trajectories").mkdir()
+    (tmp_path / "benchmark.json").write_text("[1]")
+    site = Site(tmp_path)
+    assert json.loads(site.get("r0/overview"))["problems"]
+    with pytest.raises(NoResource):
+        site.get("r0/index/0")
