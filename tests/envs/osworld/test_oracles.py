@@ -4,24 +4,20 @@ What acts is the lines alone. The test looks at the desktop to know when a progr
 would, so that a slow machine is not taken for a wrong oracle.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from osworld_tasks import published
 
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.osworld.desktop.protocol import Desktop
 from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_envs.osworld.settle import Settle
 from rlanything_task_pools import Task
-from rlanything_task_pools.osworld import HELD_OUT, AssetMissing, generate, keys, load, read_payload
+from rlanything_task_pools.osworld import HELD_OUT, AssetMissing, generate, keys, read_payload
 from rlanything_task_pools.osworld.guest import InlineFiles
 from rlanything_verifiers.osworld import evaluate
-
-ROOT = Path(__file__).resolve().parents[3]
-
 
 BACKSTOP = 60.0
 """Seconds for a program to start or to save; an idle machine takes two."""
@@ -119,15 +115,6 @@ def test_doing_nothing_or_something_else_does_not_score(env, bwrap_desktop, kind
 
 
 # --- published tasks ---
-
-
-def published(name: str) -> Task:
-    """A task file of OSWorld, from ``$RLANYTHING_TEST_DATA`` or ``shared/data``; else the test is skipped."""
-    named = os.environ.get("RLANYTHING_TEST_DATA")
-    for place in [Path(named)] if named else [ROOT / "shared" / "data", ROOT.parent / "shared" / "data"]:
-        for path in sorted((place / "osworld" / "upstream").glob(f"{name}*.json")):
-            return load(path)
-    pytest.skip("no published tasks: set RLANYTHING_TEST_DATA to a folder with osworld/upstream/*/*.json")
 
 
 RENAME = [
