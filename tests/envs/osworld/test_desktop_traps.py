@@ -14,7 +14,7 @@ PLACE = "{https://accessibility.ubuntu.example.org/ns/component}"
 STATE = "{https://accessibility.ubuntu.example.org/ns/state}"
 
 
-def until(ready: Callable[[], Any], seconds: float = 25.0) -> Any:
+def until(ready: Callable[[], Any], seconds: float = 60.0) -> Any:
     """The first true value of `ready`."""
     end = time.monotonic() + seconds
     while not (value := ready()):
@@ -101,6 +101,7 @@ def test_text_after_arrow_keys_lands_where_they_lead(desktop):
     client.upload("~/Desktop/a.xlsx", workbook(("item", "qty"), ("apple", 3), ("pear", 5)))
     client.open_file("/home/user/Desktop/a.xlsx")
     until(lambda: "table-cell" in client.accessibility_tree())
+    until(lambda: not client.health().busy)
     keys = "pyautogui.hotkey('ctrl', 'home'); pyautogui.press('down', presses=3); pyautogui.write('plum')"
     keys += "; pyautogui.press('tab'); pyautogui.write('7\\n'); pyautogui.hotkey('ctrl', 's')"
     client.act(keys)
