@@ -61,7 +61,7 @@ class AlignmentSettings(_Settings):
 class SearchSettings(_Settings):
     """Settings of the search at test time."""
 
-    games: Annotated[int, Field(ge=1)] = 128
+    games: Annotated[int, Field(ge=1)] = 96
     """Held-out games: the first of the study's first panel."""
     attempts: Annotated[int, Field(ge=1)] = 10
     """Whole episodes of each game, for best of n."""

@@ -192,7 +192,7 @@ def draw_search(results: pd.DataFrame) -> Any:
         for way, budget in (way for way in _ways(results) if way not in ways):
             value = over_games(values_of(results, way, arm, budget).tolist())
             _line(right, [_used(results, way, arm)], [value], colours[arm], None, "^")
-    single = over_games(values_of(own, "best of n", RANDOM, budgets[0]).tolist())
+    single = over_games(values_of(own, "best of n", RANDOM, budgets[-1]).tolist())  # of all attempts
     right.axhline(100 * single.mean, color=colours[RANDOM], linewidth=1.2)
     for axes, title in ((left, "best of n"), (right, "step-level search")):
         axes.set_title(f"games solved, %: {title}", loc="left", fontsize=10, fontweight="bold")

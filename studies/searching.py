@@ -84,8 +84,9 @@ class _Player:
         self.config = config
         self.parts = RunParts.assemble(config, RunFolder(folder), Reporter())
         self.parts.learners.policy.load(weights_of(RunFolder(judges[WARM])) / "policy")
-        evaluation, supervision = config.evaluation, get_step_supervision(config.domain)
-        self.tasks = panel_tasks(self.parts.domain, evaluation.panels[0], evaluation, settings.games)
+        supervision = get_step_supervision(config.domain)
+        panel = config.evaluation.model_copy(update={"episodes": settings.games})
+        self.tasks = panel_tasks(self.parts.domain, panel.panels[0], panel)
         payloads = {task.id: task.payload for task in self.tasks}
         self.judges: dict[str, Judge] = {
             HEURISTIC: heuristic_judge(supervision),
