@@ -31,6 +31,7 @@ class ControlGroup:
         for controller, most in wanted.items():
             if most:
                 for place, file in _places(controller):
+                    _sweep(place)
                     if self._make(place / f"rlanything-{os.getpid()}-{id(self):x}", file, most):
                         self.limits.add(controller)
                         break
@@ -72,6 +73,14 @@ class ControlGroup:
                         continue
                 break
         self._folders = []
+
+
+def _sweep(place: Path) -> None:
+    """Remove groups whose owners were killed; one with processes stays."""
+    for folder in place.glob("rlanything-*-*"):
+        if not Path("/proc", folder.name.split("-")[1]).exists():
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def _places(controller: str) -> list[tuple[Path, str]]:
