@@ -125,8 +125,10 @@ class PoolFile:
         try:
             with self._lock:
                 return self._db.execute(query, values).fetchall()
-        except (sqlite3.OperationalError, sqlite3.IntegrityError):  # from the query, or from another writing process
-            raise
+        except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # the queries are ours: a table or a column is not
+                raise self._damaged(str(error)) from error
+            raise  # from another writing process, the disk, or an interrupt
         except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
             raise self._damaged(str(error)) from error
 

@@ -309,6 +309,16 @@ def test_a_pool_with_damaged_pages(tmp_path: Path) -> None:
         assert pool.damage()
 
 
+def test_a_pool_with_a_column_of_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "pool.sqlite"
+    TaskPool.create(path, [task("alfworld")]).close()
+    with sqlite3.connect(path) as connection:
+        connection.executescript("ALTER TABLE versions RENAME COLUMN version TO number")
+    connection.close()
+    with bounded(), TaskPool.open(path) as pool, pytest.raises(PoolDamaged, match="no such column"):
+        pool.active(0)
+
+
 def test_a_task_that_is_its_own_ancestor(tmp_path: Path) -> None:
     from rlanything_task_pools.records import pack
 
