@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from studies.__main__ import app
-from studies.aligning import cut
-from studies.alignment import read_alignment, write_alignment
+from studies.aligning import SOURCES, cut
+from studies.alignment import write_alignment
 from studies.gradients import BUCKETS, Sketch, directions, pairs_mean
 from studies.plan import StudyError
 from studies.updates import GROUPS, OUTCOME, PLAIN, Group, Kind, factors, kinds_of, success_factors
@@ -147,34 +147,57 @@ def test_a_folder_without_results_says_so(tmp_path: Path) -> None:
     assert "No seed" in write_alignment(tmp_path).read_text()
 
 
+def test_the_page_of_two_seeds(tmp_path: Path) -> None:
+    """A kind that is .1 ahead of outcomes on every batch, and one that is no update at all."""
+    rng = np.random.default_rng(0)
+    for seed in (0, 1):
+        outcome = 0.4 + 0.1 * rng.normal(size=8)
+        cosines = {OUTCOME: outcome, PLAIN: outcome, "ahead": outcome + 0.1, "none": np.zeros(8)}
+        rows = [
+            {"source": source, "lam": lam, "silent": silent, "size": 4, "cosines": values.tolist()}
+            | {"empty": float(source == "none"), "bias": None if source == "none" else 1.0, "noise": 2.0}
+            for source, values in cosines.items()
+            for lam, silent in ([(0.0, "")] if source in (OUTCOME, PLAIN) else [(0.2, silent) for silent in GROUPS])
+        ]
+        folder = tmp_path / "align" / f"seed-{seed}"
+        folder.mkdir(parents=True)
+        result = {"note": "", "success": 0.1, "played": 5120, "halves": 0.9, "rows": rows}
+        (folder / "result.json").write_text(json.dumps(result))
+    text = write_alignment(tmp_path).read_text()
+    assert "What would refute it" in text
+    assert "| ahead | 0.2 | dropped | +0.100 [+0.100, +0.100]* |" in text
+    assert "| none | 0.2 | dropped | –, 2.00, 100 % |" in text
+    assert "5,120 episodes, 10.0 % solved" in text
+    assert (tmp_path / "figures" / "alignment.png").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
-def test_the_study_from_the_command_to_the_page(micro_file: Path, tmp_path: Path) -> None:
-    """With a policy that solves some of the smallest games; a second call plays nothing again."""
+def test_a_policy_that_solves_nothing_has_no_gradient_of_success(micro_file: Path, tmp_path: Path) -> None:
+    """Two steps are too few for any of the tasks. What was played is kept: a second call plays nothing again."""
     study = yaml.safe_load(micro_file.read_text())
-    study["config"]["warm_start"] |= {"demonstrations": 300, "epochs": 4}
-    study |= {"arms": ["before", "full"]}
-    sizes = {"folds": 4, "blocks": 2, "episodes": 4, "batch": 8, "sizes": [2, 4], "lams": [0.2]}
+    study["config"]["rollout"]["max_steps"] = 2
+    study |= {"arms": ["before", "full"], "regimes": {"small": study["regimes"]["small"]}}
+    sizes = {"folds": 2, "blocks": 1, "episodes": 4, "batch": 8, "sizes": [2, 4], "lams": [0.2]}
     file = tmp_path / "judge.yaml"
     file.write_text(yaml.safe_dump({"study": study, "alignment": sizes}))
     folder = tmp_path / "out"
-    for _ in range(2):
-        done = CliRunner().invoke(
-            app, ["alignment", "--file", str(file), "--folder", str(folder), "--seeds", "1", "--workers", "1"]
-        )
-        assert done.exit_code == 0, done.output
-    results, (seed,) = read_alignment(folder)
-    assert seed["played"] == 6 * 6 * 4
-    assert set(results["size"]) == {2, 4}
-    assert (folder / "figures" / "alignment.png").exists()
-    text = (folder / "alignment.md").read_text()
-    assert "What would refute it" in text
-    assert "trained judge" in text
-    assert not list(folder.glob("align/seed-0/block-*.npz"))
-    warmed = CliRunner().invoke(
-        app,
-        ["alignment", "--file", str(file), "--folder", str(tmp_path / "two"), "--seeds", "1", "--warm", str(folder)],
-    )
-    assert warmed.exit_code == 0, warmed.output
-    again = json.loads((tmp_path / "two" / "align" / "seed-0" / "result.json").read_text())
-    assert again["rows"] == json.loads((folder / "align" / "seed-0" / "result.json").read_text())["rows"]
+    arguments = ["alignment", "--file", str(file), "--folder", str(folder), "--seeds", "1", "--workers", "1"]
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == 2, refused.output
+    assert "give it more episodes" in refused.output
+    place = folder / "align" / "seed-0"
+    played = {path.name: path.stat().st_mtime_ns for path in place.glob("*.npz")}
+    assert sorted(played) == ["block-1.npz", "reference-1.npz", "reference-2.npz"]
+    block = np.load(place / "block-1.npz")
+    assert (int(block["solved"]), int(block["played"])) == (0, 24)
+    updates = block["size-4"]
+    kinds = kinds_of(SOURCES, [0.2])
+    assert updates.shape == (len(kinds), 3, BUCKETS)
+    moved = {kind for kind, rows in zip(kinds, updates, strict=True) if np.any(rows)}
+    assert moved <= {kind for kind in kinds if kind.silent == "included"}
+    assert Kind("trained judge", 0.2, "included") in moved
+    assert CliRunner().invoke(app, arguments).exit_code == 2
+    assert played == {path.name: path.stat().st_mtime_ns for path in place.glob("*.npz")}
+    other = [*arguments[:3], "--folder", str(tmp_path / "two"), "--seeds", "1", "--warm"]
+    assert "no warm start" in CliRunner().invoke(app, [*other, str(tmp_path)]).output
