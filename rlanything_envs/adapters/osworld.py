@@ -80,7 +80,7 @@ class DesktopEnv:
         require_terminal: bool = False,
         os_type: str = "Ubuntu",
         enable_proxy: bool = False,
-        client_password: str = "",
+        client_password: str = "",  # nosec B107 # the desktop's own
         *,
         backend: str | Desktop = "bwrap",
         assets: Files | str | os.PathLike[str] | None = None,

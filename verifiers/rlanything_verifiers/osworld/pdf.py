@@ -49,8 +49,8 @@ class _Worker:
                 raise
 
     def _exchange(self, process: subprocess.Popen[bytes], what: str, data: bytes) -> tuple[int, bytes]:
-        assert process.stdin is not None
-        assert process.stdout is not None
+        assert process.stdin is not None  # nosec B101 # both are pipes
+        assert process.stdout is not None  # nosec B101
         process.stdin.write(b"%s %d\n" % (what.encode(), len(data)) + data)
         process.stdin.flush()
         status, size = process.stdout.readline().split()

@@ -84,7 +84,7 @@ def pages(ports: list[int]) -> list[dict[str, Any]]:
     """The open pages at the first port where a browser listens."""
     for port in ports:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:  # nosec B310
                 return [page for page in json.load(answer) if page.get("type") == "page"]
         except OSError:
             continue
