@@ -265,7 +265,9 @@ class OSWorldEnv(gym.Env[Any, Any]):
         seen: Observation | None = None
         try:
             answer = self._do(action, episode)
+            self._check(episode)  # before a look, which would wait for a screen that is gone
             seen = self._look(self.settle if answer.acted else None)
+            self._check(episode)  # after it, since what was killed takes a moment to end
             if answer.ends or episode.turn == self.max_turns:
                 answer.reward = self._score(episode, answer.action)
                 answer.outcome = Verdict.SUCCESS if answer.reward >= _FULL_SCORE else Verdict.FAILURE
@@ -352,10 +354,12 @@ class OSWorldEnv(gym.Env[Any, Any]):
             self.client.act(_WAIT)
         elif action.word is not None:
             said.append(messages.DONE if action.word == "DONE" else messages.FAIL)
-        if episode.acted and (broken := self.client.health().broken):
-            raise DesktopWrecked(broken)
         acted, ends = bool(action.code) or action.word == "WAIT", action.word in ("DONE", "FAIL")
         return _Answer(name, "\n".join(filter(None, said)), acted, ends, command=command)
+
+    def _check(self, episode: _Episode) -> None:
+        if episode.acted and (broken := self.client.health().broken):
+            raise DesktopWrecked(broken)
 
     def _read(self, given: str | Mapping[str, Any]) -> tuple[str, Action]:
         if self._dictionaries:

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import time
 import sqlite3
 import warnings
 
@@ -182,6 +183,7 @@ def test_a_desktop_that_is_gone_is_a_failure_and_the_next_episode_has_another():
 
 
 def test_gymnasium_has_no_objection(bwrap_desktop):
+    time.sleep(max(0, time.localtime().tm_sec - 44) and 60 - time.localtime().tm_sec)  # the panel's clock shows minutes
     env = gym.make(ID, tasks=[json.loads(make(config=[]).to_json())], render_mode="rgb_array", **SMALL)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

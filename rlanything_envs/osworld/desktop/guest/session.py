@@ -12,11 +12,19 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from .framebuffer import Framebuffer
+
 __all__ = ["Session", "SessionError"]
 
 _HERE = Path(__file__).resolve().parent
 _PATIENCE = 60.0
 """Seconds for a part of the session to get ready; on an idle machine it takes half of one."""
+
+_PANEL_HEIGHT = 24
+"""Lines of the screen below which the panel shows its menu and its clock."""
+
+_CORNER = 64
+"""Columns of them at each end."""
 
 _FOLDERS = ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Public", "Templates", "Videos")
 
@@ -62,6 +70,7 @@ class Session:
         self._until("the window manager", lambda: self._succeeds(["wmctrl", "-m"]))
         self._spawn(["xfce4-panel", "--disable-wm-check"])
         self._until("the panel", lambda: b"xfce4-panel" in self._printed(["wmctrl", "-l"]))
+        self._until("the panel's picture", self._panel_is_painted)
 
     def broken(self) -> str:
         """Why the session can no longer be used; empty where it can."""
@@ -69,6 +78,16 @@ class Session:
             if process.poll() is not None:
                 return f"{name} has been ended"
         return ""
+
+    def _panel_is_painted(self) -> bool:
+        """Whether the corners of the panel have their menu and their clock; its window is there a moment before."""
+        width, height, bgrx = Framebuffer(self.pixels).read()
+        lines = [bgrx[4 * width * y : 4 * width * (y + 1)] for y in range(height - _PANEL_HEIGHT, height)]
+        corners = (slice(0, 4 * _CORNER), slice(4 * (width - _CORNER), 4 * width))
+        return all(
+            len({line[k : k + 4] for line in (whole[corner] for whole in lines) for k in range(0, len(line), 4)}) > 2
+            for corner in corners
+        )
 
     def _environment(self) -> dict[str, str]:
         inherited = {key: os.environ[key] for key in ("LANG", "TZ", "http_proxy", "https_proxy") if key in os.environ}
