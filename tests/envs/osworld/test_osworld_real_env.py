@@ -3,8 +3,8 @@
 import base64
 import io
 import json
-import time
 import sqlite3
+import time
 import warnings
 
 import gymnasium as gym
