@@ -18,13 +18,20 @@ PACKAGES = {
 }
 
 
+def _parsed(source: bytes) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SystemError:  # a collection of garbage in between confuses CPython's count of its recursion (gh-106905)
+        return ast.parse(source)
+
+
 @cache
 def modules() -> tuple[tuple[str, ast.Module], ...]:
     """Each module of the four packages by its dotted name."""
     return tuple(
         (
             ".".join(path.relative_to(place).with_suffix("").parts).removesuffix(".__init__"),
-            ast.parse(path.read_bytes()),
+            _parsed(path.read_bytes()),
         )
         for package, place in PACKAGES.items()
         for path in sorted((place / package).rglob("*.py"))

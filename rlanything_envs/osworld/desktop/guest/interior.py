@@ -182,7 +182,9 @@ class Interior:
         try:
             values = self.ask({"kind": "state"}, 30.0).values
             return {"broken": values["broken"], "busy": values["busy"]}
-        except (InteriorError, TimeoutError, OSError, KeyError) as error:
+        except KeyError:
+            return {"broken": "the session has ended before it answered", "busy": 0}
+        except (InteriorError, TimeoutError, OSError) as error:
             return {"broken": str(error), "busy": 0}
 
     def ask(self, request: dict[str, Any], seconds: float, given: bytes = b"", merge: bool = False) -> Answer:
