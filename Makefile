@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
 	@echo "About 10 minutes of work on two idle cores. Ctrl-C stops it; the same command resumes from the last checkpoint."
-	$(BIN)/rlanything train --config $(CONFIG)
+	$(BIN)/rlanything train $(CONFIG)
 	@echo "Next:  . $(BIN)/activate    # puts the rlanything command on your path"
 	@echo "       rlanything view runs/quickstart"
 
@@ -24,7 +24,7 @@ test-all: $(VENV)/.original lint  ## the same, with exhaustive checks and compar
 	RLANYTHING_EXHAUSTIVE=1 $(BIN)/python -m pytest -n 2
 
 desktop: $(VENV)/.dev  ## the Debian packages of the bwrap desktop (root); tests of desktops are skipped without them
-	$(BIN)/rlanything desktop doctor --install
+	$(BIN)/rlanything desktop install
 
 bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.alfworld

@@ -187,7 +187,7 @@ def main() -> None:
         if kind in args.skip:
             continue
         if kind == "bwrap" and (absent := missing(NEEDED)):
-            print(f"{name:36}not measured: {len(absent)} Debian packages are missing (rlanything desktop doctor)")
+            print(f"{name:36}not measured: {len(absent)} Debian packages are missing (rlanything desktop install)")
             continue
         with make() as work:
             report(name, measure(work, args.rounds))

@@ -52,7 +52,7 @@ def table1(
     seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")] = None,
     arms: Arms = None,
     quick: Annotated[bool, typer.Option(help="The small version: fewer seeds, arms, iterations and games.")] = False,
-    folder: Annotated[
+    out: Annotated[
         Path | None, typer.Option(help="Where everything goes; runs/study, with --quick runs/study-quick.")
     ] = None,
     workers: Workers = 2,
@@ -65,7 +65,7 @@ def table1(
 
     The same command continues an interrupted study. With more seeds or arms it adds to what is there.
     """
-    where = folder or Path("runs/study-quick" if quick else "runs/study")
+    where = out or Path("runs/study-quick" if quick else "runs/study")
     _arms(file, where, regime, arms, seeds, quick, override, workers)
 
 
@@ -74,7 +74,7 @@ def verifier(
     seeds: Seeds = None,
     arms: Arms = None,
     quick: Annotated[bool, typer.Option(help="The small version: one seed, fewer arms, steps and games.")] = False,
-    folder: Annotated[
+    out: Annotated[
         Path | None, typer.Option(help="Where everything goes; runs/verifier, with --quick runs/verifier-quick.")
     ] = None,
     workers: Workers = 2,
@@ -85,7 +85,7 @@ def verifier(
 
     The same command continues an interrupted study. With more seeds or arms it adds to what is there.
     """
-    where = folder or Path("runs/verifier-quick" if quick else "runs/verifier")
+    where = out or Path("runs/verifier-quick" if quick else "runs/verifier")
     _arms(file, where, None, arms, seeds, quick, override, workers)
 
 
@@ -166,7 +166,7 @@ def evaluate(
 @app.command()
 def robustness(
     seeds: Seeds = None,
-    folder: Where = Path("runs/robustness"),
+    out: Where = Path("runs/robustness"),
     workers: Workers = 2,
     override: Changes = None,
     file: File = Path("configs/study/robustness.yaml"),
@@ -181,9 +181,9 @@ def robustness(
 
         content = load_robustness(file)
         failed = _interruptible(
-            folder,
+            out,
             lambda: run_robustness(
-                content, folder, seeds=seeds, workers=workers, command=_command(), overrides=override or ()
+                content, out, seeds=seeds, workers=workers, command=_command(), overrides=override or ()
             ),
         )
     raise typer.Exit(1 if failed else 0)
@@ -193,7 +193,7 @@ def robustness(
 def drift(
     arms: Arms = None,
     seeds: Seeds = None,
-    folder: Where = Path("runs/drift"),
+    out: Where = Path("runs/drift"),
     run: Annotated[
         Path | None, typer.Option(help="A run folder whose policy plays roots and active tasks too.")
     ] = None,
@@ -214,9 +214,9 @@ def drift(
         if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
             content = with_service(content, service)
         failed = _interruptible(
-            folder,
+            out,
             lambda: run_drift(
-                content, folder, arms=_names(arms), seeds=seeds, workers=workers, command=_command(), policy=run
+                content, out, arms=_names(arms), seeds=seeds, workers=workers, command=_command(), policy=run
             ),
         )
     raise typer.Exit(1 if failed else 0)
@@ -225,7 +225,7 @@ def drift(
 @app.command()
 def alignment(
     seeds: Seeds = None,
-    folder: Where = Path("runs/alignment"),
+    out: Where = Path("runs/alignment"),
     warm: Warm = None,
     workers: Workers = 2,
     override: Changes = None,
@@ -235,13 +235,13 @@ def alignment(
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
-    _on_judges("align", file, folder, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
+    _on_judges("align", file, out, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
 
 
 @app.command()
 def search(
     seeds: Seeds = None,
-    folder: Where = Path("runs/search"),
+    out: Where = Path("runs/search"),
     warm: Warm = None,
     workers: Workers = 2,
     override: Changes = None,
@@ -251,7 +251,7 @@ def search(
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
-    _on_judges("search", file, folder, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
+    _on_judges("search", file, out, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
 
 
 @app.command()
@@ -259,7 +259,7 @@ def guided(
     players: Annotated[list[str] | None, typer.Option(help=_NAMES)] = None,
     arms: Arms = None,
     seeds: Seeds = None,
-    folder: Where = Path("runs/guided"),
+    out: Where = Path("runs/guided"),
     run: Annotated[
         list[Path] | None, typer.Option(help="A run folder whose policy plays and whose reward model judges; repeated.")
     ] = None,
@@ -280,10 +280,10 @@ def guided(
         if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
             content = with_service(content, service)
         failed = _interruptible(
-            folder,
+            out,
             lambda: run_guided(
                 content,
-                folder,
+                out,
                 players=_names(players),
                 arms=_names(arms),
                 seeds=seeds,
@@ -299,7 +299,7 @@ def guided(
 def transfer(
     arms: Arms = None,
     seeds: Seeds = None,
-    folder: Where = Path("runs/transfer"),
+    out: Where = Path("runs/transfer"),
     workers: Workers = 2,
     override: Changes = None,
     file: File = Path("configs/study/transfer.yaml"),
@@ -313,10 +313,10 @@ def transfer(
 
         content = load_transfer(file)
         failed = _interruptible(
-            folder,
+            out,
             lambda: run_transfer(
                 content,
-                folder,
+                out,
                 arms=_names(arms),
                 seeds=seeds,
                 workers=workers,
@@ -332,7 +332,7 @@ def two_domains(
     arms: Arms = None,
     seeds: Seeds = None,
     quick: Annotated[bool, typer.Option(help="The small version: one seed, two iterations, for a processor.")] = False,
-    folder: Annotated[
+    out: Annotated[
         Path | None, typer.Option(help="Where everything goes; runs/two-domains, with --quick runs/two-domains-quick.")
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Runs side by side, one thread each.")] = 1,
@@ -357,7 +357,7 @@ def two_domains(
         )
         from studies.two_domains import run_two_domains
 
-        where = folder or Path("runs/two-domains-quick" if quick else "runs/two-domains")
+        where = out or Path("runs/two-domains-quick" if quick else "runs/two-domains")
         failed = _interruptible(where, lambda: run_two_domains(plan, where, workers=workers, command=_command()))
     raise typer.Exit(1 if failed else 0)
 

@@ -116,7 +116,7 @@ def _prepare(file: DriftFile, folder: Path, command: str, policy: Path | None) -
         alike = {**new, "seeds": old["seeds"], "arms": {**old["arms"], **known}}
         if alike != old:
             raise StudyError(
-                f"{folder} holds a drift study with other settings; give this one another --folder, or delete {folder}"
+                f"{folder} holds a drift study with other settings; give this one another --out, or delete {folder}"
             )
         new["arms"] = {**old["arms"], **new["arms"]}
     write_atomically(stored, json.dumps(new, indent=1) + "\n")

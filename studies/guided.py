@@ -108,7 +108,7 @@ def run_guided(
     file = file.model_copy(update={"arms": chosen})
     stored, new = folder / SETTINGS, {**json.loads(file.model_dump_json()), "runs": [str(run) for run in runs]}
     if stored.exists() and {**json.loads(stored.read_text(encoding="utf-8")), "seeds": file.seeds} != new:
-        raise StudyError(f"{folder} holds a study with other settings or arms: give this one another --folder")
+        raise StudyError(f"{folder} holds a study with other settings or arms: give this one another --out")
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(stored, json.dumps(new, indent=1) + "\n")
     write_atomically(folder / "command.txt", command + "\n")

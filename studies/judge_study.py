@@ -185,7 +185,7 @@ def _keep_settings(path: Path, settings: Mapping[str, Any]) -> None:
     text = json.dumps(settings, indent=1) + "\n"
     if path.exists() and json.loads(path.read_text(encoding="utf-8")) != json.loads(text):
         raise StudyError(
-            f"{path.parent} holds a study with other settings ({path.name}); give this one another --folder, or delete "
+            f"{path.parent} holds a study with other settings ({path.name}); give this one another --out, or delete "
             f"{path.parent}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -146,7 +146,7 @@ def _prepare(plan: Plan, folder: Path, command: str, console: Console) -> None:
             if path.exists() and (changed := sorted(_differences(yaml.safe_load(path.read_text()), new))):
                 raise StudyError(
                     f"{folder} holds a study with other settings ({regime}, {arm}: {', '.join(changed)}); "
-                    f"give this one another --folder, or delete {folder}"
+                    f"give this one another --out, or delete {folder}"
                 )
             write_atomically(path, yaml.safe_dump(new, sort_keys=False))
     write_atomically(folder / "study.json", plan.study.model_dump_json(indent=1) + "\n")

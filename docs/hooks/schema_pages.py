@@ -46,7 +46,7 @@ def configuration() -> str:
     default = RunConfig(name="my-run").model_dump(mode="json")
     parts = [
         "# Configuration\n",
-        "A run is a YAML file of these keys. `rlanything train --config FILE --set rollout.tasks=8` changes one key on",
+        "A run is a YAML file of these keys. `rlanything train FILE --set rollout.tasks=8` changes one key on",
         "the command line. An unknown key and an impossible value are errors that name the key.\n",
         *_section(RunConfig, ""),
         "## All defaults\n",

@@ -38,7 +38,7 @@ class Provided:
     def _lacking(self, wanted: Requirements, client: Client) -> Iterator[str]:
         for program in self._absent(sorted(wanted.programs), client):
             section = next((each.section for each in packages() if each.file.rpartition("/")[2] == program), "")
-            remedy = f" (rlanything desktop doctor --install --with {section})" if section in OPTIONAL else ""
+            remedy = f" (rlanything desktop install --with {section})" if section in OPTIONAL else ""
             yield f"the program {program}{remedy}"
         used = sorted(wanted.programs & _OF_SYSTEMD)
         if used and not self._list("systemd", ["ls", "-d", "/run/systemd/system"], client):

@@ -182,7 +182,7 @@ def test_a_policy_that_solves_nothing_has_no_gradient_of_success(micro_file: Pat
     file = tmp_path / "judge.yaml"
     file.write_text(yaml.safe_dump({"study": study, "alignment": sizes}))
     folder = tmp_path / "out"
-    arguments = ["alignment", "--file", str(file), "--folder", str(folder), "--seeds", "1", "--workers", "1"]
+    arguments = ["alignment", "--file", str(file), "--out", str(folder), "--seeds", "1", "--workers", "1"]
     refused = CliRunner().invoke(app, arguments)
     assert refused.exit_code == 2, refused.output
     assert "give it more episodes" in refused.output
@@ -199,5 +199,5 @@ def test_a_policy_that_solves_nothing_has_no_gradient_of_success(micro_file: Pat
     assert Kind("trained judge", 0.2, "included") in moved
     assert CliRunner().invoke(app, arguments).exit_code == 2
     assert played == {path.name: path.stat().st_mtime_ns for path in place.glob("*.npz")}
-    other = [*arguments[:3], "--folder", str(tmp_path / "two"), "--seeds", "1", "--warm"]
+    other = [*arguments[:3], "--out", str(tmp_path / "two"), "--seeds", "1", "--warm"]
     assert "no warm start" in CliRunner().invoke(app, [*other, str(tmp_path)]).output

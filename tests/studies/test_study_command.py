@@ -29,7 +29,7 @@ def command(python: Path, *words: str) -> list[str]:
 
 
 def study(python: Path, file: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words = command(python, "table1", "--file", str(file), "--folder", str(folder), "--workers", "1", *more)
+    words = command(python, "table1", "--file", str(file), "--out", str(folder), "--workers", "1", *more)
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
@@ -78,7 +78,7 @@ def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp
     assert "torch" in json.loads((folder / "versions.json").read_text())
     assert (folder / "index.html").exists()
 
-    words = ["table1", "--file", str(micro_file), "--folder", str(folder), *few]
+    words = ["table1", "--file", str(micro_file), "--out", str(folder), *few]
     again = CliRunner().invoke(app, [*words, "--set", "iterations=1"])
     assert again.exit_code == 0
     assert "2 of 2 jobs were done before" in again.output
@@ -92,7 +92,7 @@ def test_a_killed_study_goes_on_and_its_policies_can_be_played_later(
     preloaded: Preloaded, python: Path, micro_file: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "study"
-    words = command(python, "table1", "--file", str(micro_file), "--folder", str(folder))
+    words = command(python, "table1", "--file", str(micro_file), "--out", str(folder))
     process = preloaded.start(*words[1:])
     try:
         deadline = time.monotonic() + 1200

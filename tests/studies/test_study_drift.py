@@ -136,7 +136,7 @@ def test_a_policy_plays_the_roots_and_what_became_of_them(file: Path, tmp_path: 
 @pytest.mark.usefixtures("in_process")
 def test_a_drift_study_from_beginning_to_end(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "drift"
-    words = ["drift", "--file", str(file), "--folder", str(folder), "--workers", "1"]
+    words = ["drift", "--file", str(file), "--out", str(folder), "--workers", "1"]
     done = CliRunner().invoke(app, [*words, "--seeds", "1", "--arms", "goal"])
     assert done.exit_code == 0, done.output
     before = (folder / "runs/drift/seed-0/goal/cycles.json").stat().st_mtime_ns
@@ -221,7 +221,7 @@ def test_a_service_makes_an_arm_of_its_own() -> None:
     ],
 )
 def test_mistakes_are_said(words: list[str], said: str, file: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["drift", "--file", str(file), "--folder", str(tmp_path / "drift"), *words])
+    result = CliRunner().invoke(app, ["drift", "--file", str(file), "--out", str(tmp_path / "drift"), *words])
     assert result.exit_code == 2
     assert said in result.output
     assert not (tmp_path / "drift").exists()

@@ -61,7 +61,7 @@ def test_the_files_of_the_repository_are_whole(tmp_path: Path) -> None:
     assert asked.asks_a_model
     assert asked.settings.curriculum.llm is not None
     assert asked.settings.curriculum.llm.attempts == 1
-    refused = CliRunner().invoke(app, ["guided", "--file", str(llm), "--folder", str(tmp_path / "out")])
+    refused = CliRunner().invoke(app, ["guided", "--file", str(llm), "--out", str(tmp_path / "out")])
     assert refused.exit_code
     assert "--llm-url" in refused.output
     assert not (tmp_path / "out").exists()
@@ -115,7 +115,7 @@ def _critiques(prompts: list[str]) -> list[str]:
 def test_the_command_goes_on_and_reports(tmp_path: Path) -> None:
     file, folder = tmp_path / "guided.yaml", tmp_path / "out"
     file.write_text(MICRO)
-    command = ["guided", "--file", str(file), "--folder", str(folder), "--workers", "1", "--seeds", "1"]
+    command = ["guided", "--file", str(file), "--out", str(folder), "--workers", "1", "--seeds", "1"]
     refused = CliRunner().invoke(app, [*command, "--players", "policy"])
     assert refused.exit_code
     assert "--run" in refused.output

@@ -112,7 +112,7 @@ def test_both_learners_are_needed(file: Path) -> None:
 @pytest.mark.usefixtures("in_process")
 def test_a_study_of_robustness_from_beginning_to_end(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
-    words = ["robustness", "--file", str(file), "--folder", str(folder), "--workers", "1"]
+    words = ["robustness", "--file", str(file), "--out", str(folder), "--workers", "1"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     told = {}

@@ -147,7 +147,7 @@ def test_the_study_from_the_command_to_the_page(micro_file: Path, tmp_path: Path
     settings = {"games": 6, "attempts": 3, "searches": [[2, 4], [2, 1]]}
     file.write_text(yaml.safe_dump({"study": study, "search": settings}))
     folder = tmp_path / "out"
-    arguments = ["search", "--file", str(file), "--folder", str(folder), "--seeds", "1", "--workers", "1"]
+    arguments = ["search", "--file", str(file), "--out", str(folder), "--seeds", "1", "--workers", "1"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     result = json.loads((folder / "search" / "seed-0" / "result.json").read_text())

@@ -116,7 +116,7 @@ def test_one_regime(file: Path) -> None:
 @pytest.mark.usefixtures("in_process")
 def test_a_transfer_study_from_beginning_to_end(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "transfer"
-    words = ["transfer", "--file", str(file), "--folder", str(folder), "--workers", "1"]
+    words = ["transfer", "--file", str(file), "--out", str(folder), "--workers", "1"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     results = pd.read_parquet(folder / "transfer.parquet")

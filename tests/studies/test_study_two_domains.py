@@ -164,7 +164,7 @@ def test_groups_of_both_domains_train_the_same_weights(
     file: Path, study: StudyFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "study"
-    done = CliRunner().invoke(app, ["two-domains", "--file", str(file), "--folder", str(folder)])
+    done = CliRunner().invoke(app, ["two-domains", "--file", str(file), "--out", str(folder)])
     assert done.exit_code == 0, done.output
     runs = {
         (domain, arm): folder / "runs" / domain / "seed-0" / arm

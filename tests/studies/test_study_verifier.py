@@ -38,7 +38,7 @@ def file(micro_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_an_arm_begins_with_the_judge_that_another_ended_with(file: Path, tmp_path: Path) -> None:
-    words = ["verifier", "--file", str(file), "--folder", str(tmp_path), "--set", "iterations=2"]
+    words = ["verifier", "--file", str(file), "--out", str(tmp_path), "--set", "iterations=2"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     runs = tmp_path / "runs" / "small" / "seed-0"

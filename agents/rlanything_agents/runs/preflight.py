@@ -55,7 +55,7 @@ def check_ahead(config: RunConfig) -> None:
     """
     if config.rollout.ahead and config.workers is None and config.engine.server("policy") is None:
         raise ConfigError(
-            "rollout.ahead plays during updates, and this process can only do one of both: add workers (--num-workers "
+            "rollout.ahead plays during updates, and this process can only do one of both: add workers (--workers "
             "2), or choose engine.kind vllm_server with a server of the policy"
         )
 

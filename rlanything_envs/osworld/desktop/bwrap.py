@@ -42,7 +42,7 @@ _STRANGERS = 1_900_000_000
 _MEMORY = "4g"
 _PROCESSES = 1024
 """With threads; all applications of the desktop at once have some 400."""
-_ASK_THE_DOCTOR = "`rlanything desktop doctor` looks for the cause"
+_ASK_THE_DOCTOR = "`rlanything doctor` looks for the cause"
 _UNITS = {"k": 10, "m": 20, "g": 30}
 _DISK = 1 << 30
 _IN_MEMORY = (

@@ -51,7 +51,6 @@ def examine(start: bool = True) -> Iterator[Finding]:
             "system", False, f"{platform.system()} has no bwrap desktop", "use the docker, vm or http desktop there"
         )
         return
-    yield Finding("system", True, f"Linux {platform.release()}")
     yield from _packages()
     yield from _tried(start and not missing(NEEDED))
     yield _docker()
@@ -106,20 +105,20 @@ def _sandbox_remedy() -> str:
 def _docker() -> Finding:
     program = shutil.which("docker")
     if program is None:
-        return Finding("docker", None, "not installed; only the docker and vm desktops need it")
+        return Finding("docker", True, "not installed; only the docker and vm desktops need it")
     try:
         done = subprocess.run([program, "info"], capture_output=True, timeout=20, check=False)
     except subprocess.TimeoutExpired:
         return Finding("docker", None, "the engine does not answer; only the docker and vm desktops need it")
     if done.returncode:
-        return Finding("docker", None, "no engine is running; only the docker and vm desktops need it")
+        return Finding("docker", True, "no engine is running; only the docker and vm desktops need it")
     return Finding("docker", True, "the engine answers")
 
 
 def _kvm() -> Finding:
     if os.access("/dev/kvm", os.R_OK | os.W_OK):
         return Finding("kvm", True, "/dev/kvm can be used")
-    return Finding("kvm", None, "no /dev/kvm: a virtual machine would be slow; only the vm desktop wants it")
+    return Finding("kvm", True, "no /dev/kvm; only the vm desktop wants it, and is slow without")
 
 
 def judge_tasks(folder: Path) -> Iterator[Finding]:

@@ -95,7 +95,7 @@ def test_models_in_parts_with_engines_on_servers(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(yaml.safe_dump({**config.model_dump(mode="json"), "engine": engine}))
     (tmp_path / "run.py").write_text(IN_PARTS)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command += [str(tmp_path / "run.py"), "train", "--config", str(tmp_path / "run.yaml"), "--runs", str(tmp_path)]
+    command += [str(tmp_path / "run.py"), "train", str(tmp_path / "run.yaml"), "--out", str(tmp_path / config.name)]
     with serving(*servers):
         ended = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-4000:]

@@ -231,7 +231,7 @@ def test_a_stored_batch_is_read_to_the_last_bit(
 
 def test_this_process_cannot_do_both(tmp_path: Path) -> None:
     alone = CONFIG.model_copy(update={"workers": None})
-    with pytest.raises(ConfigError, match=r"rollout\.ahead.*--num-workers"):
+    with pytest.raises(ConfigError, match=r"rollout\.ahead.*--workers"):
         train(alone, RunFolder(tmp_path / "run"), Reporter.silent(), command="")
     assert not (tmp_path / "run").exists()
     findings = {finding.topic: finding for finding in DryRun(alone, RunFolder(tmp_path / "run")).findings()}

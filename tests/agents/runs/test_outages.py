@@ -282,7 +282,7 @@ def test_the_command_line_ends_with_a_code_and_a_line(service: Service, warm: Pa
     file = tmp_path / "served.yaml"
     file.write_text(yaml.safe_dump(config(service, warm).model_dump(mode="json")))
     keys = ["--set", "curriculum.llm.on_failure=stop", "--set", "curriculum.llm.patience=1"]
-    result = CliRunner().invoke(app, ["train", "--config", str(file), "--runs", str(tmp_path / "runs"), *keys])
+    result = CliRunner().invoke(app, ["train", str(file), "--out", str(tmp_path / "served"), *keys])
     assert result.exit_code == 75, result.output
     assert "the same command goes on" in result.stderr
     assert "Traceback" not in result.stderr

@@ -261,7 +261,7 @@ def test_what_can_be_known_before_is_an_error(tmp_path: Path) -> None:
     file.write_text(TINY)
     with pytest.raises(ConfigError, match="trackers"):
         load_config(file, ["trackers=[mlflow]"])
-    result = CliRunner().invoke(app, ["train", "--config", str(file), "--tracker", "mlflow"])
+    result = CliRunner().invoke(app, ["train", str(file), "--tracker", "mlflow"])
     assert result.exit_code == 2
     assert "trackers" in result.output
 
@@ -297,7 +297,7 @@ def test_a_run_is_tracked_across_an_interruption(tmp_path: Path, monkeypatch: py
     assert [step for step, _ in scalars(folder.path, "env_steps")] == [1, 2]
     environment = {"OMP_NUM_THREADS": "1", **os.environ}
     again = subprocess.run(
-        [sys.executable, "-m", "rlanything_agents", "train", "--config", str(file), "--runs", str(folder.path.parent),
+        [sys.executable, "-m", "rlanything_agents", "train", str(file), "--out", str(folder.path),
          "--tracker", "tensorboard", "--json"],
         capture_output=True, text=True, check=True, env=environment,
     )  # fmt: skip

@@ -162,7 +162,7 @@ def test_a_killed_run_reaches_the_same_state(
     preloaded: Preloaded,
 ) -> None:
     path, summary = finished
-    command = ["-m", "rlanything_agents", "train", "--config", str(tiny_file), "--runs", str(tmp_path)]
+    command = ["-m", "rlanything_agents", "train", str(tiny_file), "--out", str(tmp_path / "tiny")]
     process = preloaded.start(*command)
     metrics = tmp_path / "tiny" / "metrics.jsonl"
     deadline = time.monotonic() + 300
@@ -210,19 +210,19 @@ finally:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--config", "absent.yaml"], "no configuration file absent.yaml"),
-        (["--config", "CONFIG", "--set", "rollout.taks=3"], "unknown key `rollout.taks`"),
-        (["--config", "CONFIG", "--set", "domain=chess"], "no domain named 'chess'"),
-        (["--config", "CONFIG", "--set", "evaluation.panels=[absent]"], "'absent' is unknown"),
-        (["--config", "CONFIG", "--set", "seed=6", "--runs", "FINISHED"], "another configuration (different: seed)"),
+        (["absent.yaml"], "no configuration file absent.yaml"),
+        (["CONFIG", "--set", "rollout.taks=3"], "unknown key `rollout.taks`"),
+        (["CONFIG", "--set", "domain=chess"], "no domain named 'chess'"),
+        (["CONFIG", "--set", "evaluation.panels=[absent]"], "'absent' is unknown"),
+        (["CONFIG", "--set", "seed=6", "--out", "FINISHED"], "another configuration (different: seed)"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(
     finished: tuple[Path, dict[str, Any]], arguments: list[str], said: str, tiny_file: Path, tmp_path: Path
 ) -> None:
     """In one line, and before anything that takes seconds is imported."""
-    given = {"CONFIG": str(tiny_file), "FINISHED": str(finished[0].parent)}
-    words = ["--runs", str(tmp_path), *(given.get(word, word) for word in arguments)]
+    given = {"CONFIG": str(tiny_file), "FINISHED": str(finished[0])}
+    words = ["--out", str(tmp_path / "tiny"), *(given.get(word, word) for word in arguments)]
     done = subprocess.run([sys.executable, "-c", LIGHT, "train", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr

@@ -358,7 +358,7 @@ def test_a_dry_run_says_who_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 )
 def test_one_process_speaks_for_all(rank: dict[str, str], code: int, said: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "rlanything_agents", "train", "--config", "nowhere.yaml", "--dry-run"],
+        [sys.executable, "-m", "rlanything_agents", "train", "nowhere.yaml", "--dry-run"],
         env=os.environ | {"WORLD_SIZE": "2"} | rank,
         capture_output=True,
         text=True,
@@ -417,8 +417,9 @@ ACCELERATE = [
 
 def start(launcher: list[str], file: Path, runs: Path, *more: str) -> "subprocess.Popen[str]":
     """The command of a user."""
+    folder = runs / yaml.safe_load(file.read_text())["name"]
     return subprocess.Popen(
-        [*launcher, "-m", "rlanything_agents", "train", "--config", str(file), "--runs", str(runs), *more],
+        [*launcher, "-m", "rlanything_agents", "train", str(file), "--out", str(folder), *more],
         env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

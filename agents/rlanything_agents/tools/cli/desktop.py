@@ -1,4 +1,4 @@
-"""``rlanything desktop``: requirements of desktops on this machine, and a desktop to attach to."""
+"""``rlanything desktop``: packages and images of desktops, and a desktop to attach to."""
 
 from __future__ import annotations
 
@@ -10,46 +10,32 @@ from typing import Annotated
 import typer
 
 from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson
 from rlanything_verifiers.plain_text import printable, printable_lines
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Desktops: what they need, whether they work, and one to attach to.")
+app = typer.Typer(no_args_is_help=True, help="Desktops: their packages and images, and one to attach to.")
 
 Screen = Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Size of the screen in pixels.")]
 
 
 @app.callback()
 def desktop() -> None:
-    """Desktops: what they need, whether they work, and one to attach to."""
+    """Desktops: their packages and images, and one to attach to."""
 
 
 @app.command()
-def doctor(
-    install: Annotated[
-        bool, typer.Option("--install", help="Install what is missing (root, Debian or Ubuntu).")
-    ] = False,
-    start: Annotated[bool, typer.Option(help="Start a desktop for a moment to see that it works.")] = True,
+def install(
     more: Annotated[
-        list[str] | None, typer.Option("--with", metavar="SET", help="With --install: mail (Thunderbird), media (VLC).")
+        list[str] | None, typer.Option("--with", metavar="SET", help="Further packages: mail (Thunderbird), media (VLC).")
     ] = None,
-    tasks: Annotated[
-        Path | None, typer.Option(help="List which task files of a folder can be won here, and why not.", exists=True)
-    ] = None,
-    as_json: AsJson = False,
 ) -> None:
-    """Check the requirements of a desktop, and name the one command that installs what is missing."""
-    from rlanything_agents.tools.cli.doctor import show_findings
-    from rlanything_envs.osworld.desktop import doctor as practice
+    """Install the Debian packages of the bwrap desktop that are missing; for root on Debian or Ubuntu."""
+    from rlanything_envs.osworld.desktop.doctor import install as install_missing
 
     with plain_errors():
-        if install:
-            names = practice.install(tuple(more or ()))
-            typer.echo(f"installed {' '.join(names)}" if names else "nothing to install", err=as_json)
-        findings = practice.examine(start) if tasks is None else practice.judge_tasks(tasks)
-        healthy = show_findings(findings, as_json)
-    raise typer.Exit(0 if healthy else 1)
+        names = install_missing(tuple(more or ()))
+    typer.echo(f"installed {' '.join(names)}" if names else "nothing to install")
 
 
 @app.command()

@@ -25,6 +25,10 @@ def doctor(
     proofs: Annotated[bool, typer.Option("--proofs", help="With RUN: play the proof of every task, too.")] = False,
     play: Annotated[bool, typer.Option(help="Play a few steps in every environment.")] = True,
     desktop: Annotated[bool, typer.Option(help="Start a desktop for a moment.")] = True,
+    tasks: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="List which desktop tasks of a folder can be won here instead.", exists=True),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check this machine, or the files of a run folder, and name a remedy for everything that is broken.
@@ -32,17 +36,28 @@ def doctor(
     A warning is about an optional part. Exits with 1 where something is broken.
     """
     with plain_errors():
-        from rlanything_agents.tools.doctor import examine_environments, examine_machine, examine_run
+        from rlanything_agents.tools.doctor import examine_environments, examine_machine, examine_run, ready
+        from rlanything_envs.osworld.desktop.doctor import judge_tasks
+
+        if run is not None and tasks is not None:
+            raise typer.BadParameter("give either the folder of a run or --tasks")
+        seen: list[Finding] = []
 
         def findings() -> Iterator[Finding]:
             if run is not None:
                 yield from examine_run(run, proofs=proofs)
-                return
-            yield from examine_machine(desktop)
-            if play:
-                yield from examine_environments()
+            elif tasks is not None:
+                yield from judge_tasks(tasks)
+            else:
+                for checks in (examine_machine(desktop), examine_environments() if play else ()):
+                    for finding in checks:
+                        seen.append(finding)
+                        yield finding
 
         healthy = show_findings(findings(), as_json)
+        if seen and not as_json:
+            uses, not_yet = ready(seen)
+            typer.echo(f"Ready for: {'; '.join(uses) or 'nothing'}" + (f". Not for: {'; '.join(not_yet)}" if not_yet else ""))
     raise typer.Exit(0 if healthy else 1)
 
 

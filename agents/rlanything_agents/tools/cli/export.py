@@ -19,7 +19,7 @@ class Format(StrEnum):
 
     parquet = "parquet"
     jsonl = "jsonl"
-    hf = "hf"
+    datasets = "datasets"
 
 
 class What(StrEnum):
@@ -42,7 +42,7 @@ class SplitBy(StrEnum):
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run; it may still be going on.")],
-    to: Annotated[Path, typer.Option(help="A new folder.")],
+    out: Annotated[Path, typer.Option(help="A new folder.")],
     format: Annotated[
         Format, typer.Option(help="Parquet, JSON Lines, or what datasets.load_from_disk reads.")
     ] = Format.parquet,
@@ -56,10 +56,10 @@ def export(
         from rlanything_agents.tools.export import export_run
 
         kinds = [kind.value for kind in dict.fromkeys(what or [What.episodes])]
-        counts = export_run(RunFolder(run), to, kinds=kinds, format=format.value, split=split_by.value)
+        counts = export_run(RunFolder(run), out, kinds=kinds, format=format.value, split=split_by.value)
     if as_json:
-        print_json({"folder": str(to), "format": format.value, "rows": counts})
+        print_json({"folder": str(out), "format": format.value, "rows": counts})
         return
     for kind, splits in counts.items():
         for split, rows in splits.items():
-            typer.echo(f"{to / kind}: {rows} rows in {split}")
+            typer.echo(f"{out / kind}: {rows} rows in {split}")

@@ -127,15 +127,15 @@ def diff(
 @app.command()
 def export(
     path: PoolPath,
-    folder: Annotated[Path, typer.Argument(help="A new folder.")],
+    out: Annotated[Path, typer.Option(help="A new folder.")],
     format: Annotated[Table, typer.Option(help="JSON Lines, Parquet or Hugging Face datasets.")] = Table.jsonl,
 ) -> None:
     """Write tasks, lineage, outcomes and events to a folder."""
     with _opened(path) as pool:
         from rlanything_task_pools.export import export_pool
 
-        export_pool(pool, folder, format.value)
-        typer.echo(f"{folder}: {_counted(pool.counts())}")
+        export_pool(pool, out, format.value)
+        typer.echo(f"{out}: {_counted(pool.counts())}")
 
 
 @app.command("import")

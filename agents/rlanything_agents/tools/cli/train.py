@@ -26,9 +26,9 @@ __all__ = ["train"]
 
 
 def train(
-    config: Annotated[Path, typer.Option(help="YAML file of the run.")],
+    config: Annotated[Path, typer.Argument(help="YAML file of the run.")],
     override: Changes = None,
-    runs: Annotated[Path, typer.Option(help="Where run folders go.")] = Path("runs"),
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME by default.")] = None,
     restart: Annotated[bool, typer.Option(help="Delete the run of this name and begin again.")] = False,
     tracker: Annotated[
         list[str] | None,
@@ -37,7 +37,7 @@ def train(
             autocompletion=completion.trackers,
         ),
     ] = None,
-    num_workers: Annotated[
+    workers: Annotated[
         int | None, typer.Option(min=1, help="Play on so many workers (Ray); the same as --set workers.number=N.")
     ] = None,
     dry_run: Annotated[
@@ -64,9 +64,9 @@ def train(
         if process.number:
             raise typer.Exit(0 if dry_run else _follow())
         watching = [f"trackers=[{', '.join(tracker)}]"] if tracker else []
-        playing = [f"workers.number={num_workers}"] if num_workers else []
+        playing = [f"workers.number={workers}"] if workers else []
         settings = load_config(config, [*(override or ()), *watching, *playing])
-        folder = RunFolder(runs / settings.name)
+        folder = RunFolder(out or Path("runs") / settings.name)
         if dry_run:
             raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
         must_be_trainable(settings, process)

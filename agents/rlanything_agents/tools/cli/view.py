@@ -20,7 +20,7 @@ __all__ = ["view"]
 
 def view(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run or benchmark, or one with some.")],
-    export: Annotated[
+    out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the pages to a new folder instead of serving them.")
     ] = None,
     sheet: Annotated[
@@ -51,8 +51,8 @@ def view(
         if sheet is not None:
             _sheet(site, episode, sheet, as_json)
             return
-        if export is not None:
-            _export(site, export, as_json)
+        if out is not None:
+            _export(site, out, as_json)
             return
     try:
         with contextlib.suppress(KeyboardInterrupt):

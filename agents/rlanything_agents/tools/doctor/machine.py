@@ -14,13 +14,16 @@ from pathlib import Path
 from rlanything_agents.engines.shared_memory import memory_of_machine
 from rlanything_envs.osworld.desktop.doctor import Finding
 
-__all__ = ["examine_machine"]
+__all__ = ["EXTRAS", "examine_machine"]
 
 PACKAGE = "rlanything-envs"
 LEAST_DISK = 2 << 30
 LEAST_MEMORY = 2 << 30
 """Bytes below which the quickstart may fail."""
-_DEVELOPMENT = ("dev",)
+EXTRAS = "extras"
+"""Topic of the finding that lists the complete extras."""
+_DEVELOPMENT = ("dev", "docs", "fuzz")
+"""Extras that only work on the library needs."""
 
 
 def examine_machine(desktop: bool = True) -> Iterator[Finding]:
@@ -61,6 +64,7 @@ def _extras() -> Iterator[Finding]:
         for extra in [""] if marker is None else extras:
             if marker is None or marker.evaluate({"extra": extra}):
                 needed[extra].append(requirement)
+    complete, incomplete = list[str](), list[str]()
     for extra, requirements in sorted(needed.items()):
         absent, wrong = [], []
         for requirement in requirements:
@@ -75,13 +79,15 @@ def _extras() -> Iterator[Finding]:
         remedy = f"pip install '{PACKAGE}[{extra}]'" if extra else f"pip install {PACKAGE}"
         if wrong:
             yield Finding(topic, False, "; ".join(wrong), remedy)
-        elif absent:
-            why = "only needed to work on the library" if extra in _DEVELOPMENT else "not installed"
-            yield Finding(
-                topic, False if not extra else None, f"{why}: {' '.join(sorted(set(absent)))} missing", remedy
-            )
+        elif absent and not extra:
+            yield Finding(topic, False, f"not installed: {' '.join(sorted(set(absent)))}", remedy)
+        elif extra:
+            (incomplete if absent else complete).append(extra)
         else:
             yield Finding(topic, True, f"{len(requirements)} packages")
+    yield Finding(EXTRAS, True, " ".join(complete) or "none")
+    if useful := [extra for extra in incomplete if extra not in _DEVELOPMENT]:
+        yield Finding("missing extras", None, " ".join(useful), f"pip install '{PACKAGE}[{','.join(useful)}]'")
 
 
 def _memory() -> Iterator[Finding]:
@@ -115,7 +121,7 @@ def _gpu() -> Iterator[Finding]:
         names = ", ".join(torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count()))
         yield Finding("gpu", True, f"torch {torch.__version__}: {names}")
     else:
-        yield Finding("gpu", None, f"torch {torch.__version__} sees none; small models need none")
+        yield Finding("gpu", True, f"torch {torch.__version__} sees none; small models need none")
 
 
 def _sandbox() -> Iterator[Finding]:
@@ -151,7 +157,7 @@ def _games() -> Iterator[Finding]:
     from rlanything_task_pools.alfworld.official import DATA_VARIABLE, HOW_TO_GET, NoGamesFound, find_games
 
     if not os.environ.get(DATA_VARIABLE):
-        yield Finding(f"${DATA_VARIABLE}", None, "not set: generated games only", HOW_TO_GET)
+        yield Finding("official games", True, f"${DATA_VARIABLE} is not set: generated games only")
         return
     for split in ("train", "valid_seen", "valid_unseen"):
         try:

@@ -19,7 +19,7 @@ from rlanything_task_pools import MissingExtra, UnknownDomain, get_domain
 
 __all__ = ["FORMATS", "SPLITS", "RolloutExportError", "export_run"]
 
-FORMATS = ("parquet", "jsonl", "hf")
+FORMATS = ("parquet", "jsonl", "datasets")
 SPLITS = ("none", "iteration", "outcome")
 
 
@@ -111,7 +111,7 @@ def _write(kind: Kind, files: Sequence[Path], manual: str, folder: Path, format:
                     opened[name] = tables.enter_context(table)
                 opened[name].write(row)
                 counts[name] = counts.get(name, 0) + 1
-    if format == "hf" and counts:
+    if format == "datasets" and counts:
         _to_disk(folder, list(counts), features)
     return counts
 

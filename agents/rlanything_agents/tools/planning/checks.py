@@ -275,13 +275,13 @@ class DryRun:
             return
         parent = _nearest(path)
         if not parent.is_dir():
-            yield Finding("run folder", False, f"{parent} is no folder", "another --runs")
+            yield Finding("run folder", False, f"{parent} is no folder", "another --out")
             return
         try:
             with tempfile.TemporaryFile(dir=parent):
                 pass
         except OSError as error:
-            yield Finding("run folder", False, f"{parent} cannot be written to: {error.strerror}", "another --runs")
+            yield Finding("run folder", False, f"{parent} cannot be written to: {error.strerror}", "another --out")
             return
         yield Finding("run folder", True, f"{path} will be made")
 
@@ -295,7 +295,7 @@ class DryRun:
         need = self.plan.checkpoint * (Checkpoints.KEPT + 1) + episodes * EPISODES_DISK
         free = shutil.disk_usage(parent).free
         message = f"{human(need)} for checkpoints and records, {human(free)} free in {parent}"
-        yield Finding("disk", free >= need, message, "" if free >= need else "make room, or another --runs")
+        yield Finding("disk", free >= need, message, "" if free >= need else "make room, or another --out")
 
 
 def _checkpoint_folder(key: str, folder: Path, model: CheckpointConfig) -> Iterator[Finding]:

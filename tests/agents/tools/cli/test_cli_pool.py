@@ -141,7 +141,7 @@ def test_diff(run: CliRunner, folder: Path) -> None:
 @pytest.mark.parametrize("format", ["jsonl", "parquet", "datasets"])
 def test_export_and_import(run: CliRunner, folder: Path, tmp_path: Path, format: str) -> None:
     out, again = str(tmp_path / "out"), str(tmp_path / "again.db")
-    result = run.invoke(app, ["pool", "export", str(folder), out, "--format", format])
+    result = run.invoke(app, ["pool", "export", str(folder), "--out", out, "--format", format])
     assert "4 slots, 7 tasks, 48 outcomes, 1 accepted, 1 rejected" in result.output
     assert "4 slots, 7 tasks" in run.invoke(app, ["pool", "import", out, again]).output
     with sqlite3.connect(folder / "pool.sqlite") as one, sqlite3.connect(again) as other:

@@ -23,7 +23,7 @@ def test_a_configuration_that_is_refused_deletes_nothing(tmp_path: Path, old: Ru
     file = tmp_path / "small.yaml"
     file.write_text("name: small\ndomain: chess\n")
     before = sorted(old.path.rglob("*"))
-    result = CliRunner().invoke(app, ["train", "--config", str(file), "--runs", str(old.path.parent), "--restart"])
+    result = CliRunner().invoke(app, ["train", str(file), "--out", str(old.path), "--restart"])
     assert result.exit_code != 0
     assert "chess" in result.output
     assert sorted(old.path.rglob("*")) == before

@@ -143,7 +143,7 @@ def test_without_a_whole_checkpoint_nothing_is_thrown_away(run: Path, tmp_path: 
 
 
 def invoke(run: Path, tmp_path: Path) -> tuple[int, str]:
-    words = ["train", "--config", str(config_file("alfworld", tmp_path)), "--runs", str(run.parent)]
+    words = ["train", str(config_file("alfworld", tmp_path)), "--out", str(run)]
     result = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.stderr

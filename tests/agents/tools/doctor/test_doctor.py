@@ -20,7 +20,7 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.cli import app
-from rlanything_agents.tools.doctor import Finding, examine_environments, examine_machine, examine_run
+from rlanything_agents.tools.doctor import Finding, examine_environments, examine_machine, examine_run, ready
 from rlanything_agents.tools.doctor.machine import _extras
 
 EVIL = "\x1b[2J\u202e[bold]x"
@@ -221,10 +221,9 @@ def test_no_run_at_all(tmp_path: Path) -> None:
 def test_the_machine_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
     findings = {finding.topic: finding for finding in examine_machine(desktop=False)}
-    assert {"python", "core packages", "extra train", "memory", "disk", "gpu", "$ALFWORLD_DATA"} <= set(findings)
-    assert findings["extra train"].good is True
-    assert findings["$ALFWORLD_DATA"].good is None
-    assert "alfworld-download" in findings["$ALFWORLD_DATA"].remedy
+    assert {"python", "core packages", "extras", "memory", "disk", "gpu", "official games"} <= set(findings)
+    assert "train" in findings["extras"].said.split()
+    assert findings["official games"].said == "$ALFWORLD_DATA is not set: generated games only"
 
 
 def test_every_environment_is_played() -> None:
@@ -236,17 +235,23 @@ def test_every_environment_is_played() -> None:
 def test_missing_and_old_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     import rlanything_agents.tools.doctor.machine as machine
 
-    needed = ["numpy>=2", "absent-package>=1", "torch>=999; extra == 'train'", "absent-package; extra == 'llm'"]
+    needed = ["numpy>=2", "absent-package>=1", "torch>=999; extra == 'train'", "numpy; extra == 'export'"]
+    needed += [f"absent-package; extra == '{extra}'" for extra in ("llm", "vllm", "docs")]
     monkeypatch.setattr(machine, "requires", lambda name: needed)
     findings = {finding.topic: finding for finding in _extras()}
     assert (findings["core packages"].good, findings["core packages"].said) == (
         False,
-        "not installed: absent-package missing",
+        "not installed: absent-package",
     )
     assert findings["extra train"].good is False
     assert "is not >=999" in findings["extra train"].said
-    assert findings["extra llm"].good is None
-    assert findings["extra llm"].remedy == "pip install 'rlanything-envs[llm]'"
+    assert findings["extras"].said == "export"
+    assert (findings["missing extras"].good, findings["missing extras"].said) == (None, "llm vllm")
+    assert findings["missing extras"].remedy == "pip install 'rlanything-envs[llm,vllm]'"
+    for name in ("AlfWorld", "OSWorld, simulated"):
+        assert name not in sum(ready(findings.values()), [])
+    played = Finding("play alfworld", True, "won")
+    assert ready([*findings.values(), played]) == (["AlfWorld"], ["training", "models behind an address", "vLLM"])
 
 
 def test_a_broken_environment_is_found_and_told(monkeypatch: pytest.MonkeyPatch) -> None:

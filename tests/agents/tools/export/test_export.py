@@ -62,7 +62,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def loaded(folder: Path, kind: str, format: str) -> datasets.DatasetDict:
-    if format == "hf":
+    if format == "datasets":
         return datasets.load_from_disk(str(folder / kind))
     return datasets.load_dataset(str(folder), kind, cache_dir=str(folder.parent / "cache"))
 
@@ -151,7 +151,7 @@ def test_chats_are_what_a_conversation_tells_and_reads(run: Path, tmp_path: Path
 
 
 def test_the_command(run: Path, tmp_path: Path) -> None:
-    words = ["export", str(run), "--to", str(tmp_path / "d"), "--what", "turns", "--what", "turns", "--json"]
+    words = ["export", str(run), "--out", str(tmp_path / "d"), "--what", "turns", "--what", "turns", "--json"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)

@@ -54,7 +54,7 @@ def invoke(*words: object) -> tuple[int, str]:
 
 
 def dry_run(path: Path, runs: Path) -> tuple[int, dict[str, Any]]:
-    code, output = invoke("train", "--config", path, "--runs", runs, "--dry-run", "--json")
+    code, output = invoke("train", path, "--out", runs / "small", "--dry-run", "--json")
     return code, json.loads(output)
 
 
@@ -73,7 +73,7 @@ def test_a_run_that_can_start(tmp_path: Path) -> None:
     assert [model["role"] for model in plan["models"]] == ["policy", "reward model"]
     assert {row["what"]: row["most"] for row in plan["work"]}["environment steps"] == 2 * 2 * 4
     assert all(row["fits"] for row in plan["memory"])
-    code, output = invoke("train", "--config", file(tmp_path), "--runs", tmp_path / "runs", "--dry-run")
+    code, output = invoke("train", file(tmp_path), "--out", tmp_path / "runs/small", "--dry-run")
     assert code == 0
     assert "made from nothing" in output
     assert "environment steps" in output
@@ -159,7 +159,7 @@ def test_a_file_in_the_way_of_the_run_folder(tmp_path: Path) -> None:
 
 
 def test_bad_input_is_exit_code_2(tmp_path: Path) -> None:
-    code, error = invoke("train", "--config", tmp_path / "absent.yaml", "--dry-run")
+    code, error = invoke("train", tmp_path / "absent.yaml", "--dry-run")
     assert (code, error.startswith("error: no configuration file")) == (2, True)
 
 

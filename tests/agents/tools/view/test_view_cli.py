@@ -41,7 +41,7 @@ def test_a_viewer_prints_its_address_answers_and_ends(runs: Path) -> None:
 
 def test_an_export_is_told(runs: Path, tmp_path: Path) -> None:
     target = tmp_path / "site"
-    result = CliRunner().invoke(app, ["view", str(runs / "osworld"), "--export", str(target), "--json"])
+    result = CliRunner().invoke(app, ["view", str(runs / "osworld"), "--out", str(target), "--json"])
     assert result.exit_code == 0
     told = json.loads(result.stdout)
     assert told["index"] == str(target / "index.html")
@@ -58,7 +58,7 @@ def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
     for arguments, told in [
         ([str(tmp_path)], "not the folder of a run"),
         ([str(tmp_path / "none")], "there is no folder"),
-        ([str(runs), "--export", str(runs)], "new or an empty folder"),
+        ([str(runs), "--out", str(runs)], "new or an empty folder"),
     ]:
         result = CliRunner().invoke(app, ["view", *arguments])
         assert result.exit_code == 2
