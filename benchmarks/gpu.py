@@ -244,7 +244,15 @@ def training(
 def learning(checkpoint: str, out: Path, sizes: Sizes, seconds: float) -> dict[str, Any]:
     """The loop in the time that is left, in a process of its own that is interrupted at the end of it."""
     changes = sizes.changes | {"policy.checkpoint": checkpoint, "reward_model.checkpoint": checkpoint}
-    command = [sys.executable, "-m", "rlanything_agents", "train", str(CONFIG), "--out", str(out / "runs" / "smollm2-quickstart")]
+    command = [
+        sys.executable,
+        "-m",
+        "rlanything_agents",
+        "train",
+        str(CONFIG),
+        "--out",
+        str(out / "runs" / "smollm2-quickstart"),
+    ]
     for key, value in changes.items():
         command += ["--set", f"{key}={value}"]
     process = subprocess.Popen(command)

@@ -4,7 +4,15 @@ import gymnasium as gym
 
 from rlanything_task_pools import MissingExtra, UnknownTask
 
-__all__ = ["CurriculumError", "EpisodeOver", "InfrastructureError", "InvalidAction", "MissingExtra", "UnknownTask"]
+__all__ = [
+    "CurriculumError",
+    "EpisodeOver",
+    "InfrastructureError",
+    "InvalidAction",
+    "MissingExtra",
+    "UnknownOption",
+    "UnknownTask",
+]
 
 
 class InvalidAction(TypeError):
@@ -17,6 +25,10 @@ class EpisodeOver(gym.error.ResetNeeded):
 
 class InfrastructureError(RuntimeError):
     """The machinery failed, not the agent: the episode has no outcome and must never count as a reward."""
+
+
+class UnknownOption(ValueError):
+    """A key of the ``options`` of `reset` that an environment does not know."""
 
 
 class CurriculumError(ValueError):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rlanything_envs.errors import UnknownTask
+from rlanything_envs.errors import UnknownOption, UnknownTask
 from rlanything_task_pools import Domain, Task, TaskPool
 
 _REMEMBERED = 1024  # generated tasks that can be found again by id
@@ -128,6 +128,18 @@ def source_of(tasks: Tasks) -> TaskSource:
 def is_task_id(wanted: object, domain: str) -> bool:
     """Whether a value has the form of a task id of a domain."""
     return isinstance(wanted, str) and re.fullmatch(rf"{domain}-[0-9a-f]{{16}}", wanted) is not None
+
+
+def wanted_task(options: Mapping[str, Any] | None) -> Any:
+    """The value of ``options["task"]`` of `reset`; None if the environment is to draw a task.
+
+    Raises:
+        UnknownOption: there is another key, which would otherwise be ignored in silence.
+    """
+    unknown = sorted(map(str, (options or {}).keys() - {"task"}))
+    if unknown:
+        raise UnknownOption(f"reset(options=...) has no option {unknown[0]!r:.80}: the one option is 'task'")
+    return (options or {}).get("task")
 
 
 def find_task(wanted: object, domain: str, source: TaskSource, others: str = "") -> Task:

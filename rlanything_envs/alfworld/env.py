@@ -22,7 +22,7 @@ from rlanything_envs.alfworld.commands import (
 )
 from rlanything_envs.alfworld.sources import make_source
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
-from rlanything_envs.sources import Tasks, find_task, is_task_id, source_of
+from rlanything_envs.sources import Tasks, find_task, is_task_id, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
@@ -219,13 +219,14 @@ class AlfWorldEnv(gym.Env[str, str]):
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
 
         Raises:
+            UnknownOption: an option other than ``task``.
             UnknownTask: the id or path names no task.
             TaskFormatError, GameFormatError: the task cannot be played.
             InfrastructureError: the engine failed.
         """
         super().reset(seed=seed)
         self._world = None
-        wanted = (options or {}).get("task")
+        wanted = wanted_task(options)
         task = self.source.draw(self.np_random) if wanted is None else self._find(wanted)
         game = game_of(task)
         try:

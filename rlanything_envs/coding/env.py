@@ -19,7 +19,7 @@ from rlanything_envs.coding.actions import (
 )
 from rlanything_envs.coding.messages import MAX_OBSERVATION_LENGTH
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
-from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
+from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
@@ -212,6 +212,7 @@ class CodingEnv(gym.Env[str, str]):
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
 
         Raises:
+            UnknownOption: an option other than ``task``.
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
             UnsafeSandbox: there is no safe sandbox here.
@@ -222,7 +223,7 @@ class CodingEnv(gym.Env[str, str]):
         """
         super().reset(seed=seed)
         self._problem = None
-        wanted = (options or {}).get("task")
+        wanted = wanted_task(options)
         try:
             tier = self._sandbox().tier
             task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)

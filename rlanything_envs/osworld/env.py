@@ -21,7 +21,7 @@ from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Settle, changed
 from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
 from rlanything_envs.osworld.view import View
-from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of
+from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
@@ -223,6 +223,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
 
         Raises:
+            UnknownOption: an option other than ``task``.
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
             Unwinnable: the desktop lacks a program, a schema, a locale or the network that the task requires.
@@ -230,7 +231,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """
         super().reset(seed=seed)
         self._episode = None
-        wanted = (options or {}).get("task")
+        wanted = wanted_task(options)
         task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)
         problem = problem_of(task)
         try:

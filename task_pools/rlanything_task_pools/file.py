@@ -40,7 +40,9 @@ class PoolFile:
             PoolDamaged: The file has views or triggers, which would run on use; no pool has any.
         """
         if not Path(path).is_file():
-            raise PoolMissing(f"no task pool at {path}: make one with TaskPool.create")
+            raise PoolMissing(
+                f"no task pool at {path}: a run makes its pool after the warm start, TaskPool.create makes one"
+            )
         pool = cls(path, timeout=timeout)
         with contextlib.ExitStack() as undo:
             undo.callback(pool.close)

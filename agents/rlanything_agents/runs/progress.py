@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -16,6 +18,10 @@ from rich.progress import (
 )
 
 __all__ = ["Reporter", "Stage"]
+
+_SPEED_SECONDS = 3600.0
+"""Time over which a bar measures its speed: an iteration of a large model may take minutes, and Rich's default is 30 s,
+after which it shows no remaining time."""
 
 
 class Stage:
@@ -39,7 +45,7 @@ class Reporter:
     """Reports the progress of a run.
 
     On a terminal each stage is a bar with elapsed and remaining time; elsewhere it is one line when the stage begins,
-    and one for each tenth of it.
+    and one for each tenth of it, with the remaining time.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -60,7 +66,7 @@ class Reporter:
 
     @contextmanager
     def stage(self, name: str, total: int) -> Iterator[Stage]:
-        """Report the progress of one stage of ``total`` units."""
+        """Report the progress of one stage of ``total`` units; a block that ends without an error has done them all."""
         if not self.console.is_terminal:
             self.say(f"{name} ...")
             yield Stage(self._lines(name, total))
@@ -72,16 +78,21 @@ class Reporter:
                 bar.update(task, completed=done, note=note)
 
             yield Stage(show)
+            bar.update(task, completed=total)
 
     def _lines(self, name: str, total: int) -> Callable[[int, str], None]:
         reported = 0
+        begun: tuple[float, int] | None = None  # time and units at the first report: a continued stage begins later
 
         def show(done: int, note: str) -> None:
-            nonlocal reported
+            nonlocal reported, begun
+            begin, first = begun = begun or (time.monotonic(), done)
             tenth = 10 * done // max(total, 1)
             if tenth > reported:
                 reported = tenth
-                self.say(f"  {name}: {done}/{total}  {note}".rstrip())
+                seconds = (time.monotonic() - begin) * (total - done) / max(done - first, 1)
+                left = f"about {timedelta(seconds=round(seconds))} left" if first < done < total else ""
+                self.say("  ".join(part for part in (f"  {name}: {done}/{total}", note, left) if part))
 
         return show
 
@@ -94,4 +105,5 @@ class Reporter:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
             console=self.console,
+            speed_estimate_period=_SPEED_SECONDS,
         )

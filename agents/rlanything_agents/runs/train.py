@@ -382,4 +382,4 @@ def _note(rows: Sequence[Mapping[str, Any]]) -> str:
     success, tasks = rows[-1]["success"]["active"], rows[-1]["tasks"]
     seconds = sum(rows[-1]["seconds"].values())
     won = "  – " if success is None else f"{success:4.0%}"
-    return f"won {won}  tasks +{tasks['accepted']} -{tasks['rejected']}  {seconds:.1f} s"
+    return f"won {won}  tasks: {tasks['accepted']} accepted, {tasks['rejected']} rejected  {seconds:.1f} s"

@@ -27,11 +27,13 @@ class DesktopSettingError(ValueError):
 
 
 class MissingPackages(DesktopError):
-    """Programs of the desktop are not installed; the message has the command that installs them."""
+    """Programs of the desktop are not installed; `command` installs them."""
 
     def __init__(self, packages: tuple[str, ...], command: str) -> None:
+        names = ", ".join(packages[:3]) + (f" and {len(packages) - 3} more" if len(packages) > 3 else "")
         super().__init__(
-            f"the desktop needs packages that are not installed: {' '.join(packages)}. Install them with: {command}"
+            f"the bwrap desktop needs Debian packages that are not installed ({names}): run `rlanything desktop "
+            'install` as root, or play the desktop in plain Python with backend="simulator"'
         )
         self.packages = packages
         self.command = command

@@ -43,7 +43,9 @@ def test_the_list():
 
 
 def test_missing_packages_are_named_before_anything_starts(lacking):
-    with pytest.raises(MissingPackages, match="packages that are not installed: bubblewrap") as failure:
+    with pytest.raises(
+        MissingPackages, match=r"not installed \(bubblewrap\): run `rlanything desktop install`"
+    ) as failure:
         make_desktop("bwrap").start()
     assert failure.value.packages == ("bubblewrap",)
     assert failure.value.command.endswith("apt-get install -y --no-install-recommends bubblewrap gimp")

@@ -9,7 +9,7 @@ subcommand, whose heavy imports happen when it is called.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,10 @@ from rlanything_agents.tools.cli.view import view
 
 __all__ = ["app", "main"]
 
-EXIT_CODES = "Exit codes: 0 done; 1 what was checked is not so; 2 bad input; 130 interrupted."
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 a check failed; 2 bad input; 75 a disk or a service failed, and the same command resumes; "
+    "130 interrupted."
+)
 
 COMMANDS: tuple[Callable[..., Any], ...] = (
     train,
@@ -43,6 +46,15 @@ GROUPS: dict[str, typer.Typer] = {
     "pool": pool.app,
 }
 
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"rlanything-envs {version('rlanything-envs')}")
+        raise typer.Exit
+
+
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)
 for _command in COMMANDS:
     app.command(epilog=EXIT_CODES)(_command)
@@ -53,7 +65,11 @@ for _name, _group in GROUPS.items():
 
 
 @app.callback()
-def rlanything() -> None:
+def rlanything(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Train and study language agents on tasks that adapt to them."""
 
 

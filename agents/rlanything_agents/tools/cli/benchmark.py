@@ -49,7 +49,7 @@ def benchmark(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many tasks from the beginning.")] = None,
     episodes: Annotated[int, typer.Option(min=1, help="How often each task is played.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of all chance.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results; runs/benchmarks/PANEL/AGENT by default.")
     ] = None,
@@ -63,7 +63,9 @@ def benchmark(
     ] = "http://localhost:8000/v1",
     key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 1024,
-    temperature: Annotated[float, typer.Option(min=0, help="Of the sampling; 0 for the most probable token.")] = 1.0,
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Sampling temperature; 0 takes the most probable token.")
+    ] = 1.0,
     max_history: Annotated[
         int | None, typer.Option(min=0, help="Exchanges an agent reads besides the first message; all by default.")
     ] = None,

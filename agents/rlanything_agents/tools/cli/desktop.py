@@ -27,7 +27,8 @@ def desktop() -> None:
 @app.command()
 def install(
     more: Annotated[
-        list[str] | None, typer.Option("--with", metavar="SET", help="Further packages: mail (Thunderbird), media (VLC).")
+        list[str] | None,
+        typer.Option("--with", metavar="SET", help="Further packages: mail (Thunderbird), media (VLC)."),
     ] = None,
 ) -> None:
     """Install the Debian packages of the bwrap desktop that are missing; for root on Debian or Ubuntu."""

@@ -27,7 +27,9 @@ def doctor(
     desktop: Annotated[bool, typer.Option(help="Start a desktop for a moment.")] = True,
     tasks: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="List which desktop tasks of a folder can be won here instead.", exists=True),
+        typer.Option(
+            metavar="FOLDER", help="List which desktop tasks of a folder can be won here instead.", exists=True
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +59,9 @@ def doctor(
         healthy = show_findings(findings(), as_json)
         if seen and not as_json:
             uses, not_yet = ready(seen)
-            typer.echo(f"Ready for: {'; '.join(uses) or 'nothing'}" + (f". Not for: {'; '.join(not_yet)}" if not_yet else ""))
+            typer.echo(
+                f"Ready for: {'; '.join(uses) or 'nothing'}" + (f". Not for: {'; '.join(not_yet)}" if not_yet else "")
+            )
     raise typer.Exit(0 if healthy else 1)
 
 

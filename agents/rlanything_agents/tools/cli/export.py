@@ -41,7 +41,7 @@ class SplitBy(StrEnum):
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run; it may still be going on.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run; it may still be running.")],
     out: Annotated[Path, typer.Option(help="A new folder.")],
     format: Annotated[
         Format, typer.Option(help="Parquet, JSON Lines, or what datasets.load_from_disk reads.")

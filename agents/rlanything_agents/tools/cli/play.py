@@ -24,10 +24,13 @@ def play(
         str,
         typer.Argument(help="alfworld, coding, osworld, or any installed domain.", autocompletion=completion.domains),
     ] = "alfworld",
-    seed: Annotated[int, typer.Option(min=0, help="Of the first task; the next one has the next seed.")] = 0,
-    split: Annotated[str | None, typer.Option(help="Of the task generator.", autocompletion=completion.splits)] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first task; each next one adds 1.")] = 0,
+    split: Annotated[
+        str | None, typer.Option(help="Split of the task generator.", autocompletion=completion.splits)
+    ] = None,
     knob: Annotated[
-        list[str] | None, typer.Option("--knob", metavar="KEY=VALUE", help="Of the task generator; may be repeated.")
+        list[str] | None,
+        typer.Option("--knob", metavar="KEY=VALUE", help="Setting of the task generator; may be repeated."),
     ] = None,
     task: Annotated[
         str | None, typer.Option(metavar="FILE|ID", help="Play this task: a file, or with --pool the id of a task.")

@@ -35,7 +35,7 @@ def export_run(
     Args:
         folder: The run; it may still be running: complete iterations are read.
         target: A new folder. ``datasets.load_dataset(target, kind)`` reads ``parquet`` and ``jsonl``,
-            ``datasets.load_from_disk(target / kind)`` reads ``hf``.
+            ``datasets.load_from_disk(target / kind)`` reads ``datasets``.
         kinds: Some of `KINDS`.
         format: One of `FORMATS`.
         split: One of `SPLITS`: all rows in ``train``; ``iteration_0001``, ...; or ``won``, ``lost`` and ``broken``.
@@ -62,7 +62,8 @@ def export_run(
         counts = {name: _write(KINDS[name], files, manual, scratch / name, format, split) for name in kinds}
         empty = [name for name, found in counts.items() if not found]
         if empty:
-            raise RolloutExportError(f"{folder.path} has no {' and no '.join(empty)}: nothing was written")
+            lacking = " and ".join(f"no {name} (a row is {KINDS[name].meaning})" for name in empty)
+            raise RolloutExportError(f"{folder.path} has {lacking}: nothing was written")
         (scratch / "README.md").write_text(card(config, counts, format), encoding="utf-8")
         scratch.rename(target)
     finally:

@@ -204,7 +204,8 @@ def test_a_pool_can_be_looked_at_while_another_process_writes(run: CliRunner, tm
 def test_errors_are_one_line(run: CliRunner, tmp_path: Path) -> None:
     result = run.invoke(app, ["pool", "show", str(tmp_path / "none\x1b[31m.db")])
     assert result.exit_code == 2
-    assert result.stderr == f"error: no task pool at {tmp_path}/none\\x1b[31m.db: make one with TaskPool.create\n"
+    assert result.stderr.startswith(f"error: no task pool at {tmp_path}/none\\x1b[31m.db: ")
+    assert result.stderr.count("\n") == 1
     TaskPool.create(tmp_path / "pool.db", [DOMAIN.generate(seed) for seed in range(30)]).close()
     with (tmp_path / "pool.db").open("r+b") as file:
         file.seek(4096)

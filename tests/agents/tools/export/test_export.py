@@ -184,7 +184,7 @@ def test_what_cannot_be_exported(run: Path, tmp_path: Path, arguments: dict[str,
 def test_a_run_without_wins_has_no_chats(run: Path, tmp_path: Path) -> None:
     for file in (run / "trajectories").iterdir():
         rewrite(file, lambda _, record: {**record, "outcome": -1})
-    with pytest.raises(RolloutExportError, match="no sft and no preferences"):
+    with pytest.raises(RolloutExportError, match=r"no sft \(a row is a won episode as a chat\) and no preferences"):
         export_run(RunFolder(run), tmp_path / "data", kinds=["turns", "sft", "preferences"])
     assert not (tmp_path / "data").exists()
 
