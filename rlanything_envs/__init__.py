@@ -12,9 +12,18 @@ from rlanything_envs.verdict import SettleOutcome, Verdict
 
 if TYPE_CHECKING:
     from rlanything_envs.conversation import Conversation, Turn
-    from rlanything_envs.curriculum import AdaptiveDifficulty, Curriculum
+    from rlanything_envs.curriculum import AdaptiveDifficulty, Curriculum, CurriculumSource
 
-__all__ = ["AdaptiveDifficulty", "Conversation", "Curriculum", "SettleOutcome", "Turn", "Unicode", "Verdict"]
+__all__ = [
+    "AdaptiveDifficulty",
+    "Conversation",
+    "Curriculum",
+    "CurriculumSource",
+    "SettleOutcome",
+    "Turn",
+    "Unicode",
+    "Verdict",
+]
 
 register_all()
 
@@ -22,6 +31,7 @@ register_all()
 _LATE = {
     "AdaptiveDifficulty": "rlanything_envs.curriculum",
     "Curriculum": "rlanything_envs.curriculum",
+    "CurriculumSource": "rlanything_envs.curriculum",
     "Conversation": "rlanything_envs.conversation",
     "Turn": "rlanything_envs.conversation",
 }

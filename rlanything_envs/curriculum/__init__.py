@@ -1,9 +1,9 @@
 """The curriculum: success rates of a task pool decide which tasks are rewritten harder or easier.
 
-`Curriculum` draws groups of episodes and acts on their outcomes, `AdaptiveDifficulty` is the same as a Gymnasium
-wrapper, and rewriters, acceptance rules, schedulers, critiques and monitors are its exchangeable parts. The tasks
-themselves, their storage and the proof that a rewrite is solvable are in `rlanything_task_pools`; training is in
-`rlanything_agents`.
+`Curriculum` draws groups of episodes and acts on their outcomes, `CurriculumSource` is the same for a trainer of any
+make and `AdaptiveDifficulty` as a Gymnasium wrapper. Rewriters, acceptance rules, schedulers, critiques and monitors
+are its exchangeable parts. The tasks themselves, their storage and the proof that a rewrite is solvable are in
+`rlanything_task_pools`; training is in `rlanything_agents`.
 """
 
 from rlanything_envs.curriculum.acceptance import (
@@ -37,6 +37,7 @@ from rlanything_envs.curriculum.monitor import (
     DriftWarning,
     curriculum_metrics,
 )
+from rlanything_envs.curriculum.open_groups import Group
 from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
 from rlanything_envs.curriculum.rewriters import GeneratorNeeded, UnknownRewriter, get_rewriter
 from rlanything_envs.curriculum.scheduler import (
@@ -50,6 +51,7 @@ from rlanything_envs.curriculum.scheduler import (
     get_scheduler,
 )
 from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
+from rlanything_envs.curriculum.source import CurriculumSource
 
 __all__ = [
     "Acceptance",
@@ -60,11 +62,13 @@ __all__ = [
     "Curriculum",
     "CurriculumMonitor",
     "CurriculumRow",
+    "CurriculumSource",
     "Decision",
     "DriftAlarm",
     "DriftWarning",
     "FreshRewriter",
     "GeneratorNeeded",
+    "Group",
     "JudgedEpisode",
     "JudgedStep",
     "LLMRewriter",

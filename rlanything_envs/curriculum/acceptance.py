@@ -40,6 +40,11 @@ class Tally:
         """Share of solved episodes; 0 for an empty tally."""
         return self.successes / self.n if self.n else 0.0
 
+    @property
+    def spread(self) -> bool:
+        """Whether some episodes were solved and some failed."""
+        return 0 < self.successes < self.n
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -17,6 +17,7 @@ from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.rewrite_request import Critique
 from rlanything_envs.curriculum.rewriter import Rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler
+from rlanything_envs.curriculum.source import CurriculumSource
 from rlanything_envs.errors import CurriculumError, InfrastructureError
 from rlanything_envs.sources import GeneratedTasks
 from rlanything_envs.verdict import Verdict, settle
@@ -126,16 +127,11 @@ class AdaptiveDifficulty(
             operators=None if operators is None else list(operators),
         )
         gym.Wrapper.__init__(self, env)
-        self._owns_pool = not isinstance(pool, TaskPool)
-        if pool is None:
-            pool = _generated_pool(env, pool_size, seed)
-        elif not isinstance(pool, TaskPool):
-            pool = TaskPool.open(pool)
-        self.curriculum = Curriculum(
-            pool,
-            FreshRewriter(partial(_source_of, env)) if rewriter == "fresh" else _made(rewriter),
-            _made(acceptance),
-            _made(scheduler),
+        self.source = CurriculumSource(
+            _generated_pool(env, pool_size, seed) if pool is None else pool,
+            rewriter=FreshRewriter(partial(_source_of, env)) if rewriter == "fresh" else _made(rewriter),
+            acceptance=_made(acceptance),
+            scheduler=_made(scheduler),
             band=band,
             rollouts=rollouts,
             rewriting=rewriting,
@@ -143,9 +139,9 @@ class AdaptiveDifficulty(
             roots=roots,
             step_back=step_back,
             operators=operators,
+            skip=False,  # as published
+            actor=actor,
         )
-        self.actor = actor
-        self._rng, _ = seeding.np_random(seed)
         self._assignment: Assignment | None = None
         self._group: list[Outcome] = []
         self._reward_model: StepJudge | None = _made(reward_model)
@@ -158,22 +154,27 @@ class AdaptiveDifficulty(
         self._steps = 0
 
     @property
+    def curriculum(self) -> Curriculum:
+        """The rules by which the pool is adapted."""
+        return self.source.curriculum
+
+    @property
     def pool(self) -> TaskPool:
         """The pool being played and adapted."""
-        return self.curriculum.pool
+        return self.source.pool
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin the next episode; a seed also begins a new group, drawn by that seed."""
         if seed is not None:
             self._drop_group()
-            self._rng, _ = seeding.np_random(seed)
+            self.source.rng, _ = seeding.np_random(seed)
         self._steps, self._in_group = 0, False
         if options and options.get("task") is not None:
             return self.env.reset(seed=seed, options=options)
-        if len(self._group) >= self.curriculum.rollouts:
+        if len(self._group) >= self.source.rollouts:
             self._drop_group()
         if self._assignment is None:
-            (self._assignment,) = self.curriculum.assign(1, self._rng)
+            self._assignment = next(self.source)
         self._in_group = True
         try:
             observation, info = self.env.reset(seed=seed, options={**(options or {}), "task": self._assignment.task})
@@ -214,16 +215,13 @@ class AdaptiveDifficulty(
     def close(self) -> None:
         """Record an unfinished group, wait up to a second for running rewrites, and close the environment."""
         self._drop_group()
-        self.curriculum.close()
-        if self._owns_pool and str(self.pool.path) != _IN_MEMORY:
-            self.pool.close()
+        self.source.close()
         self.env.close()
 
     def _end(self, success: bool | None, score: float) -> None:
         """Record the outcome of the current episode, once."""
         if self._in_group and self._assignment is not None:
-            role = self._assignment.role
-            self._group.append(Outcome(success=success, score=score, steps=self._steps, actor=self.actor, role=role))
+            self._group.append(self.source.outcome(self._assignment, success, score=score, steps=self._steps))
             if self._reward_model is not None:
                 goal = self._assignment.task.goal
                 self._attempts.append(JudgedEpisode(goal, tuple(self._recorded_steps), success, self._opening))
@@ -231,11 +229,8 @@ class AdaptiveDifficulty(
 
     def _drop_group(self) -> None:
         """End the current group: report it if it is complete, else only record its outcomes."""
-        if self._assignment is not None and self._group:
-            if len(self._group) >= self.curriculum.rollouts:
-                self.curriculum.report(self._assignment, self._group, critique=self._critique())
-            else:
-                self.curriculum.record(self._assignment, self._group)
+        if self._assignment is not None:
+            self.source.observe(self._assignment, self._group, critique=self._critique())
         self._assignment, self._group, self._in_group = None, [], False
         self._attempts, self._added = [], []
 

@@ -184,6 +184,21 @@ class Curriculum:
         self.begin_rewrites()
         return assignments
 
+    def flat(self) -> set[int]:
+        """Slots whose active task had a last group without spread, which is as recent as the pool has slots.
+
+        Slots with a waiting candidate are left out: a group of theirs is a trial.
+        """
+        self._ledger.read()
+        pending, flat = set(self._ledger.pending), set()
+        for slot in self._slots:
+            group, tally = self._ledger.slot(slot).last
+            measured = group and 2 * tally.n >= self.rollouts
+            recent = self._ledger.groups - group < len(self._slots)
+            if slot not in pending and measured and recent and not tally.spread:
+                flat.add(slot)
+        return flat
+
     def _active_group(self, slot: int) -> Assignment:
         return Assignment(slot, self.pool.active(slot), "active")
 

@@ -16,6 +16,8 @@ from rlanything_task_pools.task import Direction
 WINDOW = 32
 """Episodes of a task that count as recent: four groups of 8, since older ones are outdated by learning."""
 
+_NEVER = (0, Tally(0, 0))
+
 
 @dataclass(slots=True)
 class OpenTrial:
@@ -62,10 +64,15 @@ class SlotHistory:
         wins = list(self._recent.get(self._active or "", ()))[-last:]
         return Tally(sum(wins), len(wins))
 
+    @property
+    def last(self) -> tuple[int, Tally]:
+        """Number and counts of the last group of the active task; zeros if it was never played."""
+        active = self._active or self.root
+        return self._played.get(active, _NEVER)
+
     def held(self, slot: int) -> list[Played]:
         """The tasks that are or were active in this slot, the first use first."""
-        never = (0, Tally(0, 0))
-        return [Played(slot, task_id, *self._played.get(task_id, never)) for task_id in self._held]
+        return [Played(slot, task_id, *self._played.get(task_id, _NEVER)) for task_id in self._held]
 
     @property
     def level(self) -> int:
@@ -114,7 +121,7 @@ class SlotHistory:
 
     def see_outcome(self, record: OutcomeRecord, group: int) -> None:
         """Update the history by a valid episode of the pool's group of this number."""
-        before, tally = self._played.get(record.task_id, (0, Tally(0, 0)))
+        before, tally = self._played.get(record.task_id, _NEVER)
         tally = tally if before == group else Tally(0, 0)
         self._played[record.task_id] = group, Tally(tally.successes + bool(record.outcome.success), tally.n + 1)
         if self._active is None and record.outcome.role == "active":
