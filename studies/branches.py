@@ -118,7 +118,7 @@ def _turn(turns: Turns, branches: Sequence[Branch], numbers: dict[int, int]) -> 
     """Play one turn of the episodes that have not ended."""
     live = [branch for branch in branches if not branch.done]
     if live:
-        turns.sample(live, [numbers[id(branch.env)] for branch in live], 0.0)
+        turns.sample(live, [numbers[id(branch.env)] for branch in live])
     for branch in live:
         if not branch.done:
             branch.step()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -72,12 +71,11 @@ def play_apart(
     def play(env: gym.Env[Any, Any], number: int) -> None:
         episode = episodes[number] = Episode(env, tasks[number], tags[number], turns.policy.renderer, turns.stop)
         with stepping:
-            since = time.monotonic()
             episode.reset()
         for _ in range(max_steps):
             if episode.done or stop.is_set():
                 return
-            failures.count(episode, turns.sample([episode], [number], since) > 0)
+            failures.count(episode, turns.sample([episode], [number]) > 0)
             with stepping:
                 if not episode.done and not stop.is_set():
                     episode.step()

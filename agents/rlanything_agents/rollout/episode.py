@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,8 @@ class Episode:
     renderer: Renderer
     stop: tuple[str, ...] = ()
     """Texts that end an answer."""
+    since: float = 0.0
+    """When it began, on the clock of `time.monotonic`."""
     opening: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
     first_message: str = ""
@@ -57,6 +60,7 @@ class Episode:
 
     def reset(self) -> None:
         """Begin the episode on its task."""
+        self.since = time.monotonic()
         try:
             self.opening, self.info = self.env.reset(options={"task": self.task})
         except INFRASTRUCTURE as error:

@@ -1,14 +1,15 @@
 """Rollouts of many episodes, in lock step or each on its own.
 
 In lock step one call samples the answers of all live episodes in each turn, then their environments step; an episode
-that has ended leaves the batch. Where the engine serves many calls at once, episodes do not wait for each other.
+that has ended leaves the batch. Where environments are few and step side by side, such as real desktops, each plays the
+next task as soon as its episode has ended, and one call samples the answers of those that wait. Where the engine serves
+many calls at once, episodes do not wait for each other at all.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -85,6 +86,10 @@ def rollout(
             episodes = play_apart(turns, envs, tasks, names, max_steps, threads, progress)
         return [episode.trajectory() for episode in episodes]
     trajectories: list[Trajectory] = []
+    if len(envs) < len(tasks) and threads > 1:
+        with quick_collection():
+            episodes = _play_in_turn(turns, envs, tasks, names, max_steps, threads, progress)
+        return [episode.trajectory() for episode in episodes]
     for at in range(0, len(tasks), len(envs)):
         episodes = [
             Episode(env, task, tag, policy.renderer, stop)
@@ -104,14 +109,13 @@ def _play(
     pool: ThreadPoolExecutor | None,
     progress: Callable[[int], None] | None,
 ) -> None:
-    since = time.monotonic()
     for episode in episodes:
         episode.reset()
     live = [number for number, episode in enumerate(episodes) if not episode.done]
     for _ in range(max_steps):
         if not live:
             return
-        turns.sample([episodes[number] for number in live], [first + number for number in live], since)
+        turns.sample([episodes[number] for number in live], [first + number for number in live])
         answered = [episodes[number] for number in live if not episodes[number].done]
         if pool is None:
             for episode in answered:
@@ -124,6 +128,43 @@ def _play(
             progress(ended)
     if progress is not None and live:
         progress(len(live))
+
+
+def _play_in_turn(
+    turns: Turns,
+    envs: Sequence[gym.Env[Any, Any]],
+    tasks: Sequence[Any],
+    names: Sequence[str],
+    max_steps: int,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> list[Episode]:
+    """Play more episodes than there are environments; only the model runs in the thread of the caller."""
+    renderer, waiting, free = turns.policy.renderer, iter(range(len(tasks))), list(envs)
+    episodes: dict[int, Episode] = {}
+    pending: dict[Future[None], int] = {}
+    with ThreadPoolExecutor(threads, "environment") as pool:
+        while True:
+            for env, number in zip(free, waiting, strict=False):
+                episode = episodes[number] = Episode(env, tasks[number], names[number], renderer, turns.stop)
+                pending[pool.submit(episode.reset)] = number
+            free = []
+            if not pending:
+                return [episodes[number] for number in range(len(tasks))]
+            numbers = []
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                future.result()  # raises what a thread raised
+                numbers.append(pending.pop(future))
+            live = [k for k in sorted(numbers) if not episodes[k].done and len(episodes[k].steps) < max_steps]
+            turns.sample([episodes[number] for number in live], live)
+            for number in numbers:
+                episode = episodes[number]
+                if number in live and not episode.done:
+                    pending[pool.submit(episode.step)] = number
+                    continue
+                free.append(episode.env)
+                if progress is not None:
+                    progress(1)
 
 
 def _pool(threads: int) -> AbstractContextManager[ThreadPoolExecutor | None]:

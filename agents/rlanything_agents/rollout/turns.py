@@ -54,7 +54,7 @@ class Turns:
     constrained: bool
     deadline: float | None = None
 
-    def sample(self, episodes: Sequence[Episode], numbers: Sequence[int], since: float) -> int:
+    def sample(self, episodes: Sequence[Episode], numbers: Sequence[int]) -> int:
         """Sample the answers of these episodes.
 
         An episode whose next turn would exceed the context is cut off and has failed. An episode whose answer the
@@ -63,7 +63,6 @@ class Turns:
         Args:
             episodes: Live episodes.
             numbers: Their numbers within this call of `rollout`.
-            since: When they began, on the clock of `time.monotonic`.
 
         Returns:
             Number of answers that the engine failed to generate.
@@ -74,10 +73,10 @@ class Turns:
         """
         renderer = self.policy.renderer
         live: list[tuple[Episode, list[int], int]] = []
-        late = self.deadline is not None and time.monotonic() - since > self.deadline
+        now = time.monotonic()
         for episode, number in zip(episodes, numbers, strict=True):
             prompt = episode.prompt()
-            if late:
+            if self.deadline is not None and now - episode.since > self.deadline:
                 episode.fail(InfrastructureError(f"the episode took more than {self.deadline:g} s (rollout.deadline)"))
             elif len(prompt) + renderer.limit > renderer.context:
                 episode.cut(len(prompt))

@@ -14,8 +14,7 @@ import gymnasium as gym
 import pytest
 from families import policy
 
-from rlanything_agents.rollout import apart, turns
-from rlanything_agents.rollout import rollout as lock_step
+from rlanything_agents.rollout import episode, turns
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.llm.errors import ServiceLost
@@ -111,7 +110,7 @@ def test_an_episode_beyond_its_deadline_has_no_outcome(
     untrained: Policy, served: Policy, envs: Envs, games: Games, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     clock = [0.0]
-    for module in (apart, lock_step, turns):
+    for module in (episode, turns):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     slow: Envs = [Slow(env, clock) for env in envs[:2]]
     playing = served if way == "apart" else untrained

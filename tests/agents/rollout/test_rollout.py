@@ -1,5 +1,6 @@
 """Batched rollouts against real games: one path for a small model in the short view and for families of chat models."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -305,6 +306,50 @@ def test_progress_counts_every_episode_once(untrained: Policy, envs: Envs, games
     ended: list[int] = []
     rollout(untrained, envs[:3], games(7), max_steps=3, seed=0, progress=ended.append)
     assert sum(ended) == 7
+
+
+class Waiting(gym.Wrapper[str, str, str, str]):
+    """An environment whose steps wait until something has happened."""
+
+    def __init__(self, env: gym.Env[str, str], event: threading.Event) -> None:
+        super().__init__(env)
+        self.event = event
+
+    def step(self, action: str) -> Any:
+        assert self.event.wait(60), "the other environment waits for this one"
+        return super().step(action)
+
+
+def test_few_environments_play_in_turn_and_wait_for_no_other(untrained: Policy, envs: Envs, games: Games) -> None:
+    tasks, ended, over = games(7), list[int](), threading.Event()
+    expected = rollout(untrained, envs[:7], tasks, max_steps=3, seed=3, first=2)
+
+    def progress(number: int) -> None:
+        ended.append(number)
+        if sum(ended) == 6:
+            over.set()
+
+    slow = [Waiting(envs[0], over), envs[1]]
+    played = rollout(untrained, slow, tasks, max_steps=3, seed=3, first=2, threads=2, progress=progress)
+    assert [t.steps for t in played] == [t.steps for t in expected]
+    assert [t.completion_ids for t in played] == [t.completion_ids for t in expected]
+    assert sum(ended) == 7
+
+
+def test_in_turn_a_failure_ends_its_own_episode_and_misuse_is_raised(
+    untrained: Policy, envs: Envs, games: Games
+) -> None:
+    tasks = games(6)
+    whole = rollout(untrained, envs[:6], tasks, max_steps=4, seed=3)
+    some: Envs = [Failing(envs[0], 2, "raise"), Failing(envs[1], 0, "raise"), envs[2]]
+    played = rollout(untrained, some, tasks, max_steps=4, seed=3, threads=3)
+    assert all(bool(one.error) is (one.outcome is None) for one in played)
+    assert any(one.error for one in played)
+    for one, same in zip(played, whole, strict=True):
+        assert one.error or one.steps == same.steps
+    broken = tasks[0].model_copy(update={"domain": "chess"})
+    with pytest.raises(TaskFormatError):
+        rollout(untrained, envs[:2], [*tasks, broken], max_steps=2, seed=0, threads=2)
 
 
 class Scripted:
