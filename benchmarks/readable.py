@@ -282,7 +282,7 @@ KNOBS: dict[str, dict[str, Any]] = {
     "coding": {"families": ["list_steps"]},
     "osworld": {"kinds": ["rename_files", "write_files", "count_lines", "edit_config"], "hints": 1},
 }
-"""Tasks of trials: those of ``configs/coding-quickstart.yaml`` and ``configs/osworld-quickstart.yaml``."""
+"""Tasks of trials: like those of ``configs/coding-quickstart.yaml`` and ``configs/osworld-quickstart.yaml``."""
 
 
 def lines(

@@ -1,31 +1,16 @@
 """The same keys on the simulator and on the real desktop leave the same files."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
-from rlanything_envs.osworld.desktop import DesktopError, MissingPackages, make_desktop
+from rlanything_envs.osworld.desktop import make_desktop
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
 
 HOME = "/home/user"
 PATIENCE = 30.0
 """Seconds for a real program to show its window or store a file."""
-
-
-@pytest.fixture(scope="module")
-def real() -> Iterator[Desktop]:
-    try:
-        made = make_desktop("bwrap", screen=(1280, 720))
-        made.start()
-    except MissingPackages as error:
-        pytest.skip(str(error))
-    except DesktopError as error:
-        if "made no sandbox" in str(error):
-            pytest.skip(str(error))
-        raise
-    yield made
-    made.close()
 
 
 def until(ready: Callable[[], bool]) -> None:

@@ -25,6 +25,7 @@ TINY = [
     "name=tiny",
     "seed=3",
     "threads=1",
+    "environment.backend=simulator",
     "iterations=2",
     f"policy={SMALL}",
     f"reward_model={SMALL}",
@@ -61,9 +62,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 
 def test_the_quickstart_is_a_configuration() -> None:
-    config = load_config(QUICKSTART, ["environment.backend=bwrap"])
+    config = load_config(QUICKSTART)
     assert config.domain == "osworld"
     assert config.environment == {"backend": "bwrap"}
+    assert config.rollout.environments == config.rollout.threads == 8
     assert config.curriculum.operators == ("evaluator", "hints")
 
 
