@@ -111,8 +111,10 @@ def test_a_run_depends_on_its_seed_alone(finished: tuple[Path, dict[str, Any], s
 
 
 @pytest.mark.slow
-def test_the_same_loop_on_a_real_desktop(tmp_path: Path) -> None:
+def test_the_same_loop_on_real_desktops_one_of_which_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guest whose server dies in the second iteration is no reward, and its environment goes on with another one."""
     from rlanything_envs.osworld.desktop import DesktopError, MissingPackages, make_desktop
+    from rlanything_envs.osworld.env import OSWorldEnv
 
     try:
         desktop = make_desktop("bwrap", screen=(1280, 720))
@@ -127,8 +129,17 @@ def test_the_same_loop_on_a_real_desktop(tmp_path: Path) -> None:
     small = ["rollout={tasks: 2, rollouts: 2, max_steps: 5, environments: 2, threads: 2}", "curriculum.pool_size=2"]
     small += ["warm_start.demonstrations=8", "warm_start.judge_steps=8", "warm_start.epochs=20"]
     small += ["evaluation.episodes=2", "evaluation.judge_episodes=2", "evaluation.max_steps=5"]
+    step, failed = OSWorldEnv.step, list[OSWorldEnv]()
+
+    def step_on_a_dead_one(env: OSWorldEnv, action: str) -> Any:
+        if not failed and (tmp_path / "real" / "checkpoints" / "0001").exists():
+            failed.append(env)
+            env._machine._desktop._running._process.kill()  # type: ignore[union-attr]
+        return step(env, action)
+
+    monkeypatch.setattr(OSWorldEnv, "step", step_on_a_dead_one)
     summary, _ = run(tmp_path / "real", ["environment.backend=bwrap", *small])
     rows = RunFolder(tmp_path / "real").rows()
     assert [row["iteration"] for row in rows] == [1, 2]
-    assert all(row["feedback"]["masked"] == 0 for row in rows)
+    assert [row["feedback"]["masked"] for row in rows] == [0, 1]
     assert summary["after"]["panels"]["valid_seen"]["episodes"] == 2
