@@ -1,9 +1,11 @@
 """Times of desktops: start, reset, action and observation, one alone and several in parallel.
 
-``python -m benchmarks.osworld`` prints four tables, medians and extremes of a few rounds, with the targets beside
-them: one desktop, the environment on it, the environment on the simulated desktop, and several desktops at once.
-Nothing is cached between rounds, and every desktop is ended. The times are by the clock: a busy machine makes all of
-them longer, so the load of the machine is printed before and after.
+``python -m benchmarks.osworld`` prints five tables, medians and extremes of a few rounds, with the targets beside
+them: one desktop, the environment on it, the environment on the simulated desktop, resets of tasks with an open
+application, as they come and prepared in the background (`OSWorldEnv.prepare`), and several desktops at once. Nothing
+is cached between rounds, and every desktop is ended. The times are by the clock: a busy machine makes all of them
+longer, so the load of the machine is printed before and after. ``--only resets`` prints one of the tables, and
+``--desktops 1 8 16 32`` measures so many at once in one run.
 
 An agent's step on a desktop is one key press and the screenshot after it, without waiting for the screen to settle;
 a step of the environment waits. The sheet is a maximised Calc window at 1920 by 1080, about 1,000 visible cells.
@@ -11,6 +13,7 @@ a step of the environment waits. The sheet is a maximised Calc window at 1920 by
 
 import argparse
 import base64
+import contextlib
 import io
 import os
 import platform
@@ -18,7 +21,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 import gymnasium as gym
 import openpyxl
@@ -26,8 +31,20 @@ import openpyxl
 import rlanything_envs  # noqa: F401 (registers the environments)
 from rlanything_envs.osworld.desktop import make_desktop
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
+from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_task_pools import Task
 from rlanything_task_pools.osworld import make_task, read_payload
+
+#: Commands that open an application, by what it is.
+PROGRAMS = {
+    "terminal": ["lxterminal"],
+    "file manager": ["thunar"],
+    "editor": ["mousepad"],
+    "sheet": ["soffice", "--calc"],
+    "document": ["soffice", "--writer"],
+    "browser": ["google-chrome"],
+    "image editor": ["gimp"],
+}
 
 #: Upper bound of each figure in seconds, by backend.
 TARGETS = {
@@ -35,6 +52,7 @@ TARGETS = {
     "docker": {"start to first screenshot": 3.0, "reset to a pristine home": 2.0},
 }
 LOOKS = {"step: key press and screenshot": 0.15, "accessibility tree, open sheet": 1.5}
+RESETS = {f"{name}: reset, prepared": 1.0 for name in PROGRAMS}
 ENVIRONMENT = {"step: screenshot, editor": 0.15, "step: screenshot, sheet": 0.15}
 
 Times = dict[str, list[float]]
@@ -103,6 +121,24 @@ def one_round(machine: Desktop, looks: int, note: Callable[[str, Callable[[], ob
     note("end", machine.close)
 
 
+def resets(backend: str, rounds: int) -> Times:
+    """Times of resets to tasks that open an application, observed as by default: screenshot and tree."""
+    times: Times = {}
+    for name, command in PROGRAMS.items():
+        task = task_with([{"type": "launch", "parameters": {"command": command}}])
+        env = OSWorldEnv(backend=backend, tasks=[task])
+        try:
+            env.reset()  # makes the desktop, too
+            for _ in range(rounds):
+                times.setdefault(f"{name}: reset", []).append(timed(env.reset))
+                env.prepare(task)
+                times.setdefault(f"{name}: prepared after", []).append(timed(env._ahead.wait))
+                times.setdefault(f"{name}: reset, prepared", []).append(timed(env.reset))
+        finally:
+            env.close()
+    return times
+
+
 def side_by_side(backend: str, count: int, looks: int) -> Times:
     """Times of desktops that share the machine, each with a sheet open and an agent of its own."""
     times: Times = {}
@@ -117,26 +153,54 @@ def side_by_side(backend: str, count: int, looks: int) -> Times:
     try:
         with ThreadPoolExecutor(count) as threads:
             times["all started"] = [timed(lambda: times.update(start=list(threads.map(begin, machines))))]
+            memory = [proportional_megabytes()]
             times["all sheets open"] = [timed(lambda: list(threads.map(lambda m: open_sheet(m.client), machines)))]
             begun = time.perf_counter()
             steps = [seconds for player in threads.map(play, machines) for seconds in player]
             times["step: key press and screenshot"] = steps
             times["a step of any desktop every"] = [(time.perf_counter() - begun) / len(steps)]
+            memory.append(proportional_megabytes())
             trees = threads.map(lambda m: timed(m.client.accessibility_tree), machines)
             times["accessibility tree, open sheet"] = list(trees)
             times["reset to a pristine home"] = list(threads.map(lambda m: timed(m.reset), machines))
     finally:
         for machine in machines:
             machine.close()
+    print(
+        f"\n{count} at once: {1 / times['a step of any desktop every'][0]:.0f} steps/s of all together, "
+        f"{memory[0] / count:.0f} MB each, {memory[1] / count:.0f} MB with the sheet open (proportional set size)"
+    )
     return times
 
 
-def task_with(path: str, content: bytes) -> Task:
-    """A task that begins with an open file."""
-    config = [
+def proportional_megabytes() -> float:
+    """Proportional set size of all processes below this one: memory shared by several counts in parts."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    kilobytes = 0
+    for process in parents:
+        above = process
+        while (above := parents.get(above, 0)) not in (0, os.getpid()):
+            continue
+        if above:
+            with contextlib.suppress(OSError):
+                lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+                kilobytes += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return kilobytes / 1024
+
+
+def opened(path: str, content: bytes) -> list[dict[str, Any]]:
+    """The steps that make a file and open it."""
+    return [
         {"type": "write_file", "parameters": {"path": path, "base64": base64.b64encode(content).decode()}},
         {"type": "open", "parameters": {"path": path}},
     ]
+
+
+def task_with(config: list[dict[str, Any]]) -> Task:
+    """A task with some steps of set-up."""
     payload = {
         "instruction": "Press keys.",
         "config": config,
@@ -151,8 +215,8 @@ def through_the_environment(backend: str, looks: int) -> Times:
     """Times of whole steps: act, let the screen settle, observe."""
     times: Times = {}
     tasks = {
-        "editor": task_with("/home/user/Desktop/a.txt", b"hello\n" * 20),
-        "sheet": task_with("/home/user/Desktop/a.xlsx", workbook()),
+        "editor": task_with(opened("/home/user/Desktop/a.txt", b"hello\n" * 20)),
+        "sheet": task_with(opened("/home/user/Desktop/a.xlsx", workbook())),
     }
     for name, task in tasks.items():
         for kind, observation in (("screenshot", ["screenshot"]), ("text", "text")):
@@ -182,17 +246,24 @@ def main() -> None:
     parser.add_argument("--backend", default="bwrap", choices=("bwrap", "docker"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--looks", type=int, default=20, help="actions and screenshots a round")
-    parser.add_argument("--desktops", type=int, default=8, help="how many side by side; 0 for none")
+    parser.add_argument("--desktops", type=int, nargs="*", default=[8], help="how many side by side")
+    parser.add_argument("--only", choices=("alone", "environment", "simulator", "resets", "desktops"))
     args = parser.parse_args()
     print(
         f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f} before; {args.backend}, {args.rounds} rounds"
     )
-    report("one desktop", alone(args.backend, args.rounds, args.looks), TARGETS[args.backend] | LOOKS)
-    report("environment", through_the_environment(args.backend, args.looks), ENVIRONMENT)
-    report("environment, simulated desktop", through_the_environment("simulator", args.looks), {})
-    if args.desktops:
-        report(f"{args.desktops} desktops at once", side_by_side(args.backend, args.desktops, args.looks), {})
+    wanted = {args.only} if args.only else {"alone", "environment", "simulator", "resets", "desktops"}
+    if "alone" in wanted:
+        report("one desktop", alone(args.backend, args.rounds, args.looks), TARGETS[args.backend] | LOOKS)
+    if "environment" in wanted:
+        report("environment", through_the_environment(args.backend, args.looks), ENVIRONMENT)
+    if "simulator" in wanted:
+        report("environment, simulated desktop", through_the_environment("simulator", args.looks), {})
+    if "resets" in wanted:
+        report("tasks with an open application", resets(args.backend, args.rounds), RESETS)
+    for count in args.desktops if "desktops" in wanted else ():
+        report(f"{count} desktops at once", side_by_side(args.backend, count, args.looks), {})
     print(f"\nload {os.getloadavg()[0]:.1f} after")
 
 

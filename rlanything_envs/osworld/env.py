@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,12 +15,13 @@ import gymnasium as gym
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, brief_action, read_action
+from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
-from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Settle, changed
+from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Limit, Settle, changed
 from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
 from rlanything_envs.osworld.view import View
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
@@ -44,6 +47,8 @@ _WAIT = "time.sleep(2)"
 """Code of WAIT; OSWorld waits as long."""
 _LOOKS = 3
 """Most times that tree and pixels are read, where the screen changes in between; a film never stops."""
+_PAUSE = 2.0
+"""Seconds from the last action to the score, as in OSWorld: LibreOffice stores settings a second after its dialog."""
 _FULL_SCORE = 1 - 1e-9
 _INFRASTRUCTURE = (InfrastructureError, VerifierError, AssetError, EvaluatorError)
 """Errors that end an episode without a score. A malformed evaluator is no evidence about the agent, like a broken
@@ -130,7 +135,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     ## Starting State
     ``reset(options={"task": ...})`` takes a `Task` (or its JSON mapping), or the id of a task this environment knows.
     Without it, a task is drawn by the environment's random generator. The desktop has a new home directory, and the
-    task's set-up has been carried out.
+    task's set-up has been carried out; `prepare` does that for the next task while this one is played.
 
     ## Episode End
     Terminated by ``DONE`` and ``FAIL``. Truncated after the last turn; the final state of the desktop is scored.
@@ -217,6 +222,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self._machine = Machine(backend, self.screen, desktop)
         self.source = _generated(split, knobs, backend) if tasks is None else source_of(tasks)
         self.task_id = ""
+        self._ahead: Ahead | None = None
         self._episode: _Episode | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -235,7 +241,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)
         problem = problem_of(task)
         try:
-            seen, evaluator = self._begin(problem)
+            seen, evaluator = self._begin(task.id, problem)
         except (InfrastructureError, AssetError) as error:
             if isinstance(error, Unwinnable):
                 raise Unwinnable(f"task {task.id} cannot be won here: the desktop lacks {error}") from None
@@ -246,6 +252,26 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self.task_id = task.id
         self._episode = episode = _Episode(task.id, problem, evaluator)
         return self._observe(episode, seen, _Answer()), self._info(episode, _Answer())
+
+    def prepare(self, task: Task | Mapping[str, Any] | str) -> None:
+        """Put a second desktop into the state of a task in the background.
+
+        The reset to that task then takes as long as a look. To be called after a reset. A desktop that was given, one
+        by ``"http"`` and the simulator stay alone: there the reset does all of it, as without this.
+
+        Args:
+            task: a `Task`, its JSON mapping, or the id of a task this environment knows.
+
+        Raises:
+            UnknownTask, TaskFormatError: as `reset`; any other failure shows at the reset.
+        """
+        wanted = find_task(task, self.domain, self.source)
+        problem = problem_of(wanted)
+        if self._machine.alone or self._machine.synchronous:
+            return
+        if self._ahead is None:
+            self._ahead = Ahead(copy.copy(self._machine))
+        self._ahead.prepare(wanted.id, lambda machine: self._set_up(machine, problem))
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one action.
@@ -320,18 +346,31 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """End the episode and the desktop; may be called more than once."""
         self._episode = None
         self._machine.close()
+        if self._ahead is not None:
+            self._ahead.close()
 
     # --- the course of an episode ---
 
-    def _begin(self, problem: Payload) -> tuple[Observation, Mapping[str, Any]]:
-        stage = Stage(self._machine.pristine(), self.files, self.screen, self.password, not self._machine.synchronous)
-        if lacking := self._machine.lacking(requirements_of(problem)):
+    def _begin(self, task: str, problem: Payload) -> tuple[Observation, Mapping[str, Any]]:
+        if self._ahead is not None and (ready := self._ahead.take(task, self._machine)) is not None:
+            self._machine = ready
+        else:
+            self._set_up(self._machine, problem)
+        stage = self._stage(self.client, self._machine)
+        return self._look(self.settle), substitute(problem.evaluator, stage.names)
+
+    def _set_up(self, machine: Machine, problem: Payload) -> None:
+        stage = self._stage(machine.pristine(), machine)
+        if lacking := machine.lacking(requirements_of(problem)):
             raise Unwinnable(", ".join(lacking))
-        evaluator = substitute(problem.evaluator, stage.names)
-        for url in evaluator_urls(evaluator):  # fail now and not after the agent's work
+        for url in evaluator_urls(substitute(problem.evaluator, stage.names)):  # now and not after the agent's work
             self.files.read(url)
         run_steps([step.model_dump() for step in problem.config], stage, "config")
-        return self._look(AFTER_SETUP if problem.config and self.settle is not None else self.settle), evaluator
+        if problem.config and self.settle is not None and stage.patient:
+            _settled(stage.client, AFTER_SETUP)
+
+    def _stage(self, client: Client, machine: Machine) -> Stage:
+        return Stage(client, self.files, self.screen, self.password, not machine.synchronous)
 
     def _is_crash(self, episode: _Episode, error: Exception) -> bool:
         """Whether a failure is one that the agent's actions caused, at once or later."""
@@ -349,6 +388,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         if action.code:
             episode.acted = True
             done = self.client.act(action.code)
+            episode.pause = Limit(_PAUSE, self._held)
             said.append(messages.ran(done))
             command = "ok" if done.returncode == 0 else "impossible"
         if action.word == "WAIT":
@@ -372,10 +412,12 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return action.name, action
 
     def _score(self, episode: _Episode, last: str | None) -> float:
-        stage = Stage(self.client, self.files, self.screen, self.password, not self._machine.synchronous)
+        stage = self._stage(self.client, self._machine)
         steps = episode.evaluator.get("postconfig") or ()
         if last == "FAIL" or episode.evaluator.get("func") == "infeasible":
             steps = ()
+        while self.settle is not None and stage.patient and episode.pause is not None and not episode.pause.over:
+            time.sleep(BEFORE_SCORE.every)
         self._rest(stage)
         run_steps(steps, stage, "postconfig", lenient=True)
         if steps:
@@ -384,19 +426,19 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
     def _rest(self, stage: Stage) -> None:
         if self.settle is not None and stage.patient:
-            BEFORE_SCORE.wait(self.client.screenshot_array, busy=self._busy)
+            _settled(stage.client, BEFORE_SCORE)
 
     # --- looking ---
 
-    def _busy(self) -> bool:
-        return self.client.health().busy > 0
+    def _held(self) -> float:
+        return self.client.health().held
 
     def _look(self, settle: Settle | None) -> Observation:
         view = self._view
         if settle is None or self._machine.synchronous:
             return self.client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
         for _ in range(_LOOKS):  # until the pixels after the tree are those before it: they belong together
-            before = settle.wait(self.client.screenshot_array, busy=self._busy)
+            before = _settled(self.client, settle)
             if not (view.tree or view.terminal):
                 return Observation(before)
             more = self.client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
@@ -434,6 +476,8 @@ class _Episode:
     evaluator: Mapping[str, Any]
     turn: int = 0
     acted: bool = False
+    pause: Limit | None = None
+    """Since the last action."""
 
 
 @dataclass(slots=True)
@@ -449,6 +493,13 @@ class _Answer:
     error: str = ""
     agent_crash: str = ""
     command: Command | None = None
+
+
+def _settled(client: Client, settle: Settle) -> Pixels:
+    """The screen after it has settled."""
+    return settle.wait(
+        client.screenshot_array, busy=lambda: client.health().busy > 0, held=lambda: client.health().held
+    )
 
 
 def _generated(split: str, knobs: Mapping[str, Any] | None, backend: str | Desktop) -> GeneratedTasks:

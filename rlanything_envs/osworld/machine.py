@@ -40,6 +40,16 @@ class Machine:
         self._provided = Provided()
 
     @property
+    def alone(self) -> bool:
+        """Whether there can be no second desktop like this one: it was given, or runs elsewhere."""
+        return not self._ours or self._backend == _ATTACHED
+
+    @property
+    def running(self) -> bool:
+        """Whether the desktop has been started."""
+        return self._running
+
+    @property
     def synchronous(self) -> bool:
         """Whether the screen changes only during calls, so that waiting has no effect."""
         return bool(getattr(self._desktop, "synchronous", False))
@@ -60,7 +70,7 @@ class Machine:
         if not self._running:
             desktop.start()
             self._running = True
-            if not self._ours or self._backend == _ATTACHED:
+            if self.alone:
                 desktop.reset()
         else:
             desktop.reset()

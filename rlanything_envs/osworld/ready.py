@@ -16,6 +16,7 @@ from rlanything_envs.osworld.accessibility import Element, read_elements
 from rlanything_envs.osworld.desktop.errors import NotReady
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.desktop.protocol import Client
+from rlanything_envs.osworld.settle import Limit
 
 __all__ = ["Applications", "contents", "painted", "program_of"]
 
@@ -125,18 +126,18 @@ class Applications:
             NotReady: they do not, within the limit.
             DesktopError: the desktop is out of order.
         """
-        begin = time.monotonic()
+        limit = Limit(_AGAIN_SECONDS, lambda: self.client.health().held)
         again, self._programs = program in self._programs, self._programs | {program}
         if self.client.health().server != "rlanything-guest":
-            while time.monotonic() < begin + _FOREIGN_SECONDS and len(self.windows()) <= before:
+            while limit.passed < _FOREIGN_SECONDS and len(self.windows()) <= before:
                 time.sleep(_EVERY)
             return
         while True:
-            shown, passed = self.windows(), time.monotonic() - begin
-            enough = len(shown) > before or (again and shown and passed > _AGAIN_SECONDS)
+            shown = self.windows()
+            enough = len(shown) > before or (again and shown and limit.over)
             if enough and self._ready(len(shown)):
                 return
-            if passed > self.seconds:
+            if limit.passed > self.seconds:
                 raise NotReady(
                     f"{program}: no window with content after {self.seconds:g} seconds; there are "
                     f"{', '.join(map(repr, shown.values())) or 'no windows'}"

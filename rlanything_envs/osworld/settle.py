@@ -1,6 +1,8 @@
 """Waiting until the screen stops changing, instead of a fixed time.
 
-A blinking caret never stops, so a few changed pixels are tolerated; a film never stops either, so there is a limit.
+A blinking caret never stops, so a few changed pixels are tolerated; a film never stops either, so there is a limit. It
+is one of time in which the desktop's programs could compute: on a machine with other work they get less of each second,
+and the limit is that much longer.
 """
 
 from __future__ import annotations
@@ -13,7 +15,37 @@ import numpy as np
 
 from rlanything_envs.osworld.desktop.observation import Pixels
 
-__all__ = ["AFTER_SETUP", "BEFORE_SCORE", "Settle", "changed"]
+__all__ = ["AFTER_SETUP", "BEFORE_SCORE", "Limit", "Settle", "changed"]
+
+_LONGEST = 10.0
+"""Most by which other work of the machine lengthens a limit; what an agent starts counts as other work, too."""
+
+
+class Limit:
+    """A limit of seconds, without those for which the desktop's programs were kept from the processors.
+
+    Args:
+        seconds: of a machine that does nothing else.
+        held: seconds for which the programs have been kept from the processors so far, see `Health.held`.
+        clock: the time.
+    """
+
+    def __init__(self, seconds: float, held: Callable[[], float], clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds, self._held, self._clock = seconds, held, clock
+        self._begin, self._before = clock(), held()
+
+    @property
+    def passed(self) -> float:
+        """Seconds by the clock."""
+        return self._clock() - self._begin
+
+    @property
+    def over(self) -> bool:
+        """Whether it has been reached."""
+        passed = self.passed
+        if passed < self.seconds or passed >= _LONGEST * self.seconds:
+            return passed >= self.seconds
+        return passed - (self._held() - self._before) >= self.seconds
 
 
 def changed(before: Pixels, after: Pixels) -> float:
@@ -35,7 +67,7 @@ class Settle:
         tolerance: share of colour values that may differ. A caret has some 0.002 % of a screen of 1920 by 1080.
         quiet: seconds in which no more than that may change.
         every: seconds between two screenshots.
-        cap: seconds after which the screen is taken as it is.
+        cap: seconds after which the screen is taken as it is, see `Limit`.
 
     Raises:
         ValueError: a number is negative, or the tolerance more than 1.
@@ -59,6 +91,7 @@ class Settle:
         look: Callable[[], Pixels],
         *,
         busy: Callable[[], bool] = bool,
+        held: Callable[[], float] = float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Pixels:
@@ -69,16 +102,16 @@ class Settle:
         Args:
             look: takes a screenshot.
             busy: whether programs still compute, so that the screen may change yet; asked at the end of a quiet time.
+            held: seconds for which programs have been kept from the processors so far.
             clock, sleep: the time.
 
         Returns:
             The last screenshot.
         """
-        begin = since = clock()
+        limit, since = Limit(self.cap, held, clock), clock()
         kept = last = look()
         while True:
-            now = clock()
-            if now - begin >= self.cap or (now - since >= self.quiet and not busy()):
+            if (clock() - since >= self.quiet and not busy()) or limit.over:
                 return last
             sleep(self.every)
             last = look()

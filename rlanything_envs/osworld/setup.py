@@ -16,6 +16,7 @@ from rlanything_envs.osworld.desktop.errors import GuestRefusal
 from rlanything_envs.osworld.desktop.observation import GuestOutput
 from rlanything_envs.osworld.desktop.protocol import Client
 from rlanything_envs.osworld.ready import Applications, program_of
+from rlanything_envs.osworld.settle import Limit
 from rlanything_task_pools import TaskFormatError
 from rlanything_task_pools.osworld import OSWorldTaskError, file_of
 
@@ -70,10 +71,14 @@ class Stage:
 
     def rest(self) -> None:
         """Wait until the programs have done what they were told, on however loaded a machine."""
-        end, quiet = time.monotonic() + _REST_SECONDS, 0
-        while self.patient and quiet < _QUIET_LOOKS and time.monotonic() < end:
+        limit, quiet = self.limit(_REST_SECONDS), 0
+        while self.patient and quiet < _QUIET_LOOKS and not limit.over:
             quiet = 0 if self.client.health().busy else quiet + 1
             time.sleep(_REST_EVERY)
+
+    def limit(self, seconds: float) -> Limit:
+        """A limit that does not count the seconds in which the programs were kept from the processors."""
+        return Limit(seconds, lambda: self.client.health().held)
 
     @property
     def names(self) -> dict[str, str]:
@@ -127,8 +132,8 @@ def _open(stage: Stage, path: str) -> None:
 
 def _activate(stage: Stage, window_name: str, **how: bool) -> None:
     stage.client.activate_window(window_name, **how)
-    end = time.monotonic() + _ACTIVE_SECONDS
-    while stage.patient and time.monotonic() < end and not _is_active(stage.client, window_name, **how):
+    limit = stage.limit(_ACTIVE_SECONDS)
+    while stage.patient and not limit.over and not _is_active(stage.client, window_name, **how):
         time.sleep(0.1)
         stage.client.activate_window(window_name, **how)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs.osworld.settle import Settle, changed
+from rlanything_envs.osworld.settle import Limit, Settle, changed
 
 
 class Film:
@@ -108,3 +108,22 @@ def test_a_screen_at_rest_is_waited_on_while_programs_compute():
     film = Film([picture()])
     settle.wait(film.look, busy=lambda: True, clock=lambda: film.now, sleep=film.sleep)
     assert film.now == pytest.approx(2, abs=0.04)
+
+
+def test_seconds_in_which_programs_are_kept_from_the_processors_do_not_count():
+    film = Film([picture()])
+    settle = Settle(quiet=0.06, every=0.03, cap=2)
+    settle.wait(film.look, busy=lambda: True, held=lambda: 0.8 * film.now, clock=lambda: film.now, sleep=film.sleep)
+    assert film.now == pytest.approx(10, abs=0.1)
+
+
+@pytest.mark.parametrize("held", [lambda now: now, lambda now: float("nan"), lambda now: float("inf")])
+def test_a_limit_ends_whatever_the_guest_reports(held):
+    now = 0.0
+    limit = Limit(2, lambda: held(now), lambda: now)
+    ends = []
+    for tenth in range(300):
+        now = tenth / 10
+        ends.append(limit.over)
+    assert not any(ends[:20])
+    assert all(ends[200:])

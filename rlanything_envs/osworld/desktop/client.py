@@ -20,7 +20,7 @@ __all__ = ["GuestClient"]
 
 #: Seconds. Those of `_RUN`, `_PYTHON` and `_SCRIPT` are the limits upstream's server sets; what is added to them is for
 #: the answer to arrive. Looking at a virtual machine's accessibility tree can take minutes.
-_LOOK, _RUN, _PYTHON, _SCRIPT, _SETUP, _TREE, _SLACK = 30.0, 120.0, 30.0, 100.0, 120.0, 180.0, 10.0
+_LOOK, _RUN, _PYTHON, _SCRIPT, _SETUP, _OPEN, _TREE, _SLACK = 30.0, 120.0, 30.0, 100.0, 120.0, 190.0, 180.0, 10.0
 
 _REFUSALS = (400, 404, 500)
 """Statuses with which a working guest refuses a request: no such file, or an unreadable one."""
@@ -101,7 +101,8 @@ class GuestClient:
             width, height = value["screen"]
             screen, broken = (_side(width), _side(height)), str(value.get("broken", ""))
             apart, busy = value.get("apart") is True, int(value.get("busy", 0))
-            return Health(str(value["server"]), int(value["version"]), screen, broken, apart, busy)
+            held = float(value.get("held", 0))
+            return Health(str(value["server"]), int(value["version"]), screen, broken, apart, busy, held)
 
     @cached_property
     def _own(self) -> bool:
@@ -253,7 +254,7 @@ class GuestClient:
 
     def open_file(self, path: str) -> None:
         """Open a file with its application, or start a program, and wait for its window."""
-        self._done(self.transport.post("/setup/open_file", {"path": path}, timeout=_SETUP), "/setup/open_file")
+        self._done(self.transport.post("/setup/open_file", {"path": path}, timeout=_OPEN), "/setup/open_file")
 
     def activate_window(self, name: str, strict: bool = False, by_class: bool = False) -> None:
         """Raise and focus a window by its title or class."""

@@ -32,6 +32,7 @@ class Health:
         broken: why the desktop can no longer be used, found by a server that still runs; empty where it can.
         apart: whether no program of the desktop can reach the server.
         busy: how many threads of the desktop's programs compute, or wait for a processor or a disk.
+        held: seconds for which they have been kept from the processors by other work of the machine, since the start.
     """
 
     server: str
@@ -40,6 +41,7 @@ class Health:
     broken: str = ""
     apart: bool = False
     busy: int = 0
+    held: float = 0.0
 
     @property
     def own(self) -> bool:

@@ -294,3 +294,15 @@ def test_a_setting_that_is_none_is_not_given():
     machine = make_desktop("bwrap", url=None, image=None, screen=(800, 600))
     assert isinstance(machine, BwrapDesktop)
     assert machine.screen == (800, 600)
+
+
+def test_time_in_which_programs_wait_for_a_processor_is_counted(desktop):
+    """More busy processes than processors: each has half of one at most."""
+    client, count = desktop.client, 2 * (os.cpu_count() or 1) + 2
+    loop = "timeout 30 sh -c 'while :; do :; done' &"
+    client.launch(f"for i in $(seq {count}); do {loop} done", shell=True)
+    client.execute(["sleep", "0.5"])
+    before = client.health().held
+    client.execute(["sleep", "1"])
+    assert client.health().held - before > 0.3
+    client.execute(["pkill", "sh"])

@@ -25,6 +25,9 @@ def test_pixels_come_back(tmp_path_factory, width, height, data):
     file.write_bytes(dump(width, height, pixels))
     read = Framebuffer(file).read()
     assert (read.width, read.height, read.bgrx) == (width, height, pixels)
+    lowest = data.draw(st.integers(1, 12))
+    read, kept = Framebuffer(file).read(lowest), min(height, lowest)
+    assert (read.width, read.height, read.bgrx) == (width, kept, pixels[4 * width * (height - kept) :])
 
 
 def test_the_order_of_the_colours(tmp_path):

@@ -18,6 +18,7 @@ from rlanything_envs.osworld.desktop import NotReady, Unwinnable
 from rlanything_envs.osworld.desktop.doctor import judge_tasks
 from rlanything_envs.osworld.ready import Applications, contents
 from rlanything_envs.osworld.setup import Stage, run_steps
+from rlanything_task_pools import UnknownTask
 from rlanything_task_pools.osworld import OSWorldDomain
 
 ID = "RLAnything/OSWorld-v0"
@@ -327,6 +328,54 @@ def test_a_window_that_is_to_be_activated_is_waited_for(stage):
     run_steps(steps, stage, "postconfig", lenient=True)
     stage.client.execute(["sleep", "1"])
     assert stage.client.read_file("~/typed") == b"1\n"
+
+
+# --- the desktop of the next episode ---
+
+
+def traces(client):
+    """Files of the user, and programs that run, without what has a random name or a number."""
+    files = client.execute("find ~ /tmp /var/tmp /dev/shm -not -name '*[0-9]*' 2>/dev/null | sort", shell=True).output
+    programs = client.execute("ps -eo comm= | sort", shell=True).output
+    return files, programs
+
+
+@pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop
+def test_a_desktop_prepared_in_the_background_has_nothing_of_the_episode_before():
+    one, other = make(), make(instruction="Another instruction on the same file.")
+    env = gym.make(ID, tasks=[one], observation=["screenshot", "accessibility_text"], **SMALL)
+    mess = "touch ~/mark ~/.config/mark /tmp/mark; echo 'alias ls=false' >> ~/.bashrc; pkill mousepad; sleep 999 &"
+    found, seen, clients = [], [], []
+    try:
+        for task, following in [(one, other), (other, one), (one, None), (other, None)]:
+            observation, info = env.reset(options={"task": task})
+            if following is not None:
+                env.unwrapped.prepare(following)
+            assert (info["task_id"], 'text="hello"' in observation["accessibility_text"]) == (task.id, True)
+            client = env.unwrapped.client
+            found.append(traces(client))
+            seen.append(observation["screenshot"])
+            clients.append(client)
+            assert b"alias ls=false" not in client.read_file("~/.bashrc")
+            client.execute(mess, shell=True)
+            assert client.read_file("/tmp/mark") == b""
+            assert env.step("DONE")[1] == 0.0
+    finally:
+        env.close()
+    assert len(set(map(id, clients))) == 3  # a new one each time, and the last task is played where the third was
+    assert all(trace == found[0] for trace in found)
+    assert all((pixels != seen[0]).mean() < 0.001 for pixels in seen)
+
+
+@pytest.mark.usefixtures("bwrap_desktop")
+def test_a_prepared_desktop_is_ended_with_its_environment():
+    slow = make(config=[{"type": "execute", "parameters": {"command": ["sleep", "60"]}}])
+    env = gym.make(ID, tasks=[make()], observation="text", **SMALL)
+    env.reset()
+    env.unwrapped.prepare(slow)
+    env.close()
+    with pytest.raises(UnknownTask):
+        env.unwrapped.prepare("nothing")
 
 
 # --- tasks that cannot be won here ---

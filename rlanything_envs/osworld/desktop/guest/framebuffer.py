@@ -61,8 +61,8 @@ class Framebuffer:
     def __init__(self, path: Path | int) -> None:
         self.path = path
 
-    def read(self) -> Pixels:
-        """Copy the screen.
+    def read(self, lowest: int | None = None) -> Pixels:
+        """Copy the screen, or so many of its lowest lines.
 
         Raises:
             FramebufferError: there is no such file, or it is no screen of 32 bits a pixel.
@@ -85,7 +85,9 @@ class Framebuffer:
                     raise FramebufferError(f"{self.path}: {bits} bits a pixel, {line_bytes} bytes a line; need 32")
                 if not (0 < width <= _WIDEST and 0 < height <= _WIDEST and colours <= _WIDEST):
                     raise FramebufferError(f"{self.path}: no screen has {width} by {height} pixels")
-                file.seek(header_bytes + _COLOUR_BYTES * colours)
+                skipped = 0 if lowest is None else max(0, height - lowest)
+                height -= skipped
+                file.seek(header_bytes + _COLOUR_BYTES * colours + line_bytes * skipped)
                 bgrx = file.read(line_bytes * height)
         except OSError as error:
             raise FramebufferError(f"cannot read the screen: {error}") from error

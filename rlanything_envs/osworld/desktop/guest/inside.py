@@ -35,6 +35,8 @@ LONGEST_OUTPUT = 64 << 20
 """Bytes of a stream after which a program is ended; an agent can print without end at no cost."""
 _TICK = 0.1
 _PR_SET_DUMPABLE = 4
+_LEAST_WORK_NS = 5_000_000
+"""Nanoseconds of work below which a desktop counts as idle, not as kept from the processors."""
 _LEAST_ROOM = 64 << 10
 """Bytes below which a disk counts as full: no program can store its settings any more."""
 _DISKS = ("/home", "/tmp", "/run", "/dev/shm")
@@ -91,22 +93,31 @@ def _limit(memory: int, disk: int, processes: int) -> None:
 
 def _serve(requests: socket.socket, session: Session, limited: bool) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    threads = _Threads()
     while True:
         message, fds, _, _ = socket.recv_fds(requests, 16, 5)
         if not message:
             return
         request = json.loads(os.pread(fds[0], os.fstat(fds[0]).st_size, 0))
         try:
-            _answer(request, fds[1:], requests, session, limited)
+            _answer(request, fds[1:], requests, session, threads, limited)
         except OSError as error:  # no room for another process
             _reply(fds[-1], {"error": str(error), "kind": "OSError"})
         for fd in fds:
             os.close(fd)
 
 
-def _answer(request: dict[str, Any], fds: list[int], requests: socket.socket, session: Session, limited: bool) -> None:
+def _answer(
+    request: dict[str, Any],
+    fds: list[int],
+    requests: socket.socket,
+    session: Session,
+    threads: _Threads,
+    limited: bool,
+) -> None:
     if request["kind"] == "state":
-        _reply(fds[3], {"broken": session.broken() or (_full() if limited else ""), "busy": _busy()})
+        broken = session.broken() or (_full() if limited else "")
+        _reply(fds[3], {"broken": broken, "busy": threads.look(), "held": threads.held})
         return
     if module := request.get("module"):
         with contextlib.suppress(ImportError):  # the program will meet the same error, and report it
@@ -119,16 +130,37 @@ def _answer(request: dict[str, Any], fds: list[int], requests: socket.socket, se
             os._exit(1)
 
 
-def _busy() -> int:
-    """How many threads of the desktop run, or wait for a processor or a disk, on however loaded a machine."""
-    found = 0
-    for process in Path("/proc").glob("[0-9]*"):
-        if process.name == str(os.getpid()):
-            continue
-        for thread in process.glob("task/*/stat"):
-            with contextlib.suppress(OSError, IndexError):
-                found += thread.read_text().rpartition(")")[2].split(None, 1)[0] in "RD"
-    return found
+class _Threads:
+    """The threads of the desktop: which of them compute, and for how long they have been kept from the processors.
+
+    Attributes:
+        held: seconds since the start, each counted by the share of the time in which the threads that had work waited
+            for a processor. On a machine that does nothing else it hardly grows.
+    """
+
+    def __init__(self) -> None:
+        self.held = 0.0
+        self._last = time.monotonic()
+        self._spent: dict[str, tuple[int, int]] = {}
+
+    def look(self) -> int:
+        """How many threads run, or wait for a processor or a disk, on however loaded a machine."""
+        found, ran, waited, spent = 0, 0, 0, {}
+        for process in Path("/proc").glob("[0-9]*"):
+            if process.name == str(os.getpid()):
+                continue
+            for thread in process.glob("task/*"):
+                with contextlib.suppress(OSError, IndexError, ValueError):
+                    found += (thread / "stat").read_text().rpartition(")")[2].split(None, 1)[0] in "RD"
+                    on, off = map(int, (thread / "schedstat").read_text().split()[:2])
+                    before = self._spent.get(thread.name, (0, 0))
+                    spent[thread.name] = (on, off)
+                    ran, waited = ran + max(0, on - before[0]), waited + max(0, off - before[1])
+        now = time.monotonic()
+        if ran + waited > _LEAST_WORK_NS:
+            self.held += (now - self._last) * waited / (ran + waited)
+        self._last, self._spent = now, spent
+        return found
 
 
 def _full() -> str:

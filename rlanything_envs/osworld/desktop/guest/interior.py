@@ -178,14 +178,19 @@ class Interior:
             self._group = None
 
     def state(self) -> dict[str, Any]:
-        """Why the inside can no longer be used (``broken``, empty where it can), and how many threads are ``busy``."""
+        """State of the inside.
+
+        Returns:
+            ``broken``: why it can no longer be used, empty where it can; ``busy``: how many threads compute; ``held``:
+            seconds for which they have been kept from the processors.
+        """
         try:
             values = self.ask({"kind": "state"}, 30.0).values
-            return {"broken": values["broken"], "busy": values["busy"]}
+            return {name: values[name] for name in ("broken", "busy", "held")}
         except KeyError:
-            return {"broken": "the session has ended before it answered", "busy": 0}
+            return {"broken": "the session has ended before it answered", "busy": 0, "held": 0.0}
         except (InteriorError, TimeoutError, OSError) as error:
-            return {"broken": str(error), "busy": 0}
+            return {"broken": str(error), "busy": 0, "held": 0.0}
 
     def ask(self, request: dict[str, Any], seconds: float, given: bytes = b"", merge: bool = False) -> Answer:
         """Send a request and wait for its answer.

@@ -81,8 +81,8 @@ class Session:
 
     def _panel_is_painted(self) -> bool:
         """Whether the corners of the panel have their menu and their clock; its window is there a moment before."""
-        width, height, bgrx = Framebuffer(self.pixels).read()
-        lines = [bgrx[4 * width * y : 4 * width * (y + 1)] for y in range(height - _PANEL_HEIGHT, height)]
+        width, height, bgrx = Framebuffer(self.pixels).read(_PANEL_HEIGHT)
+        lines = [bgrx[4 * width * y : 4 * width * (y + 1)] for y in range(height)]
         corners = (slice(0, 4 * _CORNER), slice(4 * (width - _CORNER), 4 * width))
         return all(
             len({line[k : k + 4] for line in (whole[corner] for whole in lines) for k in range(0, len(line), 4)}) > 2

@@ -10,8 +10,8 @@ from .processes import Processes
 
 __all__ = ["OpenError", "Window", "activate", "close", "open_file", "windows"]
 
-_OPEN_PATIENCE = 60.0
-"""Seconds until a file's window must be there; upstream waits half an hour."""
+_OPEN_PATIENCE = 180.0
+"""Seconds until a file's window must be there, on however loaded a machine; upstream waits half an hour."""
 _TIMEOUT = 10.0
 
 
