@@ -1,9 +1,10 @@
 """How far the simulated desktop agrees with a real one: verdicts, first screens, and the screens after each action.
 
 ``python -m benchmarks.agreement`` plays the same tasks by the same actions on both, tasks of every kind that the
-simulator knows, in four ways: the keys of the oracle, these without the last line, six random gestures of the short
-view, and ``DONE`` at once. A screen is the text of the short view, where a name that the task does not give is ``?``.
-An episode that a failure of the infrastructure ended is counted apart and agrees with nothing.
+simulator knows, in five ways: the keys of the oracle, these without the last line, six random gestures of the short
+view, two of them before the keys, and ``DONE`` at once. A screen is the text of the short view, where a name that the
+task does not give is ``?``. An episode that a failure of the infrastructure ended is counted apart and agrees with
+nothing.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from rlanything_task_pools.osworld.kinds import SIMULATOR_KINDS
 __all__ = ["WAYS", "Agreement", "Played", "compare", "tasks_of"]
 
 ENV_ID = "RLAnything/OSWorld-v0"
-WAYS = ("oracle", "truncated oracle", "random gestures", "DONE at once")
-GESTURES = 6
+GESTURES = {"random gestures": 6, "random gestures, then oracle": 2}
+WAYS = ("oracle", "truncated oracle", *GESTURES, "DONE at once")
 TURNS = 40
 
 
@@ -157,12 +158,12 @@ def _actions(env: gym.Env[Any, Any], task: Task, way: str) -> tuple[str, ...]:
     rng, codes = np.random.default_rng(crc32(task.id.encode())), list[str]()
     env.reset(options={"task": task})
     slots = Slots(task.goal)
-    for _ in range(GESTURES):
+    for _ in range(GESTURES[way]):
         seen = env.unwrapped.look()  # type: ignore[attr-defined]
         screen = Screen.of(read_elements(seen["accessibility_tree"]), slots)
         codes.append(code_of(_gesture(screen, slots, rng), screen, slots))
         env.step(codes[-1])
-    return (*codes, "DONE")
+    return (*codes, *(lines if "oracle" in way else ()), "DONE")
 
 
 def _gesture(screen: Screen, slots: Slots, rng: np.random.Generator) -> str:

@@ -113,7 +113,7 @@ def _transfer(name: str, process: Process, act: Callable[[str, str], None], recu
     """``mv`` and ``cp``: to a new name, or into a folder."""
     if len(words) < 2:
         what = f" destination file operand after '{words[0]}'" if words else " file operand"
-        raise Usage(f"missing{what}")
+        raise Usage(f"missing{what}", hint=True)
     *sources, target = words
     into = process.disk.is_folder(process.path(target))
     if len(sources) > 1 and not into:
@@ -149,7 +149,7 @@ def _cp(process: Process) -> None:
 
 def _touch(process: Process) -> None:
     _, words = process.options("cam")
-    for word in _some(words):
+    for word in _some(words, "file operand"):
         if process.disk.find(process.path(word)) is None:
             try:
                 process.disk.write(process.path(word), b"")
@@ -161,7 +161,7 @@ def _chmod(process: Process) -> None:
     recursive = process.words[:1] == ["-R"]
     words = process.words[recursive:]
     if len(words) < 2:
-        raise Usage("missing operand")
+        raise Usage(f"missing operand after ‘{words[0]}’" if words else "missing operand", hint=True)
     for word in words[1:]:
         try:
             paths = list(process.disk.walk(process.path(word)))
@@ -183,7 +183,7 @@ def _mode(text: str, old: int) -> int:
         place = next((i for i, letter in enumerate(part) if letter in "+-="), -1)
         who, bits = part[:place], part[place + 1 :]
         if place < 0 or set(who) - set("ugoa") or set(bits) - set("rwxX"):
-            raise Usage(f"invalid mode: ‘{text}’")
+            raise Usage(f"invalid mode: ‘{text}’", hint=True)
         value = sum({"r": 4, "w": 2, "x": 1, "X": 1}[letter] for letter in set(bits.replace("X", "x")))
         for group in who.replace("a", "ugo") or "ugo":
             shift = {"u": 6, "g": 3, "o": 0}[group]
@@ -321,9 +321,9 @@ def _false(process: Process) -> None:
     process.status = 1
 
 
-def _some(words: list[str]) -> list[str]:
+def _some(words: list[str], what: str = "operand") -> list[str]:
     if not words:
-        raise Usage("missing operand")
+        raise Usage(f"missing {what}", hint=True)
     return words
 
 

@@ -145,7 +145,7 @@ def _uniq(process: Process) -> None:
 def _cut(process: Process) -> None:
     options, words = process.options("s", "dfc")
     if not {"f", "c"} & set(options):
-        raise Usage("you must specify a list of bytes, characters, or fields")
+        raise Usage("you must specify a list of bytes, characters, or fields", hint=True)
     separator = options.get("d", "\t")
     if len(separator) != 1:
         raise Usage("the delimiter must be a single character")
@@ -207,7 +207,7 @@ def _set(text: str) -> str:
 def _grep(process: Process) -> None:
     options, words = process.options("civnqlrRhHEFGxs", "em")
     if "e" not in options and not words:
-        raise Usage("usage: grep [OPTION]... PATTERNS [FILE]...", 2)
+        raise Usage("", 2, hint=True)
     source = options.get("e") or words.pop(0)
     flags = set(options)
     recursive = bool(flags & {"r", "R"})

@@ -11,11 +11,16 @@ __all__ = ["Process", "Usage"]
 
 
 class Usage(ValueError):
-    """Words that a program does not understand; ``status`` is its exit status."""
+    """Words that a program does not understand.
 
-    def __init__(self, message: str, status: int = 1) -> None:
+    Attributes:
+        status: its exit status.
+        hint: whether it names its help, as GNU programs do after a missing operand or an unknown option.
+    """
+
+    def __init__(self, message: str, status: int = 1, hint: bool = False) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.hint = status, hint
 
 
 @dataclass(slots=True)
@@ -79,11 +84,12 @@ class Process:
             elif letter in valued:
                 value = word[i + 1 :] or next(words, None)
                 if value is None:
-                    raise Usage(f"option requires an argument -- '{letter}'")
+                    raise Usage(f"option requires an argument -- '{letter}'", hint=True)
                 found[letter] = value
                 return
             else:
-                raise Usage(f"invalid option -- '{letter}'" if word[1] != "-" else f"unrecognized option '{word}'")
+                unknown = f"invalid option -- '{letter}'" if word[1] != "-" else f"unrecognized option '{word}'"
+                raise Usage(unknown, hint=True)
 
     def texts(self, name: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Names and texts of files, or the standard input where there are none; what cannot be read is complained of.

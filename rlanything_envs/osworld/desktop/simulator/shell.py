@@ -24,6 +24,8 @@ __all__ = ["Shell"]
 _LONGEST_LINE = 20_000
 _LONGEST_OUTPUT = 1 << 20
 _MOST_COMMANDS = 500
+_SERIOUS = ("grep", "ls", "sort")
+"""Programs whose exit status is 2 where they do not understand their words."""
 _MOST_VARIABLES = 100
 
 Launch = Callable[[list[str], str], None]
@@ -179,7 +181,10 @@ class Shell:
             else:
                 self.launch(words, self.folder)
         except Usage as error:
-            process.fail(f"{name}: {error}", error.status)
+            complaint = f"{name}: {error}\n" if str(error) else ""
+            usage = "Usage: grep [OPTION]... PATTERNS [FILE]...\n" if name == "grep" else ""
+            hint = f"{usage}Try '{name} --help' for more information.\n" if error.hint else ""
+            process.fail((complaint + hint).removesuffix("\n"), 2 if error.hint and name in _SERIOUS else error.status)
         except DiskError as error:
             process.fail(f"{name}: {error}")
         except ProgramError as error:
