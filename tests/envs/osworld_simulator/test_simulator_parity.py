@@ -84,6 +84,8 @@ MANAGED = {
     "move into a folder": (key("end", "ctrl+x", "home", "enter"), "time.sleep(1)", key("ctrl+v")),
     "delete": (key("end", "delete"), "time.sleep(1)", key("enter")),
     "first key down": (key("down", "f2"), "pyautogui.write('new')", key("enter")),
+    "select by pattern": (key("ctrl+s"), "pyautogui.write('*.TXT')", key("enter"), key("delete"), key("enter")),
+    "type a path": ("pyautogui.write('~/Desktop/sub')", key("enter"), key("ctrl+a"), key("delete"), key("enter")),
     "type ahead": ("pyautogui.write('b.')", key("esc", "f2"), "pyautogui.write('new')", key("enter")),
 }
 

@@ -106,6 +106,8 @@ SCRIPTS = [
     "find notes -type f | sort",
     "nosuchprogram",
     "mv 2>&1",
+    "echo a > notes/",
+    "echo a >> nothing/x",
     "mv -c 2>&1",
     "mv fruit.txt 2>&1",
     "mkdir 2>&1; rm 2>&1; touch 2>&1; cp -q a b 2>&1",
@@ -150,6 +152,16 @@ def test_like_bash(script: str, tmp_path: Path) -> None:
     files = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
     paths = [path for path in shell.disk.walk("/home/user/work") if shell.disk.is_file(path)]
     assert {path.removeprefix("/home/user/work/"): shell.disk.read(path).decode() for path in paths} == files
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [("notes/", "Is a directory"), ("~/work/notes", "Is a directory"), ("nothing/x", "No such file or directory")],
+)
+def test_a_target_that_is_no_file_is_named_as_bash_does(target: str, reason: str) -> None:
+    """As it was typed, but for the home directory."""
+    named = target.replace("~", "/home/user")
+    assert simulated().run(f"echo a > {target}").error == f"bash: {named}: {reason}\n"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from rlanything_envs.osworld.desktop.simulator.drawing import BLUE, LIGHT, LINE,
 from rlanything_envs.osworld.desktop.simulator.files import Disk, File
 from rlanything_envs.osworld.desktop.simulator.keys import Key
 from rlanything_envs.osworld.desktop.simulator.nodes import SHOWN, Node, Press
+from rlanything_envs.osworld.desktop.simulator.shell_words import fits
 
 __all__ = ["FileList", "paint_cell"]
 
@@ -72,6 +73,13 @@ class FileList:
     def select_all(self) -> None:
         """Select everything."""
         self.selected = set(self.names())
+
+    def select_like(self, pattern: str, exact: bool) -> None:
+        """Select the names that a pattern of the shell matches, in any case unless ``exact``."""
+        names = [n for n in self.names() if fits(n, pattern) or (not exact and fits(n.lower(), pattern.lower()))]
+        self.selected = set(names)
+        if names:
+            self._cursor = self._mark = names[0]
 
     def step(self, key: Key) -> None:
         """Move the cursor as an arrow, Home, End, PageUp or PageDown does."""

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from rlanything_envs.osworld.desktop.simulator.dialogs import Answer, Dialog, Question
+from rlanything_envs.osworld.desktop.simulator.dialogs import Answer, Dialog, Question, Tick
 from rlanything_envs.osworld.desktop.simulator.drawing import WHITE, Box
 from rlanything_envs.osworld.desktop.simulator.file_list import FileList, paint_cell
 from rlanything_envs.osworld.desktop.simulator.files import HOME, DiskError
@@ -73,6 +73,7 @@ class FileManager(Window):
                 MenuItem("Paste", self._paste, "Ctrl+V", bool(clipboard.files)),
                 MenuItem("Delete", self._ask_delete, "Delete", some),
                 MenuItem("Select all Files", self._list.select_all, "Ctrl+A"),
+                MenuItem("Select by Pattern...", self._ask_pattern, "Ctrl+S"),
                 MenuItem("Rename...", self._ask_name, "F2", one),
             ),
             "View": (MenuItem("Show Hidden Files", self._toggle_hidden, "Ctrl+H"),),
@@ -104,6 +105,7 @@ class FileManager(Window):
             "Delete": self._ask_delete,
             "shift+Delete": self._ask_delete,
             "ctrl+a": self._list.select_all,
+            "ctrl+s": self._ask_pattern,
             "F2": self._ask_name,
             "ctrl+h": self._toggle_hidden,
             "alt+Up": self._up,
@@ -121,6 +123,10 @@ class FileManager(Window):
             self._list.step(key)
         elif key.combo == "Escape":
             self._list.forget()
+        elif key.char in ("/", "~"):  # the beginning of a path
+            self._list.forget()
+            self._focus_location()
+            self._type_location(key)
         elif key.char:
             self._list.seek(key.char)
 
@@ -234,6 +240,14 @@ class FileManager(Window):
             return f"Failed to create the folder. {error.reason}."
         self._list.select(name.text)
         return None
+
+    def _ask_pattern(self) -> None:
+        pattern, exact = TextBuffer(""), Tick("Case sensitive")
+        answers: list[tuple[str, Answer]] = [
+            ("Cancel", lambda: None),
+            ("Select", lambda: self._list.select_like(pattern.text, exact.checked)),
+        ]
+        self.ask(Dialog("Select by Pattern", [("Pattern:", pattern), exact], answers))
 
     def _ask_name(self) -> None:
         chosen = self._list.chosen()

@@ -133,10 +133,15 @@ class Shell:
         return {"PWD": self.folder, "?": "0", **self.variables}
 
     def _prepare(self, path: str, append: bool) -> None:
-        """Make the file of a redirection, as bash does before the program runs."""
+        """Make the file of a redirection, as bash does before the program runs; it complains of it as it was typed."""
         full = self.disk.absolute(path, self.folder)
+        if path.endswith("/"):
+            raise DiskError("Is a directory", path)
         if path != "/dev/null" and not (append and self.disk.is_file(full)):
-            self.disk.write(full, b"")
+            try:
+                self.disk.write(full, b"")
+            except DiskError as error:
+                raise DiskError(error.reason, path) from None
 
     def _redirect(self, process: Process, targets: list[tuple[int, str, str]]) -> None:
         """Send the streams where the redirections say, read from left to right."""
@@ -188,7 +193,8 @@ class Shell:
         except DiskError as error:
             process.fail(f"{name}: {error}")
         except ProgramError as error:
-            message = f"bash: {name}: command not found" if error.status == 127 else str(error)
+            missing = "No such file or directory" if "/" in name else "command not found"
+            message = f"bash: {name}: {missing}" if error.status == 127 else str(error)
             process.fail(message, error.status)
         return process
 
