@@ -149,7 +149,7 @@ class _Threads:
         for process in Path("/proc").glob("[0-9]*"):
             if process.name == str(os.getpid()):
                 continue
-            for thread in process.glob("task/*"):
+            for thread in _threads(process):
                 with contextlib.suppress(OSError, IndexError, ValueError):
                     found += (thread / "stat").read_text().rpartition(")")[2].split(None, 1)[0] in "RD"
                     on, off = map(int, (thread / "schedstat").read_text().split()[:2])
@@ -161,6 +161,14 @@ class _Threads:
             self.held += (now - self._last) * waited / (ran + waited)
         self._last, self._spent = now, spent
         return found
+
+
+def _threads(process: Path) -> list[Path]:
+    """The folders of a process's threads; none where it has ended since it was found."""
+    try:
+        return list(process.glob("task/*"))
+    except OSError:
+        return []
 
 
 def _full() -> str:
