@@ -6,18 +6,23 @@ from rlanything_envs.adapters import skyrl
 skyrl.register("alfworld", "RLAnything/AlfWorld-v0")  # in the entry point of the training run, and in its workers
 rows = skyrl.rows(tasks, "alfworld")  # datasets.Dataset.from_list(rows).to_parquet("train.parquet")
 ```
+
+With a `CurriculumSource` the tasks adapt while SkyRL trains: ``register(..., source=source)``, rows by `group_rows`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from gymnasium.wrappers import TimeLimit
 
+from rlanything_envs.adapters import rows as plain_rows
 from rlanything_envs.adapters.rows import task_rows
 from rlanything_envs.conversation import Conversation, Turn
-from rlanything_envs.errors import InfrastructureError, MissingExtra
+from rlanything_envs.curriculum import CurriculumSource, Group
+from rlanything_envs.errors import CurriculumError, InfrastructureError, MissingExtra
 from rlanything_task_pools import Task
 
 try:
@@ -27,7 +32,7 @@ try:
 except ImportError as error:
     raise MissingExtra("rlanything_envs.adapters.skyrl needs SkyRL-Gym: pip install skyrl-gym") from error
 
-__all__ = ["EpisodeFailed", "SkyRLEnv", "register", "rows"]
+__all__ = ["EpisodeFailed", "SkyRLEnv", "group_rows", "register", "rows"]
 
 Messages = list[dict[str, str]]
 
@@ -42,14 +47,16 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
     Args:
         env_config: This environment's section of SkyRL's configuration; its ``env_id`` and ``arguments`` take
             precedence over those below.
-        extras: The row of the data set: ``task`` (JSON, or an id that the environment knows) or ``seed`` selects the
-            task; ``max_turns``, which SkyRL adds, ends the episode at the latest.
+        extras: The row of the data set: ``task`` (JSON, or an id that the environment knows), ``seed`` or ``group``
+            selects the task; ``max_turns``, which SkyRL adds, ends the episode at the latest.
         env_id: Id of the environment, as `gymnasium.make` takes it.
         arguments: Arguments of `gymnasium.make`.
+        source: Deals the task of a row's group and takes the outcome.
 
     Raises:
-        ValueError: The row has neither task nor seed. SkyRL plays a row several times and compares the outcomes, so the
-            row must select one task.
+        ValueError: The row has neither task nor seed nor group. SkyRL plays a row several times and compares the
+            outcomes, so the row must select one task.
+        CurriculumError: The row has a group, and there is no source.
     """
 
     def __init__(
@@ -59,6 +66,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         *,
         env_id: str | None = None,
         arguments: Mapping[str, Any] | None = None,
+        source: CurriculumSource | None = None,
     ) -> None:
         super().__init__()
         config = OmegaConf.to_container(env_config, resolve=True) if isinstance(env_config, DictConfig) else env_config
@@ -68,8 +76,13 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
             raise ValueError("SkyRLEnv: env_id is missing: give it to `register`, or in the environment's env_config")
         self._task = row.get("task")
         self._seed = None if row.get("seed") is None else int(row["seed"])
-        if self._task is None and self._seed is None:
-            raise ValueError("SkyRLEnv: the row has neither 'task' nor 'seed': make rows by `skyrl.rows`")
+        self._group_name = row.get("group")
+        if self._task is None and self._seed is None and self._group_name is None:
+            raise ValueError("SkyRLEnv: the row has neither 'task' nor 'seed' nor 'group': make rows by `skyrl.rows`")
+        if self._group_name is not None and source is None:
+            raise CurriculumError(f"the row has the group {self._group_name!r}: give `skyrl.register` a source")
+        self._source = source
+        self._group: Group | None = None
         self.max_turns = int(row.get("max_turns") or 0)
         self._conversation = Conversation(env_id, **{**(arguments or {}), **(config.get("arguments") or {})})
         if self.max_turns:
@@ -86,7 +99,11 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         Raises:
             EpisodeFailed: The machinery failed.
         """
-        turn = self._played(lambda: self._conversation.start(self._task, seed=self._seed))
+        task: Task | str | None = self._task
+        if self._source is not None and self._group_name is not None:
+            self._group = self._source.join(self._group_name)
+            task = self._group.task
+        turn = self._played(lambda: self._conversation.start(task, seed=self._seed))
         messages, text = [dict(message) for message in prompt], turn.text
         if messages and messages[-1]["role"] == "user":
             text = f"{messages.pop()['content']}\n\n{text}".lstrip()
@@ -102,8 +119,8 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         Raises:
             EpisodeFailed: The machinery failed.
         """
-        turn = self._played(lambda: self._conversation.answer(action))
         self.turns += 1
+        turn = self._played(lambda: self._conversation.answer(action))
         return BaseTextEnvStepOutput(
             observations=[] if turn.done else [{"role": "user", "content": turn.text}],
             reward=turn.reward,
@@ -117,32 +134,52 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         return {"success": float(won), "finished": float(done), "turns": self.turns}
 
     def close(self) -> None:
-        """Close the environment."""
+        """Close the environment; an episode that is not over has failed."""
+        self._end(False)
         self._conversation.close()
 
     def _played(self, play: Callable[[], Turn]) -> Turn:
         try:
             self._turn = play()
         except InfrastructureError as error:
+            self._end(None)
             self.close()  # SkyRL does not close after an exception
             raise EpisodeFailed(str(error)) from error
+        if self._turn.done:
+            self._end(self._turn.won, self._turn.reward)
         return self._turn
 
+    def _end(self, success: bool | None, score: float | None = None) -> None:
+        """Give the outcome to the source, once."""
+        if self._source is not None and self._group is not None:
+            self._source.end(self._group, success, score=score, steps=self.turns)
+            self._group = None
 
-def register(name: str, env_id: str, **arguments: Any) -> None:
+
+def register(name: str, env_id: str, *, source: CurriculumSource | None = None, **arguments: Any) -> None:
     """Make an environment known to `skyrl_gym.make`; again under the same name replaces it.
 
     Args:
         name: The ``env_class`` of the rows.
         env_id: Id of the environment, as `gymnasium.make` takes it.
+        source: Deals the tasks of rows with a group; its `rollouts` are SkyRL's ``generator.n_samples_per_prompt``.
         arguments: Arguments of `gymnasium.make`.
     """
     if name in skyrl_gym.registry:
         skyrl_gym.envs.deregister(name)
-    entry = f"{SkyRLEnv.__module__}:{SkyRLEnv.__qualname__}"
+    # A function, since `make` copies the keyword arguments, and there is one source.
+    entry = partial(SkyRLEnv, source=source)
     skyrl_gym.register(name, entry_point=entry, kwargs={"env_id": env_id, "arguments": arguments})
 
 
 def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, Any]]:
     """Rows of a data set for SkyRL, one a task; ``name`` is the registered one, ``prompt`` precedes each episode."""
     return [{**row, "env_class": name, "data_source": name} for row in task_rows(tasks, prompt)]
+
+
+def group_rows(count: int, name: str, prompt: str = "") -> list[dict[str, Any]]:
+    """Rows whose tasks a source deals, one a group; arguments as for `rows`."""
+    return [
+        {**row, "env_class": name, "data_source": name}
+        for row in plain_rows.group_rows(count, prompt=prompt, name=name)
+    ]

@@ -8,6 +8,8 @@ from rlanything_envs.adapters.verifiers import ChatHarness, TextEnv, TextTaskset
 
 __all__ = ["ChatHarness", "TextEnv", "TextTaskset"]
 ```
+
+With `LiveTaskset` in the place of `TextTaskset` the tasks of a pool adapt to the episodes.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from typing import Any
 from pydantic import Field
 
 from rlanything_envs.conversation import Conversation
+from rlanything_envs.curriculum import Assignment, AssignmentRole, CurriculumSource, Group
 from rlanything_envs.errors import MissingExtra
-from rlanything_task_pools import TaskPool
+from rlanything_task_pools import Task, TaskPool
 
 try:
     import verifiers.v1 as vf  # Prime Intellect's: imports are absolute, and this module is another
@@ -30,14 +33,46 @@ try:
 except ImportError as error:
     raise MissingExtra("rlanything_envs.adapters.verifiers needs verifiers: pip install 'verifiers>=0.4'") from error
 
-__all__ = ["ChatHarness", "TextEnv", "TextEnvConfig", "TextTask", "TextTaskData", "TextTaskset", "TextTasksetConfig"]
+__all__ = [
+    "ChatHarness",
+    "LiveTaskset",
+    "LiveTasksetConfig",
+    "TextEnv",
+    "TextEnvConfig",
+    "TextTask",
+    "TextTaskData",
+    "TextTaskset",
+    "TextTasksetConfig",
+]
 
 
 class TextTaskData(vf.TaskData):  # type: ignore[misc]
-    """A task as JSON, or the seed by which the environment draws one."""
+    """A task as JSON, or the seed by which the environment draws one.
+
+    A task of a curriculum has its slot and role, and the number of its group where the environment gives the outcome
+    back.
+    """
 
     task: str | None = None
     seed: int | None = None
+    slot: int | None = None
+    role: AssignmentRole = "active"
+    group: int | None = None
+
+    @classmethod
+    def of(cls, assignment: Assignment, group: int | None = None) -> TextTaskData:
+        """The data of a group's task."""
+        task = assignment.task
+        return cls(
+            id=task.id, name=task.id, task=task.to_json(), slot=assignment.slot, role=assignment.role, group=group
+        )
+
+    @property
+    def assignment(self) -> Assignment | None:
+        """What the curriculum dealt; None for a task of none."""
+        if self.task is None or self.slot is None:
+            return None
+        return Assignment(self.slot, Task.from_json(self.task), self.role)
 
 
 class TextTask(vf.Task[TextTaskData]):  # type: ignore[misc]
@@ -79,6 +114,42 @@ class TextTaskset(vf.Taskset[TextTask, TextTasksetConfig]):  # type: ignore[misc
             yield TextTask(TextTaskData(id=task.id, name=task.id, task=task.to_json()), config.task)
 
 
+class LiveTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
+    """The environment and its curriculum; under ``--env.taskset``."""
+
+    env_id: str = "RLAnything/AlfWorld-v0"
+    """Id of the environment, as `gymnasium.make` takes it."""
+    arguments: dict[str, Any] = {}  # noqa: RUF012
+    """Arguments of `gymnasium.make`."""
+    pool: Path
+    """Path of the task pool, which changes."""
+    rollouts: int = Field(8, ge=1)
+    """Episodes in a group: as many as are played of each task."""
+    curriculum: dict[str, Any] = {}  # noqa: RUF012
+    """Other arguments of `CurriculumSource`, such as ``acceptance``."""
+
+
+class LiveTaskset(vf.Taskset[TextTask, LiveTasksetConfig]):  # type: ignore[misc]
+    """Tasks without end, which a curriculum deals and `TextEnv` gives the outcomes of back, from any process.
+
+    Raises:
+        PoolMissing, PoolVersionError: The path is not that of a pool.
+        CurriculumError: See `CurriculumSource`.
+    """
+
+    INFINITE = True
+
+    def __init__(self, config: LiveTasksetConfig) -> None:
+        super().__init__(config)
+        self.source = CurriculumSource(config.pool, rollouts=config.rollouts, **config.curriculum)
+
+    def load(self) -> Iterator[TextTask]:
+        """Yield a task for each group; what happened until then decides which."""
+        while True:
+            group = self.source.join()
+            yield TextTask(TextTaskData.of(group.assignment, group.number), self.config.task)
+
+
 class TextEnvConfig(vf.EnvConfig):  # type: ignore[misc]
     """The agent of the environment. Its answers are text, so it needs no sandbox."""
 
@@ -95,23 +166,34 @@ class TextEnv(vf.Env[TextEnvConfig]):  # type: ignore[misc]
 
     async def run(self, task: TextTask, agents: Any) -> None:
         """Play one episode; blocking calls run in a thread."""
+        success: bool | None = None
+        score: float | None = None
+        steps = 0
         config, data = self.taskset.config, task.data
-        conversation = await asyncio.to_thread(Conversation, config.env_id, **config.arguments)
         try:
-            async with agents.player.interaction(task) as interaction:
-                turn = await asyncio.to_thread(conversation.start, data.task, seed=data.seed)
-                while not turn.done:
-                    segment = await interaction.turn(turn.text)
-                    if segment.terminated:
-                        break
-                    turn = await asyncio.to_thread(conversation.answer, segment.last_reply)
+            conversation = await asyncio.to_thread(Conversation, config.env_id, **config.arguments)
+            try:
+                async with agents.player.interaction(task) as interaction:
+                    turn = await asyncio.to_thread(conversation.start, data.task, seed=data.seed)
+                    while not turn.done:
+                        segment = await interaction.turn(turn.text)
+                        if segment.terminated:
+                            break
+                        steps += 1
+                        turn = await asyncio.to_thread(conversation.answer, segment.last_reply)
+            finally:
+                await asyncio.to_thread(conversation.close)
+            trace = interaction.trace
+            trace.info["task_id"] = turn.info["task_id"]
+            if trace.ok:
+                success, score = turn.won, turn.reward
+                trace.record_reward("score", score)
+                trace.record_metric("success", float(success))
         finally:
-            await asyncio.to_thread(conversation.close)
-        trace = interaction.trace
-        trace.info["task_id"] = turn.info["task_id"]
-        if trace.ok:
-            trace.record_reward("score", turn.reward)
-            trace.record_metric("success", float(turn.won))
+            assignment = data.assignment
+            if data.group is not None and assignment is not None:
+                group = Group(data.group, assignment)
+                await asyncio.to_thread(self.taskset.source.end, group, success, score=score, steps=steps)
 
 
 class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]

@@ -15,7 +15,8 @@ omegaconf = pytest.importorskip("omegaconf")
 
 from rlanything_envs import Conversation  # noqa: E402
 from rlanything_envs.adapters import skyrl  # noqa: E402
-from rlanything_envs.errors import InfrastructureError, UnknownTask  # noqa: E402
+from rlanything_envs.curriculum import CurriculumSource  # noqa: E402
+from rlanything_envs.errors import CurriculumError, InfrastructureError, UnknownTask  # noqa: E402
 from rlanything_task_pools import TaskFormatError, TaskPool  # noqa: E402
 
 EMPTY = omegaconf.DictConfig({})
@@ -107,6 +108,39 @@ def test_rows_go_through_a_file_of_the_trainer(tmp_path: Any) -> None:
         assert info["task_id"] == task.id
         assert messages[0]["content"].startswith("You are in a house")
         assert len(messages) == 1
+
+
+def test_tasks_adapt_while_a_data_set_of_groups_is_played(tmp_path: Path) -> None:
+    world = WORLDS[0]
+    pool = TaskPool.create(tmp_path / "pool.sqlite", [world.task(seed) for seed in range(2)])
+    with CurriculumSource(pool, rollouts=2, rewriting="inline") as source:
+        skyrl.register("live", world.env_id, source=source)
+        for _epoch in range(3):
+            for row in skyrl.group_rows(2, "live", "Be quick."):
+                envs = [skyrl_gym.make("live", env_config=EMPTY, extras=row) for _ in range(2)]
+                openings = [env.init(row["prompt"]) for env in envs]
+                assert openings[0][1]["task_id"] == openings[1][1]["task_id"]
+                task = pool.task(openings[0][1]["task_id"])
+                for place, env in enumerate(envs):
+                    for answer in world.answers(task) if place == 0 or task.rewrite is None else []:
+                        step = env.step(answer)
+                    assert step["done"]
+                    env.close()  # of the second one of a rewrite before its end
+        assert pool.counts()["outcomes"] == 12
+        assert pool.counts()["accepted"] > 0
+
+
+def test_a_failed_episode_of_a_group_is_no_outcome(tmp_path: Path) -> None:
+    with CurriculumSource(TaskPool.create(tmp_path / "pool.sqlite", [WORLDS[0].task()]), rollouts=1) as source:
+        skyrl.register("failing", FAILING, source=source)
+        env = skyrl_gym.make("failing", env_config=EMPTY, extras={"group": "1"})
+        env.init(PROMPT)
+        with pytest.raises(skyrl.EpisodeFailed):
+            env.step("look")
+        env.close()
+        assert [record.outcome.success for record in source.pool.outcomes()] == [None]
+    with pytest.raises(CurriculumError, match="a source"):
+        made(WORLDS[0], group="1")
 
 
 def test_a_last_message_of_the_user_is_joined_with_the_first_of_the_environment() -> None:

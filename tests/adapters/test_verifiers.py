@@ -5,7 +5,7 @@ from isolated import Isolated
 
 
 def test_verifiers() -> None:
-    Isolated("verifiers").run_tests("adapters/verifiers_checks.py")
+    Isolated("verifiers").run_tests("adapters/verifiers_checks.py", "adapters/verifiers_source_checks.py")
 
 
 def test_our_client_of_services_with_the_openai_package_that_verifiers_needs() -> None:

@@ -1,0 +1,67 @@
+"""prime-rl: a `CurriculumSource` with the interface of its task samplers.
+
+prime-rl has one ``TaskSampler`` for each training environment: an iterator of tasks whose ``observe`` takes the
+finished episodes of a group, with ``state_dict``, ``load_state_dict`` and ``metrics``. This is one. It needs no
+prime-rl, only verifiers.
+
+Where a configuration of prime-rl names no sampler of yours, `rlanything_envs.adapters.verifiers.LiveTaskset` does the
+same without one: its own sampler reads the tasks one by one, and the environment gives the outcomes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rlanything_envs.adapters.verifiers import TextTask, TextTaskData
+from rlanything_envs.curriculum import CurriculumSource
+from rlanything_envs.errors import CurriculumError
+
+__all__ = ["CurriculumSampler"]
+
+
+class CurriculumSampler(Iterator[TextTask]):
+    """A task sampler whose tasks adapt; they are played by `rlanything_envs.adapters.verifiers.TextEnv`.
+
+    Args:
+        source: Deals the tasks; its `rollouts` are prime-rl's ``rollouts_per_example``.
+        config: Configuration of the tasks, of verifiers.
+    """
+
+    def __init__(self, source: CurriculumSource, config: Any = None) -> None:
+        self.source = source
+        self._config = config
+
+    def __next__(self) -> TextTask:
+        """The task of the next group."""
+        return TextTask(TextTaskData.of(next(self.source)), self._config)
+
+    def observe(self, group: Sequence[Any]) -> None:
+        """Take the episodes of a group, verifiers' ``Episode``; one that is not ok counts for nothing.
+
+        Raises:
+            CurriculumError: The episodes are of no task or of several, or not of this sampler.
+        """
+        tasks = [episode.task.data.model_dump() for episode in group]  # off the wire they are of a more general class
+        assignment = TextTaskData(**tasks[0]).assignment if tasks and tasks.count(tasks[0]) == len(tasks) else None
+        if assignment is None:
+            raise CurriculumError("CurriculumSampler.observe: want the episodes of one task that the sampler dealt")
+        self.source.observe(assignment, [_success(episode) for episode in group])
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for a checkpoint; the pool is a file of its own and goes on from where it is."""
+        return self.source.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state_dict`."""
+        self.source.load_state_dict(state)
+
+    def metrics(self) -> dict[str, float]:
+        """Counts of the pool: tasks, outcomes, proposed, accepted and rejected rewrites."""
+        return {name: float(count) for name, count in self.source.pool.counts().items()}
+
+
+def _success(episode: Any) -> bool | None:
+    if not episode.ok:
+        return None
+    return any(bool(trace.metrics.get("success")) for trace in episode.traces)

@@ -1,0 +1,103 @@
+"""A curriculum that is live inside a stock `GRPOTrainer`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+from datasets import Dataset, IterableDataset
+from told import trained
+from worlds import FAILING, WORLDS
+
+from rlanything_envs import Conversation
+from rlanything_envs.adapters.rows import group_rows
+from rlanything_envs.adapters.trl import OVER, text_environment
+from rlanything_envs.curriculum import CurriculumSource
+from rlanything_envs.errors import CurriculumError
+from rlanything_task_pools import TaskPool
+
+ALFWORLD = WORLDS[0]
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> TaskPool:
+    return TaskPool.create(tmp_path / "pool.sqlite", [ALFWORLD.task(seed) for seed in range(3)])
+
+
+def half_of_the_rewrites(pool: TaskPool) -> Callable[[int, str], str | None]:
+    """A model that solves every task it began with, and of a rewrite the first of two episodes."""
+    conversation = Conversation(ALFWORLD.env_id)
+    known: dict[str, tuple[str, list[str]]] = {}
+
+    def answer(place: int, text: str) -> str | None:
+        for slot in pool.slots:
+            for task in (pool.active(slot), pool.candidate(slot)):
+                if task is not None and task.id not in known:
+                    known[task.id] = conversation.start(task).text, ALFWORLD.answers(task)
+        played = text.count("<call>")
+        (task_id,) = [task_id for task_id, (opening, _) in known.items() if opening in text]
+        gives_up = played == 0 and place % 2 and pool.task(task_id).rewrite is not None
+        return None if OVER in text or gives_up else known[task_id][1][played]
+
+    return answer
+
+
+def test_rows_without_end() -> None:
+    rows = list(islice(group_rows(prompt="Play.", name="run"), 3))
+    assert rows == list(group_rows(3, prompt="Play.", name="run"))
+    assert [row["group"] for row in rows] == ["run-1", "run-2", "run-3"]
+    assert rows[0]["prompt"] == [{"role": "user", "content": "Play."}]
+
+
+@pytest.mark.parametrize("endless", [True, False])
+def test_the_pool_changes_while_the_trainer_trains(pool: TaskPool, tmp_path: Path, endless: bool) -> None:
+    rows = IterableDataset.from_generator(group_rows) if endless else Dataset.from_list(list(group_rows(4)))
+    with (
+        CurriculumSource(pool, rollouts=2, rewriting="inline") as source,
+        text_environment(ALFWORLD.env_id, source=source) as factory,
+    ):
+        trained(half_of_the_rewrites(pool), factory, rows, 2, tmp_path, max_steps=6)
+    counts = pool.counts()
+    assert counts["accepted"] > 0
+    assert (counts["outcomes"], counts["errors"]) == (12, 0)
+    groups = Counter(record.batch for record in pool.outcomes())
+    assert list(groups.values()) == [2] * 6
+    slot = pool.events(kind="accepted")[0].slot
+    first, *rewrites = pool.lineage(pool.active(slot).id)
+    assert first.id == pool.first(slot)
+    assert all(task.rewrite is not None and task.rewrite.direction == "harder" for task in rewrites)
+
+
+def test_two_groups_of_a_batch_play_different_tasks(pool: TaskPool, tmp_path: Path) -> None:
+    with (
+        CurriculumSource(pool, rollouts=2, rewriting="inline") as source,
+        text_environment(ALFWORLD.env_id, source=source) as factory,
+    ):
+        rows = IterableDataset.from_generator(group_rows)
+        trained(half_of_the_rewrites(pool), factory, rows, 2, tmp_path, per_device_train_batch_size=4)
+    assert len({record.slot for record in pool.outcomes()}) == 2
+    assert Counter(record.slot for record in pool.outcomes()).most_common() == [
+        (slot, 2) for slot in dict.fromkeys(record.slot for record in pool.outcomes())
+    ]
+
+
+def test_failed_machinery_is_no_outcome(pool: TaskPool) -> None:
+    with (
+        CurriculumSource(pool, rollouts=2, rewriting="inline") as source,
+        text_environment(lambda: gym.make(FAILING), source=source) as factory,
+    ):
+        for env in (factory(), factory()):
+            env.reset(group="1")
+            env.act("look")
+            assert (env.get_reward(), env.get_reward()) == (None, None)
+    assert pool.counts()["errors"] == 2
+    assert pool.events() == []
+
+
+def test_a_group_without_a_source_is_refused() -> None:
+    with text_environment(ALFWORLD.env_id) as factory, pytest.raises(CurriculumError, match="give text_environment"):
+        factory().reset(group="1")

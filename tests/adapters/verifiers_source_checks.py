@@ -1,0 +1,165 @@
+"""Tests of curricula that are live in verifiers and prime-rl; `test_verifiers.py` runs them where verifiers is."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from worlds import FAILING, WORLDS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+
+import verifiers.v1 as vf
+from prime_verifiers import served
+
+from rlanything_envs import Conversation
+from rlanything_envs.adapters.prime_rl import CurriculumSampler
+from rlanything_envs.adapters.verifiers import TextTaskData
+from rlanything_envs.curriculum import CurriculumSource
+from rlanything_envs.errors import CurriculumError
+from rlanything_task_pools import TaskPool, get_domain
+
+ALFWORLD = WORLDS[0]
+SHORT: dict[str, Any] = {"kinds": ["simple"], "max_plan": 4}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    TaskPool.create(
+        tmp_path / "pool.sqlite", [get_domain("alfworld").generate(seed, **SHORT) for seed in range(3)]
+    ).close()
+    return tmp_path / "pool.sqlite"
+
+
+def settings(path: Path, **more: Any) -> dict[str, Any]:
+    curriculum = {"rewriting": "inline"}
+    return {"taskset": {"id": "live_env", "pool": str(path), "rollouts": 2, "curriculum": curriculum, **more}}
+
+
+class Half:
+    """A player that solves every task the pool began with, and of the two episodes of a rewrite one."""
+
+    def __init__(self, path: Path) -> None:
+        self.pool = TaskPool.open(path)
+        self.conversation = Conversation(ALFWORLD.env_id)
+        self.known: dict[str, tuple[str, list[str]]] = {}
+        self.begun: Counter[str] = Counter()
+
+    def __call__(self, messages: list[dict[str, Any]]) -> str:
+        for slot in self.pool.slots:
+            for task in (self.pool.active(slot), self.pool.candidate(slot)):
+                if task is not None and task.id not in self.known:
+                    self.known[task.id] = self.conversation.start(task).text, ALFWORLD.answers(task)
+        opening = messages[0]["content"]
+        (task_id,) = [task_id for task_id, (text, _) in self.known.items() if text == opening]
+        turn = sum(message["role"] == "assistant" for message in messages)
+        self.begun[task_id] += turn == 0
+        gives_up = self.pool.task(task_id).rewrite is not None and self.begun[task_id] % 2
+        return ALFWORLD.idle if gives_up else self.known[task_id][1][turn]
+
+
+def group(env: Any, task: Any, url: str, episodes: int = 2) -> list[Any]:
+    """Episodes of a task, one after the other."""
+    client = vf.EvalClientConfig(base_url=url, api_key_var="NO_KEY")
+    context = vf.ModelContext(model="player", client=client, sampling=vf.SamplingConfig())
+
+    async def played() -> list[Any]:
+        async with env.serving():
+            return [await env.run_slot(slot, context) for slot in env.slots(task, episodes)]
+
+    return asyncio.run(played())
+
+
+def environment(path: Path, **more: Any) -> Any:
+    config = {**settings(path, **more), "player": {"max_turns": 8}}
+    return vf.load_environment(vf.resolve_env_config(config))
+
+
+def test_an_endless_taskset_adapts_to_its_episodes(path: Path) -> None:
+    env = environment(path)
+    assert not env.taskset.bounded
+    with served(Half(path)) as url:
+        for task in itertools.islice(env.taskset, 5):
+            assert all(episode.ok for episode in group(env, task, url))
+    with TaskPool.open(path) as pool:
+        counts = pool.counts()
+        assert (counts["outcomes"], counts["errors"]) == (10, 0)
+        assert counts["accepted"] > 0
+        slot = pool.events(kind="accepted")[0].slot
+        assert [task.rewrite is None for task in pool.lineage(pool.active(slot).id)][:2] == [True, False]
+
+
+def test_a_worker_that_never_reads_the_taskset_gives_outcomes_back(path: Path) -> None:
+    """As verifiers' servers: tasks come over the wire, to a process with a taskset of its own."""
+    env, worker = environment(path), environment(path)
+    task = next(iter(env.taskset))
+    data = TextTaskData.model_validate_json(task.data.model_dump_json())
+    with served(Half(path)) as url:
+        group(worker, type(task)(data, task.config), url, 1)
+        group(env, task, url, 1)
+    with TaskPool.open(path) as pool:
+        assert [record.batch for record in pool.outcomes()] == [1, 1]
+        assert pool.counts()["proposed"] == 1
+
+
+def test_failed_machinery_is_no_outcome(path: Path) -> None:
+    env = environment(path, env_id=FAILING)
+    with served(lambda _: "look") as url:
+        episodes = group(env, next(iter(env.taskset)), url)
+    assert [episode.ok for episode in episodes] == [False, False]
+    with TaskPool.open(path) as pool:
+        assert (pool.counts()["errors"], pool.events()) == (2, [])
+
+
+def test_a_taskset_without_a_pool_is_refused() -> None:
+    with pytest.raises(ValidationError, match="pool"):
+        vf.resolve_env_config({"taskset": {"id": "live_env"}})
+
+
+# --- prime-rl ---
+
+RECORDED = ("__next__", "observe", "state_dict", "load_state_dict", "metrics")
+"""Methods of ``TaskSampler`` in prime-rl 0.8.0, as its orchestrator calls them: none with other arguments than the
+finished group's episodes and the state. Its package is on no index, so the interface is recorded here."""
+
+
+def test_a_sampler_has_the_recorded_interface_of_prime_rl(path: Path) -> None:
+    assert all(callable(getattr(CurriculumSampler, method)) for method in RECORDED)
+    assert issubclass(CurriculumSampler, Iterator)
+
+
+def test_a_sampler_adapts_the_tasks_to_the_groups_it_observes(path: Path) -> None:
+    env = environment(path)
+    with CurriculumSource(path, rollouts=2, rewriting="inline") as source, served(Half(path)) as url:
+        sampler = CurriculumSampler(source, env.taskset.config.task)
+        keys = []
+        for task in itertools.islice(sampler, 5):
+            episodes = group(env, task, url)
+            keys.append({episode.task.key for episode in episodes})
+            sampler.observe(episodes)
+        assert all(len(of_group) == 1 and None not in of_group for of_group in keys)
+        metrics = sampler.metrics()
+        assert metrics["accepted"] > 0
+        assert metrics["outcomes"] == 10  # by the sampler, and not by the environment too
+        state = sampler.state_dict()
+        after = [next(sampler).data.id for _ in range(3)]
+    with CurriculumSource(path, rollouts=2, rewriting="inline") as source:
+        sampler = CurriculumSampler(source, env.taskset.config.task)
+        sampler.load_state_dict(state)
+        assert [next(sampler).data.id for _ in range(3)] == after
+
+
+def test_episodes_of_other_tasks_are_refused(path: Path) -> None:
+    env = environment(path)
+    with CurriculumSource(path, rollouts=2) as source, served(Half(path)) as url:
+        sampler = CurriculumSampler(source)
+        (one,), (other,) = group(env, next(sampler), url, 1), group(env, next(sampler), url, 1)
+        with pytest.raises(CurriculumError, match="one task"):
+            sampler.observe([one, other])
