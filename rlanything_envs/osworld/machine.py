@@ -12,9 +12,8 @@ from rlanything_task_pools.osworld import Requirements
 
 __all__ = ["Machine"]
 
-_SIZED_ELSEWHERE = ("http", "vm")
-"""Backends whose screen size cannot be chosen."""
 _ATTACHED = "http"
+"""The backend that starts nothing: its screen has the size it has, and its desktop was used by others before."""
 
 
 class Machine:
@@ -110,7 +109,7 @@ class Machine:
     def _made(self) -> Desktop:
         if self._desktop is None:
             assert isinstance(self._backend, str)  # nosec B101 # for the type checker; a desktop that was given stays
-            screen = None if self._backend in _SIZED_ELSEWHERE else self.screen
+            screen = None if self._backend == _ATTACHED else self.screen
             self._desktop = make_desktop(self._backend, screen=screen, **self._settings)
         return self._desktop
 

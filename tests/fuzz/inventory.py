@@ -114,6 +114,7 @@ OWN: dict[str, str] = {
     "rlanything_envs.osworld.desktop.guest.inside": "what the guest's server asks",
     "rlanything_envs.osworld.desktop.conformance": "a file of this package",
     "rlanything_envs.osworld.desktop.image": "an archive that is being written",
+    "rlanything_envs.osworld.desktop.monitor": "what QEMU, a process of ours, answers",
     "rlanything_envs.testing.promises": "what was pickled in the line before",
     "rlanything_agents.reward_models.unit_test_reviewer": "a copy of a value of our own",
     "rlanything_agents.runs.ahead": "the batch in a checkpoint of the run that goes on",

@@ -30,7 +30,7 @@ from rlanything_envs.osworld.desktop.guest.interior import pixels_file
 from rlanything_envs.osworld.desktop.packages import require
 from rlanything_envs.osworld.desktop.scratch import Scratch
 
-__all__ = ["BwrapDesktop", "check_screen"]
+__all__ = ["BwrapDesktop", "check_memory", "check_screen"]
 
 _GUEST = Path(__file__).resolve().parent / "guest"
 _USER = 1000
@@ -119,7 +119,7 @@ class BwrapDesktop:
     def __init__(self, screen: tuple[int, int] = (1920, 1080), network: bool = False, memory: str = _MEMORY) -> None:
         self.screen = check_screen(screen)
         self.network = network
-        self.memory = _bytes(memory)
+        self.memory = check_memory(memory)
         self._running: _Running | None = None
 
     @property
@@ -188,7 +188,7 @@ def check_screen(screen: tuple[int, int]) -> tuple[int, int]:
     return screen[0], screen[1]
 
 
-def _bytes(text: str) -> int:
+def check_memory(text: str) -> int:
     """A number of bytes, as docker writes it: ``"4g"``, ``"512m"``."""
     number, unit = text[:-1], text[-1:].lower()
     if not number.isascii() or not number.isdigit() or unit not in _UNITS:

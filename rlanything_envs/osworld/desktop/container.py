@@ -7,7 +7,6 @@ import importlib
 import secrets
 import time
 import weakref
-from collections.abc import Mapping
 from typing import Any, Self
 
 from rlanything_envs.errors import MissingExtra
@@ -15,7 +14,7 @@ from rlanything_envs.osworld.desktop.bwrap import check_screen
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError
 
-__all__ = ["ContainerDesktop", "DockerDesktop", "engine", "sdk"]
+__all__ = ["DockerDesktop", "engine", "sdk"]
 
 _START_SECONDS = 60.0
 _SHARED_MEMORY = "512m"
@@ -34,9 +33,7 @@ def sdk() -> Any:
     try:
         return importlib.import_module("docker")
     except ImportError as error:
-        raise MissingExtra(
-            "the docker and vm desktops need the docker SDK: pip install 'rlanything-envs[docker]'"
-        ) from error
+        raise MissingExtra("the docker desktop needs the docker SDK: pip install 'rlanything-envs[docker]'") from error
 
 
 def engine() -> Any:
@@ -55,26 +52,40 @@ def engine() -> Any:
     return client
 
 
-class ContainerDesktop:
-    """A desktop whose guest serves the port 5000 of a container.
+class DockerDesktop:
+    """The light desktop in a container of the image that ``rlanything desktop build`` makes.
 
     Args:
+        screen: width and height in pixels.
         image: the image.
-        options: further arguments of the SDK's ``containers.run``, besides image and port.
-        token: the bearer token the guest wants; None where it wants none.
-        patience: seconds until the guest must answer.
+        memory: limit of its memory as docker writes it (``"4g"``).
+
+    Raises:
+        DesktopSettingError: no possible size of a screen.
     """
 
-    name = "container"
+    name = "docker"
 
-    def __init__(self, image: str, options: Mapping[str, Any], token: str | None, patience: float) -> None:
+    def __init__(
+        self, screen: tuple[int, int] = (1920, 1080), image: str = "rlanything-desktop", memory: str = "4g"
+    ) -> None:
+        self.screen = width, height = check_screen(screen)
         self.image = image
-        self._options = dict(options)
-        self._token = token
-        self._patience = patience
+        self._token = secrets.token_urlsafe(32)
+        self._options: dict[str, Any] = {
+            "init": True,
+            "environment": {"RLANYTHING_TOKEN": self._token, "RLANYTHING_SCREEN": f"{width}x{height}"},
+            "shm_size": _SHARED_MEMORY,
+            "tmpfs": {"/tmp": f"mode=1777,size={_TEMPORARY}"},
+            "cap_drop": ["ALL"],
+            "cap_add": ["SETUID", "SETGID", "KILL"],  # of the server, which starts everything else as another user
+            "pids_limit": _PROCESSES,
+            "security_opt": ["no-new-privileges"],
+            "mem_limit": memory,
+        }
         self._client: GuestClient | None = None
         self._container: Any = None
-        self._remove: weakref.finalize[[Any], ContainerDesktop] | None = None
+        self._remove: weakref.finalize[[Any], DockerDesktop] | None = None
 
     @property
     def client(self) -> GuestClient:
@@ -103,7 +114,7 @@ class ContainerDesktop:
                 self.image, detach=True, ports={"5000/tcp": ("127.0.0.1", None)}, **self._options
             )
         except errors.ImageNotFound as error:
-            raise DesktopError(f"no image {self.image}; {self._remedy}") from error
+            raise DesktopError(f"no image {self.image}; build it with: rlanything desktop build") from error
         except errors.DockerException as error:
             raise DesktopError(f"cannot start a container of {self.image}: {error}") from error
         self._remove = weakref.finalize(self, _remove, container)
@@ -118,10 +129,8 @@ class ContainerDesktop:
             raise
         self._client = client
 
-    _remedy = "pull it or build it first"
-
     def _wait(self, client: GuestClient, container: Any) -> None:
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + _START_SECONDS
         while True:
             try:
                 client.screenshot()
@@ -136,19 +145,23 @@ class ContainerDesktop:
             time.sleep(0.05)
 
     def intact(self) -> bool:
-        """Whether the engine answers, and the container was not removed."""
+        """Whether the guest's server, which is the container's root, still runs."""
         try:
             self._container.reload()
         except Exception:  # of the engine, the SDK or the connection; or it was never started
             return False
-        return True
+        return bool(self._container.status == "running")
 
     def reset(self) -> None:
-        """A new container.
+        """A new home and no application; a container that no longer answers is replaced.
 
         Raises:
             DesktopError: it cannot be started.
         """
+        if self._client is not None:
+            with contextlib.suppress(DesktopError):
+                self._client.reset()
+                return
         self.close()
         self.start()
 
@@ -170,54 +183,3 @@ class ContainerDesktop:
 def _remove(container: Any) -> None:
     with contextlib.suppress(Exception):  # it is gone, or the engine is
         container.remove(force=True, v=True)
-
-
-class DockerDesktop(ContainerDesktop):
-    """The light desktop in a container of the image that ``rlanything desktop build`` makes.
-
-    Args:
-        screen: width and height in pixels.
-        image: the image.
-        memory: limit of its memory as docker writes it (``"4g"``).
-
-    Raises:
-        DesktopSettingError: no possible size of a screen.
-    """
-
-    name = "docker"
-    _remedy = "build it with: rlanything desktop build"
-
-    def __init__(
-        self, screen: tuple[int, int] = (1920, 1080), image: str = "rlanything-desktop", memory: str = "4g"
-    ) -> None:
-        width, height = check_screen(screen)
-        token = secrets.token_urlsafe(32)
-        options = {
-            "init": True,
-            "environment": {"RLANYTHING_TOKEN": token, "RLANYTHING_SCREEN": f"{width}x{height}"},
-            "shm_size": _SHARED_MEMORY,
-            "tmpfs": {"/tmp": f"mode=1777,size={_TEMPORARY}"},
-            "cap_drop": ["ALL"],
-            "cap_add": ["SETUID", "SETGID", "KILL"],  # of the server, which starts everything else as another user
-            "pids_limit": _PROCESSES,
-            "security_opt": ["no-new-privileges"],
-            "mem_limit": memory,
-        }
-        super().__init__(image, options, token, _START_SECONDS)
-        self.screen = (width, height)
-
-    def intact(self) -> bool:
-        """Whether the guest's server, which is the container's root, still runs."""
-        return super().intact() and self._container.status == "running"
-
-    def reset(self) -> None:
-        """A new home and no application; a container that no longer answers is replaced.
-
-        Raises:
-            DesktopError: it cannot be started.
-        """
-        if self._client is not None:
-            with contextlib.suppress(DesktopError):
-                self._client.reset()
-                return
-        super().reset()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlanything_envs.osworld.desktop import vm
 from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop, restrictions
 from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.packages import NEEDED, OPTIONAL, install_command, missing
@@ -54,7 +55,7 @@ def examine(start: bool = True) -> Iterator[Finding]:
     yield from _packages()
     yield from _tried(start and not missing(NEEDED))
     yield _docker()
-    yield _kvm()
+    yield _vm()
 
 
 def _packages() -> Iterator[Finding]:
@@ -105,20 +106,23 @@ def _sandbox_remedy() -> str:
 def _docker() -> Finding:
     program = shutil.which("docker")
     if program is None:
-        return Finding("docker", True, "not installed; only the docker and vm desktops need it")
+        return Finding("docker", True, "not installed; only the docker desktop needs it")
     try:
         done = subprocess.run([program, "info"], capture_output=True, timeout=20, check=False)
     except subprocess.TimeoutExpired:
-        return Finding("docker", None, "the engine does not answer; only the docker and vm desktops need it")
+        return Finding("docker", None, "the engine does not answer; only the docker desktop needs it")
     if done.returncode:
-        return Finding("docker", True, "no engine is running; only the docker and vm desktops need it")
+        return Finding("docker", True, "no engine is running; only the docker desktop needs it")
     return Finding("docker", True, "the engine answers")
 
 
-def _kvm() -> Finding:
-    if os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return Finding("kvm", True, "/dev/kvm can be used")
-    return Finding("kvm", True, "no /dev/kvm; only the vm desktop wants it, and is slow without")
+def _vm() -> Finding:
+    if absent := vm.missing():
+        return Finding("virtual machines", True, f"not installed: {' '.join(absent)}; only the vm desktop needs them")
+    if vm.hardware():
+        return Finding("virtual machines", True, "QEMU is installed, and hardware virtualisation can be used")
+    said = "QEMU is installed, and slow: no hardware virtualisation (/dev/kvm, and vmx or svm of the processor)"
+    return Finding("virtual machines", True, said)
 
 
 def judge_tasks(folder: Path) -> Iterator[Finding]:

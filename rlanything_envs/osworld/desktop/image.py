@@ -1,4 +1,4 @@
-"""The image of the docker desktop: Debian packages, a user, and the guest program."""
+"""The image of the docker desktop: Debian packages, a user, and the guest program. A virtual machine's has the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +15,45 @@ from rlanything_envs.osworld.desktop.container import engine, sdk
 from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.packages import OPTIONAL, packages
 
-__all__ = ["DEFAULT_IMAGE", "build_image", "context", "dockerfile"]
+__all__ = [
+    "DEFAULT_IMAGE",
+    "GUEST",
+    "build_image",
+    "context",
+    "debootstrap",
+    "desktop_packages",
+    "dockerfile",
+    "provision",
+]
 
 DEFAULT_IMAGE = "rlanything-desktop"
+GUEST = Path(__file__).resolve().parent / "guest"
+"""The guest program; its place in an image is ``/opt/rlanything/guest``."""
 _BASE = "rlanything-desktop-base"
 _SUITE = "bookworm"
-_GUEST = Path(__file__).resolve().parent / "guest"
+
+
+def desktop_packages() -> tuple[str, ...]:
+    """Names of the packages of an image."""
+    left_out = ("sandbox", *OPTIONAL)
+    return tuple(package.name for package in packages() if package.section not in left_out)
+
+
+def provision(names: Iterable[str]) -> str:
+    """Shell commands that make a minimal Debian 12 a desktop, but for the guest program."""
+    return f"""\
+apt-get update \\
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends {" ".join(names)} \\
+ && apt-get clean && rm -rf /var/lib/apt/lists/* /usr/share/doc/* \\
+ && useradd --create-home --uid 1000 --shell /bin/bash user \\
+ && mkdir -p /run/user/1000 && chown user:user /run/user/1000 && chmod 0711 /root"""
 
 
 def dockerfile(base: str) -> str:
     """Dockerfile that makes the image from a Debian 12 image."""
-    left_out = ("sandbox", *OPTIONAL)
-    names = " ".join(package.name for package in packages() if package.section not in left_out)
     return f"""\
 FROM {base}
-RUN apt-get update \\
- && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends {names} \\
- && apt-get clean && rm -rf /var/lib/apt/lists/* /usr/share/doc/* \\
- && useradd --create-home --uid 1000 --shell /bin/bash user \\
- && mkdir -p /run/user/1000 && chown user:user /run/user/1000 && chmod 0711 /root
+RUN {provision(desktop_packages())}
 COPY guest /opt/rlanything/guest
 WORKDIR /home/user
 ENV PYTHONPATH=/opt/rlanything LANG=C.UTF-8
@@ -50,7 +70,7 @@ def context(base: str) -> bytes:
         entry = tarfile.TarInfo("Dockerfile")
         entry.size = len(text)
         tar.addfile(entry, io.BytesIO(text))
-        tar.add(_GUEST, "guest", filter=lambda entry: None if "__pycache__" in entry.name else entry)
+        tar.add(GUEST, "guest", filter=lambda entry: None if "__pycache__" in entry.name else entry)
     return archive.getvalue()
 
 
@@ -66,7 +86,7 @@ def build_image(image: str = DEFAULT_IMAGE, base: str = "debian:bookworm-slim") 
     """
     client = engine()
     if base == "debootstrap":
-        yield from _debootstrap(client)
+        yield from _import_base(client)
         base = _BASE
     try:
         answer = client.api.build(
@@ -82,18 +102,27 @@ def build_image(image: str = DEFAULT_IMAGE, base: str = "debian:bookworm-slim") 
     yield f"built {image}"
 
 
-def _debootstrap(client: Any) -> Iterator[str]:
-    """A minimal Debian, imported as an image."""
+def debootstrap(root: Path) -> Iterator[str]:
+    """A minimal Debian in a folder, from Debian's packages (root); yields its progress line by line.
+
+    Raises:
+        DesktopError: debootstrap is not installed, or fails.
+    """
     program = shutil.which("debootstrap", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if program is None:
         raise DesktopError("debootstrap is not installed: apt-get install -y debootstrap")
+    yield f"debootstrap {_SUITE}"
+    command = [program, "--variant=minbase", _SUITE, str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DesktopError(f"debootstrap failed: {(done.stderr or done.stdout).strip()[-500:]}")
+
+
+def _import_base(client: Any) -> Iterator[str]:
+    """A minimal Debian, imported as an image."""
     with tempfile.TemporaryDirectory(prefix="rlanything-rootfs-") as folder:
         root = Path(folder) / "root"
-        yield f"debootstrap {_SUITE}"
-        command = [program, "--variant=minbase", _SUITE, str(root)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise DesktopError(f"debootstrap failed: {(done.stderr or done.stdout).strip()[-500:]}")
+        yield from debootstrap(root)
         archive = Path(folder) / "root.tar"
         pack = ["tar", "--numeric-owner", "-C", str(root), "-cf", str(archive), "."]
         subprocess.run(pack, check=True)  # nosec B607 # the administrator's own tar

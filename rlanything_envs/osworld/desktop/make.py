@@ -57,8 +57,8 @@ def make_desktop(backend: str, **settings: Any) -> Desktop:
     Args:
         backend: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``.
         settings: those of the backend; one that is None counts as not given. ``screen`` (width, height) for
-            ``bwrap``, ``docker`` and ``simulator``, ``network`` for ``bwrap`` and ``docker``, ``image`` for ``docker``,
-            ``qcow2`` for ``vm``, ``url`` and ``token`` for ``http``.
+            all but ``http``, ``memory`` for ``bwrap``, ``docker`` and ``vm``, ``network`` for ``bwrap`` and ``vm``,
+            ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url`` and ``token`` for ``http``.
 
     Raises:
         DesktopSettingError: no such backend, or it has no such setting.

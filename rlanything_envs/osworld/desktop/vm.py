@@ -1,43 +1,138 @@
-"""OSWorld's own virtual machine, run by its published container image.
+"""A virtual machine under QEMU: OSWorld's own disk image, or one that ``rlanything desktop build --vm FILE`` makes.
 
-What the container is started with is the command line of upstream's docker provider: resources through the
-environment, the disk image read-only at ``/System.qcow2``, and ``KVM=N`` where the host has no ``/dev/kvm``.
+The image is not written to. A machine boots once, from an overlay that is its own, and its memory is saved when the
+guest answers; a reset goes back to that. KVM is used where this process may, and emulation elsewhere.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import re
+import secrets
+import shutil
+import subprocess
+import threading
+import time
+import weakref
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Self
 
-from rlanything_envs.osworld.desktop.container import ContainerDesktop
-from rlanything_envs.osworld.desktop.errors import DesktopSettingError
+from rlanything_envs.osworld.desktop.bwrap import check_memory, check_screen
+from rlanything_envs.osworld.desktop.client import GuestClient
+from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.monitor import Monitor
+from rlanything_envs.osworld.desktop.packages import install_command
+from rlanything_envs.osworld.desktop.scratch import Scratch
 
-__all__ = ["DISK_IMAGE", "VmDesktop", "vm_options"]
+__all__ = ["DISK_IMAGE", "VmDesktop", "hardware", "missing"]
 
 DISK_IMAGE = "https://huggingface.co/datasets/xlangai/ubuntu_osworld/resolve/main/Ubuntu.qcow2.zip"
-"""Where the disk image is published; it has some 10 GB packed."""
+"""Where OSWorld publishes its disk image; it has some 10 GB packed."""
 
-_IMAGE = "happysixd/osworld-docker"
-_START_SECONDS = 300.0
-"""Upstream's limit until the first screenshot."""
+_FIRMWARE = Path("/usr/share/ovmf/OVMF.fd")
+_NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", str(_FIRMWARE): "ovmf"}
+"""What runs a machine, and its Debian packages."""
+_START_SECONDS = 600.0
+"""Until the first screenshot; upstream allows 300 s, on hardware virtualisation."""
+_MONITOR_SECONDS = 30.0
+_LOOK_SECONDS = 5.0
+_END_SECONDS = 5.0
+_CORES = 4
+"""As upstream's machine has."""
+_PRINTED = 1 << 16
+"""Bytes of the serial port that are kept."""
+_PROCESSOR = "max,-arch-capabilities"
+"""All that the host or the emulation has, but for a register that a host which is a machine itself may not have."""
+_PRISTINE = "pristine"
 
 
-def vm_options(qcow2: Path, kvm: bool) -> Mapping[str, Any]:
-    """Arguments of the container.
+class VmDesktop:
+    """A virtual machine with a guest on its port 5000.
 
     Args:
-        qcow2: the disk image; it is not written to.
-        kvm: whether the host has hardware virtualisation to lend.
+        qcow2: the disk image; OSWorld's, unpacked, is at `DISK_IMAGE`.
+        screen: width and height in pixels; a request that another system than ours may ignore.
+        memory: of the machine, such as ``"4g"``.
+        network: whether its programs reach what this process reaches.
+
+    Raises:
+        DesktopSettingError: there is no such disk image; no possible size of a screen or of a memory.
     """
-    environment = {"DISK_SIZE": "32G", "RAM_SIZE": "4G", "CPU_CORES": "4"}
-    return {
-        "environment": environment if kvm else {**environment, "KVM": "N"},
-        "cap_add": ["NET_ADMIN"],
-        "devices": ["/dev/kvm"] if kvm else [],
-        "volumes": {str(qcow2): {"bind": "/System.qcow2", "mode": "ro"}},
-    }
+
+    name = "vm"
+
+    def __init__(
+        self,
+        qcow2: str | Path,
+        screen: tuple[int, int] = (1920, 1080),
+        memory: str = "4g",
+        network: bool = False,
+    ) -> None:
+        self.disk = Path(qcow2).expanduser().resolve()
+        if not _is_qcow2(self.disk):
+            raise DesktopSettingError(
+                f"{self.disk} is no qcow2 disk image; build one with: rlanything desktop build --vm FILE, "
+                f"or unpack OSWorld's, {DISK_IMAGE}"
+            )
+        self.screen = check_screen(screen)
+        self.memory = check_memory(memory)
+        self.network = network
+        self._running: _Running | None = None
+
+    @property
+    def client(self) -> GuestClient:
+        """The way to the running guest.
+
+        Raises:
+            DesktopError: the desktop is not running.
+        """
+        if self._running is None:
+            raise DesktopError("the desktop is not running: call start() first")
+        return self._running.client
+
+    def start(self) -> None:
+        """Boot the machine, unless it runs; returns when the first screenshot was taken, and saved with the machine.
+
+        Raises:
+            DesktopError: QEMU or its firmware is not installed, or no machine starts, or no guest answers in time.
+        """
+        if self._running is None:
+            if absent := missing():
+                raise DesktopError(f"the vm desktop needs packages that are not installed: {install_command(absent)}")
+            self._running = _Running(self.disk, self.screen, self.memory, self.network)
+
+    def reset(self) -> None:
+        """Back to the moment after the start: files, memory, programs. A machine that cannot go back is replaced.
+
+        Raises:
+            DesktopError: it cannot be started again.
+        """
+        if self._running is not None:
+            try:
+                self._running.restore()
+                return
+            except DesktopError:
+                self.close()
+        self.start()
+
+    def intact(self) -> bool:
+        """Whether QEMU still runs and answers; nothing in the machine can end it, not even by switching it off."""
+        return self._running is not None and self._running.runs()
+
+    def close(self) -> None:
+        """End the machine and forget its files."""
+        if self._running is not None:
+            self._running.end()
+            self._running = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _is_qcow2(file: Path) -> bool:
@@ -48,22 +143,165 @@ def _is_qcow2(file: Path) -> bool:
         return False
 
 
-class VmDesktop(ContainerDesktop):
-    """The desktop on which OSWorld's tasks were made; a reset is a new machine.
+def missing() -> tuple[str, ...]:
+    """Names of the Debian packages that run a virtual machine and are not installed."""
+    return tuple(package for file, package in _NEEDED.items() if not (shutil.which(file) or Path(file).is_file()))
 
-    Args:
-        qcow2: the unpacked disk image, see `DISK_IMAGE`.
-        image: the container image that runs it.
 
-    Raises:
-        DesktopSettingError: there is no such disk image.
+def hardware() -> bool:
+    """Whether this process can use hardware virtualisation: the kernel's device, and a processor that has it.
+
+    Where the processor hides it (a machine inside a machine), the device may be there, and no firmware runs on it.
     """
+    try:
+        flags = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags"))
+    except (OSError, StopIteration):
+        return False
+    return bool({"vmx", "svm"} & set(flags.split())) and os.access("/dev/kvm", os.R_OK | os.W_OK)
 
-    name = "vm"
-    _remedy = f"get it with: docker pull {_IMAGE}"
 
-    def __init__(self, qcow2: str | Path, image: str = _IMAGE) -> None:
-        disk = Path(qcow2).expanduser().resolve()
-        if not _is_qcow2(disk):
-            raise DesktopSettingError(f"{disk} is no qcow2 disk image; unpack the one at {DISK_IMAGE}")
-        super().__init__(image, vm_options(disk, os.access("/dev/kvm", os.R_OK | os.W_OK)), None, _START_SECONDS)
+class _Running:
+    """QEMU with a machine, its overlay and its snapshot."""
+
+    def __init__(self, disk: Path, screen: tuple[int, int], memory: int, network: bool) -> None:
+        self._scratch = Scratch()
+        folder, token = self._scratch.path, secrets.token_urlsafe(32)
+        overlay = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(disk), "-F", "qcow2", str(folder / "disk")]
+        made = subprocess.run(overlay, capture_output=True, text=True, check=False)
+        if made.returncode:
+            self._scratch.remove()
+            raise DesktopError(f"qemu-img makes no overlay of {disk}: {made.stderr.strip()[-500:]}")
+        (folder / "token").write_text(token)
+        self._log = (folder / "log").open("w+")
+        self._process = _kept(_command(folder, screen, memory, network), self._log.fileno())
+        self._finalizer = weakref.finalize(self, _end, self._process)
+        self._monitor: Monitor | None = None
+        try:
+            self._monitor = Monitor(folder / "monitor", self._alive, _MONITOR_SECONDS)
+            self.client = GuestClient(f"http://127.0.0.1:{self._port()}", token)
+            self._wait()
+            if said := self._monitor.line(f"savevm {_PRISTINE}"):
+                raise DesktopError(f"QEMU saves no snapshot: {said.strip()}")
+        except BaseException as error:
+            printed = self._printed()
+            self.end()
+            if isinstance(error, DesktopError):
+                raise DesktopError(
+                    f"the virtual machine of {disk} did not start: {error}; it printed: {printed}"
+                ) from error
+            raise
+
+    def _port(self) -> int:
+        """The port of this machine that leads to the guest's, chosen by the kernel."""
+        assert self._monitor is not None  # nosec B101 # for the type checker
+        printed = self._monitor.line("info usernet")
+        found = re.search(r"TCP\[HOST_FORWARD\]\s+\d+\s+127\.0\.0\.1\s+(\d+)", printed)
+        if found is None:
+            raise DesktopError(f"QEMU forwards no port: {printed}")
+        return int(found[1])
+
+    def _wait(self) -> None:
+        """Until there is a screenshot."""
+        end = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                self.client.transport.once("GET", "/screen_size", None, {}, _LOOK_SECONDS)
+                self.client.screenshot()
+                return
+            except DesktopError as error:
+                if not self._alive() or self._status() != "running" or time.monotonic() > end:
+                    raise DesktopError(f"its guest does not answer: {error}") from error
+            time.sleep(0.1)
+
+    def _status(self) -> str:
+        assert self._monitor is not None  # nosec B101 # for the type checker
+        return str(self._monitor.ask("query-status")["status"])
+
+    def _alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _printed(self) -> str:
+        """What QEMU and the machine's serial port printed last."""
+        self._log.seek(0)
+        printed = self._log.read()
+        if self._monitor is not None:
+            with contextlib.suppress(DesktopError):
+                printed += self._monitor.ask("ringbuf-read", device="serial", size=_PRINTED)
+        return printed.strip()[-2000:] or "nothing"
+
+    def restore(self) -> None:
+        """Go back to the snapshot.
+
+        Raises:
+            DesktopError: QEMU does not, or the guest does not answer then.
+        """
+        if self._monitor is None:
+            raise DesktopError("the virtual machine is not running")
+        if self._status() != "running":  # switched off, or its kernel has given up
+            self._monitor.ask("system_reset")
+        if said := self._monitor.line(f"loadvm {_PRISTINE}"):
+            raise DesktopError(f"QEMU does not go back to the snapshot: {said.strip()}")
+        self._monitor.ask("cont")
+        self.client.screen_size()
+
+    def runs(self) -> bool:
+        """Whether QEMU runs and answers."""
+        with contextlib.suppress(DesktopError):
+            return self._alive() and bool(self._status())
+        return False
+
+    def end(self) -> None:
+        """End QEMU and delete its files; may be called twice."""
+        if self._monitor is not None:
+            self._monitor.close()
+        self._finalizer()
+        self._log.close()
+        self._scratch.remove()
+
+
+def _command(folder: Path, screen: tuple[int, int], memory: int, network: bool) -> list[str]:
+    """QEMU's command line."""
+    width, height = screen
+    forward = "hostfwd=tcp:127.0.0.1:0-:5000"
+    words = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults", "-no-user-config"]
+    words += ["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"]
+    words += ["-machine", "q35", "-accel", "kvm" if hardware() else "tcg,thread=multi", "-cpu", _PROCESSOR]
+    words += ["-smp", str(min(_CORES, os.cpu_count() or 1)), "-m", f"{memory >> 20}M", "-bios", str(_FIRMWARE)]
+    words += ["-drive", f"file={folder / 'disk'},if=virtio,format=qcow2,cache=unsafe,discard=unmap"]
+    words += ["-nic", f"user,model=virtio-net-pci,{forward}{'' if network else ',restrict=on'}"]
+    words += ["-device", "virtio-rng-pci", "-device", f"VGA,xres={width},yres={height}", "-display", "none"]
+    words += ["-fw_cfg", f"name=opt/rlanything/token,file={folder / 'token'}"]
+    words += ["-fw_cfg", f"name=opt/rlanything/screen,string={width}x{height}"]
+    words += ["-chardev", f"socket,id=monitor,path={folder / 'monitor'},server=on,wait=off"]
+    words += ["-chardev", f"ringbuf,id=serial,size={_PRINTED}"]  # a program of the machine can print without end
+    words += ["-mon", "chardev=monitor,mode=control", "-serial", "chardev:serial"]
+    return [*words, "-action", "shutdown=pause"]
+
+
+def _kept(command: list[str], log: int) -> subprocess.Popen[bytes]:
+    """Start a process that ends with this one: with the *thread* that started it, which therefore waits for it."""
+    started: Future[subprocess.Popen[bytes]] = Future()
+
+    def keep() -> None:
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        except BaseException as error:
+            started.set_exception(error)
+            return
+        started.set_result(process)
+        process.wait()
+
+    threading.Thread(target=keep, name="rlanything-vm", daemon=True).start()
+    try:
+        return started.result()
+    except OSError as error:
+        raise DesktopError(f"cannot start {command[0]}: {error}") from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

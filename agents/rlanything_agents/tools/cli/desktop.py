@@ -45,12 +45,16 @@ def build(
     base: Annotated[str, typer.Option(help="A Debian 12 image, or 'debootstrap' to make one without a registry.")] = (
         "debian:bookworm-slim"
     ),
+    vm: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Build the disk (qcow2) of a virtual machine instead (root).")
+    ] = None,
 ) -> None:
-    """Build the image of the docker desktop from Debian packages."""
+    """Build the image of the docker desktop, or the disk of the vm desktop, from Debian packages."""
+    from rlanything_envs.osworld.desktop.disk import build_disk
     from rlanything_envs.osworld.desktop.image import build_image
 
     with plain_errors():
-        for line in build_image(image, base):
+        for line in build_image(image, base) if vm is None else build_disk(vm):
             typer.echo(printable(line))
 
 

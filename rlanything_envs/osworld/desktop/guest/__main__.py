@@ -32,6 +32,7 @@ def main() -> int:
     parser.add_argument("--memory", type=int, default=0, help="bytes")
     parser.add_argument("--disk", type=int, default=0, help="bytes")
     parser.add_argument("--processes", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds for the session to get ready")
     parser.add_argument("--parent", type=int, help="end with this process")
     parser.add_argument("--sole-tenant", action="store_true", help="this process namespace has nothing but the desktop")
     args = parser.parse_args()
@@ -47,7 +48,9 @@ def main() -> int:
     pixels = pixels_file((width, height)) if args.pixels is None else args.pixels
     sandbox = None if args.sandbox is None else _words(args.sandbox)
     limits = {"memory": args.memory, "disk": args.disk, "processes": args.processes}
-    interior = Interior(Settings(args.home, (width, height), pixels, sandbox, args.user, **limits))
+    interior = Interior(
+        Settings(args.home, (width, height), pixels, sandbox, args.user, patience=args.patience, **limits)
+    )
     try:
         interior.start()
     except InteriorError as error:

@@ -52,6 +52,7 @@ def main() -> int:
     parser.add_argument("--memory", type=int, default=0, help="bytes of a process; 0: no limit")
     parser.add_argument("--disk", type=int, default=0, help="bytes of a file; 0: no limit, and the disk is not ours")
     parser.add_argument("--processes", type=int, default=0, help="processes and threads; 0: no limit")
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds for a part of the session to get ready")
     args = parser.parse_args()
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other program of the user can look into this one
     requests = socket.socket(fileno=args.socket)
@@ -59,7 +60,7 @@ def main() -> int:
     requests.recv(16)
     _limit(args.memory, args.disk, args.processes)
     width, height = map(int, args.screen.split("x"))
-    session = Session(args.home, args.pixels, (width, height))
+    session = Session(args.home, args.pixels, (width, height), args.patience)
     try:
         session.start()
     except (SessionError, OSError) as error:

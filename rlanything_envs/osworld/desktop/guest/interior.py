@@ -24,7 +24,6 @@ from .storage import LARGEST_FILE
 
 __all__ = ["Answer", "Interior", "InteriorError", "Refusal", "Settings", "pixels_file"]
 
-_START_SECONDS = 60.0
 _END_SECONDS = 10.0
 _SLACK_SECONDS = 5.0
 """After which a request counts as lost that the inside should have ended itself."""
@@ -58,6 +57,7 @@ class Settings:
         sandbox: arguments of bwrap; None where this process is in a sandbox or a container already.
         user: id of the user inside: of bwrap's own process, or of everything inside; None for that of this process.
         memory, disk: bytes; processes: number, with threads. 0 for no limit.
+        patience: seconds for the session to get ready; on an idle machine it takes one.
     """
 
     home: str
@@ -68,6 +68,7 @@ class Settings:
     memory: int = 0
     disk: int = 0
     processes: int = 0
+    patience: float = 60.0
 
 
 @dataclass(slots=True)
@@ -108,12 +109,13 @@ class Interior:
         settings = self.settings
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        ours.settimeout(_START_SECONDS)
+        ours.settimeout(settings.patience)
         width, height = settings.screen
         command = ["/usr/bin/python3", "-B", "-m", "guest.inside", "--home", settings.home]
         command += ["--screen", f"{width}x{height}", "--socket", str(theirs.fileno())]
         command += ["--pixels", str(settings.pixels), "--disk", str(settings.disk)]
         command += ["--memory", str(settings.memory), "--processes", str(settings.processes)]
+        command += ["--patience", str(settings.patience)]
         self._group = ControlGroup(settings.memory, settings.processes)
         try:
             if settings.sandbox is None:

@@ -17,9 +17,6 @@ from .framebuffer import Framebuffer
 __all__ = ["Session", "SessionError"]
 
 _HERE = Path(__file__).resolve().parent
-_PATIENCE = 60.0
-"""Seconds for a part of the session to get ready; on an idle machine it takes half of one."""
-
 _PANEL_HEIGHT = 24
 """Lines of the screen below which the panel shows its menu and its clock."""
 
@@ -40,12 +37,14 @@ class Session:
         home: the home directory; it is emptied and seeded by `start`.
         pixels: file descriptor of the file in memory in which the X server keeps the screen.
         size: width and height of the screen in pixels.
+        patience: seconds for a part of it to get ready.
     """
 
-    def __init__(self, home: Path, pixels: int, size: tuple[int, int]) -> None:
+    def __init__(self, home: Path, pixels: int, size: tuple[int, int], patience: float = 60.0) -> None:
         self.home = home
         self.pixels = pixels
         self.size = size
+        self._patience = patience
         self.environment = self._environment()
         self._vital: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -69,7 +68,7 @@ class Session:
         self._spawn(["/usr/libexec/at-spi-bus-launcher", "--launch-immediately"])
         self._until("the window manager", lambda: self._succeeds(["wmctrl", "-m"]))
         self._spawn(["xfce4-panel", "--disable-wm-check"])
-        self._until("the panel", lambda: b"xfce4-panel" in self._printed(["wmctrl", "-l"]))
+        self._until("the panel", self._panel_is_there)
         self._until("the panel's picture", self._panel_is_painted)
 
     def broken(self) -> str:
@@ -78,6 +77,15 @@ class Session:
             if process.poll() is not None:
                 return f"{name} has been ended"
         return ""
+
+    def _panel_is_there(self) -> bool:
+        """Whether the window manager shows the panel.
+
+        Openbox 3.6 can read a window's request from the connection and then wait for another event before it looks at
+        it; one is sent, which asks for what is so already.
+        """
+        self._succeeds(["wmctrl", "-k", "off"])
+        return b"xfce4-panel" in self._printed(["wmctrl", "-l"])
 
     def _panel_is_painted(self) -> bool:
         """Whether the corners of the panel have their menu and their clock; its window is there a moment before."""
@@ -178,12 +186,11 @@ class Session:
     def _printed(self, command: list[str]) -> bytes:
         return subprocess.run(command, env=self.environment, capture_output=True, check=False).stdout
 
-    @staticmethod
-    def _until(what: str, ready: Callable[[], bool]) -> None:
-        end = time.monotonic() + _PATIENCE
+    def _until(self, what: str, ready: Callable[[], bool]) -> None:
+        end = time.monotonic() + self._patience
         while not ready():
             if time.monotonic() > end:
-                raise SessionError(f"{what} was not ready after {_PATIENCE:g} seconds")
+                raise SessionError(f"{what} was not ready after {self._patience:g} seconds")
             time.sleep(0.01)
 
 
