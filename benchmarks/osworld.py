@@ -139,8 +139,8 @@ def resets(backend: str, rounds: int) -> Times:
     return times
 
 
-def side_by_side(backend: str, count: int, looks: int) -> Times:
-    """Times of desktops that share the machine, each with a sheet open and an agent of its own."""
+def side_by_side(backend: str, count: int, looks: int, sheets: bool = True) -> Times:
+    """Times of desktops that share the machine, each with an agent of its own and, if so wished, a sheet open."""
     times: Times = {}
     machines: list[Desktop] = [make_desktop(backend) for _ in range(count)]
 
@@ -154,21 +154,23 @@ def side_by_side(backend: str, count: int, looks: int) -> Times:
         with ThreadPoolExecutor(count) as threads:
             times["all started"] = [timed(lambda: times.update(start=list(threads.map(begin, machines))))]
             memory = [proportional_megabytes()]
-            times["all sheets open"] = [timed(lambda: list(threads.map(lambda m: open_sheet(m.client), machines)))]
+            if sheets:
+                times["all sheets open"] = [timed(lambda: list(threads.map(lambda m: open_sheet(m.client), machines)))]
+                memory.append(proportional_megabytes())
             begun = time.perf_counter()
             steps = [seconds for player in threads.map(play, machines) for seconds in player]
             times["step: key press and screenshot"] = steps
             times["a step of any desktop every"] = [(time.perf_counter() - begun) / len(steps)]
-            memory.append(proportional_megabytes())
             trees = threads.map(lambda m: timed(m.client.accessibility_tree), machines)
-            times["accessibility tree, open sheet"] = list(trees)
+            times["accessibility tree"] = list(trees)
             times["reset to a pristine home"] = list(threads.map(lambda m: timed(m.reset), machines))
     finally:
         for machine in machines:
             machine.close()
     print(
         f"\n{count} at once: {1 / times['a step of any desktop every'][0]:.0f} steps/s of all together, "
-        f"{memory[0] / count:.0f} MB each, {memory[1] / count:.0f} MB with the sheet open (proportional set size)"
+        f"proportional set size of each {memory[0] / count:.0f} MB"
+        + (f", {memory[1] / count:.0f} MB with the sheet open" if sheets else "")
     )
     return times
 
@@ -247,6 +249,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--looks", type=int, default=20, help="actions and screenshots a round")
     parser.add_argument("--desktops", type=int, nargs="*", default=[8], help="how many side by side")
+    parser.add_argument("--no-sheets", action="store_true", help="desktops at once without an open sheet")
     parser.add_argument("--only", choices=("alone", "environment", "simulator", "resets", "desktops"))
     args = parser.parse_args()
     print(
@@ -263,7 +266,7 @@ def main() -> None:
     if "resets" in wanted:
         report("tasks with an open application", resets(args.backend, args.rounds), RESETS)
     for count in args.desktops if "desktops" in wanted else ():
-        report(f"{count} desktops at once", side_by_side(args.backend, count, args.looks), {})
+        report(f"{count} desktops at once", side_by_side(args.backend, count, args.looks, not args.no_sheets), {})
     print(f"\nload {os.getloadavg()[0]:.1f} after")
 
 

@@ -210,9 +210,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--load", type=int, default=8, help="busy processes in the background")
-    parser.add_argument("--only", default="", help="part of the names of the solutions to play")
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of the names of the solutions to play")
     args = parser.parse_args()
-    chosen = [solution for solution in solutions() if args.only in solution.name]
+    chosen = [solution for solution in solutions() if any(part in solution.name for part in args.only)]
     print(
         f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores, load "
         f"{os.getloadavg()[0]:.1f} before; {args.rounds} rounds beside {args.load} busy processes"

@@ -118,3 +118,15 @@ def test_each_menu_of_libreoffice_opens_where_the_tree_has_it(desktop):
             client.act(f"pyautogui.click({x + width // 2}, {y + height // 2}); time.sleep(1)")
             assert f'name="{entry}"' in client.accessibility_tree()
             client.act("pyautogui.press('esc', presses=2); time.sleep(0.5)")
+
+
+def test_a_node_that_vanishes_while_it_is_read_has_no_attributes_and_no_actions(desktop):
+    code = """
+from types import SimpleNamespace
+from guest import tree
+node = SimpleNamespace(get_attributes=lambda: None)
+tree.Atspi = SimpleNamespace(Action=SimpleNamespace(get_n_actions=lambda _: 2, get_action_name=lambda *_: None))
+print(list(tree._attributes(node)), list(tree._actions(node)))
+"""
+    done = desktop.client.execute(["python", "-c", code])
+    assert (done.output.strip(), done.returncode) == ("[] []", 0), done.error

@@ -11,7 +11,9 @@ from .processes import Processes
 
 __all__ = ["AccessibilityError", "AccessibilityReader"]
 
-_SECONDS = 60.0
+_SECONDS = 170.0
+"""Less than a client waits; an application that does not answer is left out long before, but one that shares two
+processors with thirty other programs can take more than a minute."""
 
 
 class AccessibilityError(RuntimeError):

@@ -239,14 +239,17 @@ def _value(node: Any) -> Iterator[str]:
 def _actions(node: Any) -> Iterator[str]:
     found = {}
     for i in range(min(Atspi.Action.get_n_actions(node), _MOST_NAMES)):
-        name = _NOT_NAME.sub("-", Atspi.Action.get_action_name(node, i))
+        name = _NOT_NAME.sub("-", Atspi.Action.get_action_name(node, i) or "")
+        if not name:
+            continue
         found[name] = (Atspi.Action.get_action_description(node, i), Atspi.Action.get_key_binding(node, i))
     for name, (description, keys) in found.items():
         yield f"act:{name}_desc={_quoted(description)} act:{name}_kb={_quoted(keys)}"
 
 
 def _attributes(node: Any) -> Iterator[str]:
-    found = {_NOT_NAME.sub("-", name): text for name, text in list(node.get_attributes().items())[:_MOST_NAMES] if name}
+    given = node.get_attributes() or {}  # None where the node has vanished
+    found = {_NOT_NAME.sub("-", name): text for name, text in list(given.items())[:_MOST_NAMES] if name}
     return (f"attr:{name}={_quoted(text)}" for name, text in found.items())
 
 
