@@ -1,4 +1,4 @@
-"""The TRL example: its small model's chats can be read back, and the whole of it runs."""
+"""The TRL examples: the small model's chats can be read back, and all of them runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from told import byte_tokenizer, tiny_model
+
+from rlanything_task_pools import TaskPool
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -53,3 +56,23 @@ def test_the_example_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert "before: " in done.stdout
     assert "after:  " in done.stdout
+
+
+def test_the_curriculum_example_runs_with_any_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """This one has learnt nothing, so no task is ever solved."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    import trl_curriculum
+
+    tokenizer = byte_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]})
+    tokenizer.eos_token = "<|im_end|>"
+    tokenizer.save_pretrained("model")
+    tiny_model(tokenizer).save_pretrained("model")
+    trl_curriculum.main(["--model", "model", "--updates", "2", "--rollouts", "2", "--tasks", "2"])
+    with TaskPool.open("pool.sqlite") as pool:
+        assert [record.outcome.success for record in pool.outcomes()] == [False] * 4
+        assert pool.events()
+    assert capsys.readouterr().out.count("slot ") == 2

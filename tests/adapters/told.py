@@ -12,6 +12,34 @@ Answer = Callable[[int, str], str | None]
 """What the model says: of its place in the batch and the text so far; None for no call."""
 
 
+def byte_tokenizer() -> Any:
+    """A token for each byte."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = {letter: i for i, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    bytes_ = Tokenizer(models.BPE(letters, merges=[]))
+    bytes_.pre_tokenizer, bytes_.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=bytes_, eos_token="<eos>", pad_token="<pad>")
+
+
+def tiny_model(tokenizer: Any) -> Any:
+    """A model that has learnt nothing."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+        head_dim=16,
+        intermediate_size=16,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    return Qwen3ForCausalLM(config)
+
+
 def trained(
     answer: Answer,
     environment_factory: Any,
@@ -32,14 +60,9 @@ def trained(
     """
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
     from datasets import Dataset
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
     from trl import GRPOConfig, GRPOTrainer
 
-    letters = {letter: i for i, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    bytes_ = Tokenizer(models.BPE(letters, merges=[]))
-    bytes_.pre_tokenizer, bytes_.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytes_, eos_token="<eos>", pad_token="<pad>")
+    tokenizer = byte_tokenizer()
     tokenizer.chat_template = (
         "{%- for m in messages %}<{{ m.role }}>{{ m.content }}"
         "{%- for call in m.tool_calls or [] %}<call>{{ call.function | tojson }}</call>{% endfor %}<eos>"
@@ -54,16 +77,6 @@ def trained(
             "content": {"close_pattern": "<eos>", "content": "text"},
         },
     }
-    config = Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        num_key_value_heads=1,
-        head_dim=16,
-        intermediate_size=16,
-        eos_token_id=tokenizer.eos_token_id,
-    )
 
     class Told(GRPOTrainer):  # type: ignore[misc]
         batch: dict[str, Any]
@@ -83,7 +96,7 @@ def trained(
             return self.batch
 
     trainer = Told(
-        model=Qwen3ForCausalLM(config),
+        model=tiny_model(tokenizer),
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(rows) if isinstance(rows, list) else rows,
         environment_factory=environment_factory,
