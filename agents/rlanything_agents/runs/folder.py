@@ -7,10 +7,12 @@ at any instruction leaves a folder from which the same command continues.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gzip
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from rlanything_agents.runs.manifest import damage, seal
 from rlanything_agents.runs.storage import RunFolderError, StorageError, storing, write_atomically
 
 __all__ = ["RunFolder", "RunFolderError", "StorageError", "write_atomically"]
+
+_CHILDREN_END = 2.0
+"""Seconds in which children of a killed process end, which hold its lock while they do."""
 
 
 class RunFolder:
@@ -77,6 +82,30 @@ class RunFolder:
             return True
         write_atomically(self.path / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
         return False
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from running this run; the lock ends with the process, however it ends.
+
+        Raises:
+            RunFolderError: Another process runs it.
+        """
+        with storing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("a")
+        with lock:
+            latest = time.monotonic() + _CHILDREN_END
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > latest:
+                        raise RunFolderError(
+                            f"{self.path}: another process runs this run: wait for it, or give this run another `name`"
+                        ) from None
+                    time.sleep(0.05)
+            yield
 
     def belongs_to(self, config: Mapping[str, Any]) -> bool:
         """Whether the folder belongs to ``config``; False where it belongs to no run yet.
@@ -221,13 +250,13 @@ class RunFolder:
         """Delete the run.
 
         Raises:
-            RunFolderError: The folder exists and is not a run folder.
+            RunFolderError: The folder exists and is not a run folder, or a process runs the run.
         """
         if not self.path.exists():
             return
         if not (self.path / "config.json").exists():
             raise RunFolderError(f"{self.path} is not a run folder (no config.json); nothing was deleted")
-        with contextlib.suppress(FileNotFoundError), storing(self.path):
+        with self.alone(), contextlib.suppress(FileNotFoundError), storing(self.path):
             shutil.rmtree(self.path)
 
 

@@ -68,7 +68,7 @@ def train(
 
     Raises:
         RanksError: There are several processes and none of them leads, or they cannot train together.
-        RunFolderError: The folder belongs to another run, or the reused warm start does not fit.
+        RunFolderError: The folder belongs to another run or is in use, or the reused warm start does not fit.
         UnknownDomain, UnknownView: The domain is not installed, or has no such view.
         ValueError: The domain rejects its knobs or operators.
         MissingKey, MissingExtra: The service of an LLM rewriter cannot be used, or a tracker is not installed.
@@ -118,19 +118,20 @@ def open_run(
     try:
         with resumably(folder):
             preflight(config, folder)
-            tracking = Tracking(config.trackers, reporter.say)
-            parts = RunParts.assemble(config, folder, reporter, learners)
-            if folder.prepare(config.model_dump(mode="json")):
-                reporter.say(f"Continuing {folder.path}")
-                for message in folder.drop_damaged_stages():
-                    _say(reporter, message)
-            write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
-            try:
-                with leading(config, parts.learners, ranks), open_workers(config, parts.learners) as workers:
-                    yield Run(parts, tracking, workers)
-            finally:
-                tracking.finish()
-                parts.close()
+            with folder.alone():
+                tracking = Tracking(config.trackers, reporter.say)
+                parts = RunParts.assemble(config, folder, reporter, learners)
+                if folder.prepare(config.model_dump(mode="json")):
+                    reporter.say(f"Continuing {folder.path}")
+                    for message in folder.drop_damaged_stages():
+                        _say(reporter, message)
+                write_atomically(folder.path / "versions.json", json.dumps(installed_versions(), indent=2) + "\n")
+                try:
+                    with leading(config, parts.learners, ranks), open_workers(config, parts.learners) as workers:
+                        yield Run(parts, tracking, workers)
+                finally:
+                    tracking.finish()
+                    parts.close()
     finally:
         torch.set_num_threads(threads)
 

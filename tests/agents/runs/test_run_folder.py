@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -18,6 +20,26 @@ def test_another_configuration_is_refused_and_the_key_named(tmp_path: Path) -> N
     assert folder.prepare({"seed": 0, "rollout": {"tasks": 4}}) is True
     with pytest.raises(RunFolderError, match=r"rollout\.tasks"):
         folder.prepare({"seed": 0, "rollout": {"tasks": 5}})
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    """A second one is refused, and may not delete the run either; the lock of a killed one is gone."""
+    folder = RunFolder(tmp_path / "run")
+    folder.prepare({})
+    program = "import sys, time; from pathlib import Path; from rlanything_agents.runs.folder import RunFolder\n"
+    program += "with RunFolder(Path(sys.argv[1])).alone(): print('in', flush=True); time.sleep(100)"
+    with subprocess.Popen([sys.executable, "-c", program, str(folder.path)], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"in\n"
+        with pytest.raises(RunFolderError, match="another process runs this run"), folder.alone():
+            pass
+        with pytest.raises(RunFolderError, match="another process runs this run"):
+            folder.delete()
+        other.kill()
+    with folder.alone():
+        pass
+    folder.delete()
+    assert not folder.path.exists()
 
 
 def test_a_checkpoint_exists_only_when_it_is_complete(tmp_path: Path) -> None:
