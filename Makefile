@@ -68,7 +68,7 @@ $(VENV)/.train: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.train
 	@echo "Installing the test tools into $(VENV), once: about 300 MB more."
-	$(PIP) -e '.[train,llm,export,docker,ray,desktop,video,trackers,docs,dev]'
+	$(PIP) -e '.[train,llm,export,docker,mcp,ray,desktop,video,trackers,docs,dev]'
 	@touch $@
 
 $(VENV)/.original: $(VENV)/.dev

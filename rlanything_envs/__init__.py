@@ -11,7 +11,7 @@ from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import SettleOutcome, Verdict
 
 if TYPE_CHECKING:
-    from rlanything_envs.conversation import Conversation, Turn
+    from rlanything_envs.conversation import Conversation, ToolConversation, Turn
     from rlanything_envs.curriculum import AdaptiveDifficulty, Curriculum, CurriculumSource
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Curriculum",
     "CurriculumSource",
     "SettleOutcome",
+    "ToolConversation",
     "Turn",
     "Unicode",
     "Verdict",
@@ -33,6 +34,7 @@ _LATE = {
     "Curriculum": "rlanything_envs.curriculum",
     "CurriculumSource": "rlanything_envs.curriculum",
     "Conversation": "rlanything_envs.conversation",
+    "ToolConversation": "rlanything_envs.conversation",
     "Turn": "rlanything_envs.conversation",
 }
 """Names that are imported at their first use: their modules import the task pools, which an agent rarely needs."""

@@ -7,17 +7,21 @@ act, an answer may hold prose around its action, and an infrastructure failure i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
 
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.registration import text_arguments
+from rlanything_envs.registration import text_arguments, tool_arguments
+from rlanything_envs.tools import ToolCallError, Toolset
 from rlanything_envs.verdict import settle
 from rlanything_task_pools import Task
 
-__all__ = ["Conversation", "Turn"]
+__all__ = ["ACT", "UNREADABLE", "Conversation", "ToolConversation", "Turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Turn:
         terminated: Whether the task itself ended the episode.
         truncated: Whether a limit cut it off.
         info: Gymnasium's ``info``; ``outcome`` is 1 or -1 once the episode is over, also where the time limit ended it.
+        screen: uint8 of shape (height, width, 3), where observations have a ``screenshot``; else None.
     """
 
     text: str
@@ -37,6 +42,7 @@ class Turn:
     terminated: bool
     truncated: bool
     info: dict[str, Any]
+    screen: npt.NDArray[np.uint8] | None = field(default=None, compare=False)
 
     @property
     def done(self) -> bool:
@@ -100,7 +106,7 @@ class Conversation:
         turn = self._turn(observation, 0.0, False, False, info)
         if not self.manual:
             return turn
-        return Turn(f"{self.manual}\n\n{turn.text}", turn.reward, turn.terminated, turn.truncated, turn.info)
+        return replace(turn, text=f"{self.manual}\n\n{turn.text}")
 
     def answer(self, text: str) -> Turn:
         """Send the agent's answer and return the next message.
@@ -128,7 +134,80 @@ class Conversation:
             reason = info.get("error") or "the environment does not say what failed"
             raise InfrastructureError(f"{info.get('task_id')}: {reason}; the episode counts for nothing, play it again")
         settle(info, truncated=truncated)
-        return Turn(_text_of(observation), float(reward), terminated, truncated, info)
+        screen = observation.get("screenshot") if isinstance(observation, Mapping) else None
+        return Turn(_text_of(observation), float(reward), terminated, truncated, info, screen)
+
+
+UNREADABLE = "\0"
+"""A text that no environment reads as an action; a malformed call takes a turn with it."""
+
+_REFUSED = "No action was taken: "
+"""Beginning of the line in which an environment explains why a text is no action."""
+
+
+def _act(action: Annotated[str, Field(description="What to do, as the first message explains it.")]) -> str:
+    """Act in the environment and read its answer."""
+    return action
+
+
+_act.__name__ = "act"
+
+ACT = Toolset(_act)
+"""The one tool of an environment that declares none: its text action."""
+
+
+class ToolConversation(Conversation):
+    """Episodes of one environment, as messages and tool calls.
+
+    The environment is the same, and so are its messages, but for the instructions on how to write an action, which the
+    tools' descriptions replace. A call is one step. A malformed call is a step with an unreadable action: it counts as
+    the environment counts one, and the message says what to call instead.
+
+    Args:
+        env: As of `Conversation`.
+        arguments: Arguments of `gymnasium.make`, where `env` is an id.
+
+    ```python
+    from rlanything_envs import ToolConversation
+
+    conversation = ToolConversation("RLAnything/AlfWorld-v0")
+    turn = conversation.start(seed=0)
+    print(conversation.tools.schemas()[0]["function"]["name"])
+    turn = conversation.call("go_to", {"receptacle": "fridge 1"})
+    ```
+    """
+
+    def __init__(self, env: gym.Env[Any, Any] | str, **arguments: Any) -> None:
+        if isinstance(env, str):
+            arguments = {**tool_arguments(env), **arguments}
+        super().__init__(env, **arguments)
+        self.tools: Toolset = getattr(self.env.unwrapped, "tools", ACT)
+
+    @property
+    def manual(self) -> str:
+        """Instructions for the agent: none where the tools' descriptions replace them."""
+        return super().manual if self.tools is ACT else ""
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Turn:
+        """Call a tool and return the next message; ``info["call_error"]`` is the fault of a malformed call, else None.
+
+        Args:
+            name: Name of the tool.
+            arguments: A mapping, or a JSON object as text, as models write it.
+
+        Raises:
+            InfrastructureError: The machinery failed.
+            EpisodeOver: No episode is running.
+        """
+        try:
+            action = self.tools.action(name, arguments)
+        except ToolCallError as error:
+            turn = self._turn(*self.env.step(UNREADABLE))
+            first, _, rest = turn.text.partition("\n")
+            message = rest if first.startswith(_REFUSED) else turn.text
+            return replace(turn, text=f"{_REFUSED}{error}.\n{message}", info={**turn.info, "call_error": error})
+        turn = self.answer(action) if self.tools is ACT else self._turn(*self.env.step(action))
+        return replace(turn, info={**turn.info, "call_error": None})
 
 
 def _text_of(observation: Any) -> str:

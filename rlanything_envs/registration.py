@@ -18,6 +18,8 @@ class Registration:
     kwargs: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)
     """Arguments with which the environment's observations are texts."""
+    tools: dict[str, Any] = field(default_factory=dict)
+    """Further arguments with which its actions are tool calls."""
     short: str | None = None
     """Place of its short view, a `rlanything_envs.views.View`, as ``package.module:NAME``; None if it has none."""
 
@@ -35,6 +37,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
         entry_point="rlanything_envs.coding.env:CodingEnv",
         vector_entry_point=None,  # Gymnasium's own vector environments serve
         max_episode_steps=None,  # the number of turns is an argument of the environment
+        tools={"instructions": False},
         short="rlanything_envs.coding.short:VIEW",
     ),
     Registration(
@@ -45,6 +48,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
         # Gymnasium's passive checker breaks the first step after a first reset that failed, as one on a desktop may.
         disable_env_checker=True,
         text={"observation": "text"},
+        tools={"instructions": False, "action_space": "computer_13"},
         short="rlanything_envs.osworld.short:VIEW",
     ),
 )
@@ -66,4 +70,15 @@ def register_all() -> None:
 
 def text_arguments(env_id: str) -> dict[str, Any]:
     """Arguments that give an environment text observations; empty for one that is not in the table."""
-    return next((dict(row.text) for row in REGISTRATIONS if row.id == env_id.rpartition(":")[2]), {})
+    row = _row(env_id)
+    return {} if row is None else dict(row.text)
+
+
+def tool_arguments(env_id: str) -> dict[str, Any]:
+    """Arguments that give an environment text observations and tools; empty for one that is not in the table."""
+    row = _row(env_id)
+    return {} if row is None else {**row.text, **row.tools}
+
+
+def _row(env_id: str) -> Registration | None:
+    return next((row for row in REGISTRATIONS if row.id == env_id.rpartition(":")[2]), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import api_pages
@@ -21,7 +21,22 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
-    """Add the pages (hook of mkdocs)."""
+    """Add the pages, and ``llms.txt`` with a list of all (hook of mkdocs)."""
     for path, page in PAGES.items():
         files.append(File.generated(config, path, content=page()))
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", "", *_listed(config.nav or [], files)]
+    files.append(File.generated(config, "llms.txt", content="\n".join(lines) + "\n"))
     return files
+
+
+def _listed(nav: list[Any], files: Files, level: int = 2) -> Iterator[str]:
+    """Entries of the navigation as a Markdown list with headings, for readers that are language models."""
+    for entry in nav:
+        (title, inside) = next(iter(entry.items())) if isinstance(entry, dict) else ("", entry)
+        if isinstance(inside, list):
+            yield from ("", f"{'#' * level} {title}", "", *_listed(inside, files, level + 1))
+        else:
+            file = files.get_file_from_path(inside)
+            if file is None:
+                raise LookupError(f"the navigation names {inside!r}, which is no page")
+            yield f"- [{title or 'Overview'}]({file.url})"

@@ -4,6 +4,7 @@
 |---|---|
 | `rlanything_envs.adapters.trl` | TRL's `GRPOTrainer(environment_factory=...)` |
 | `rlanything_envs.adapters.openenv` | OpenEnv: a server over HTTP and WebSocket, and its client |
+| `rlanything_envs.adapters.mcp` | any client of the Model Context Protocol |
 | `rlanything_envs.adapters.skyrl` | SkyRL-Gym |
 | `rlanything_envs.adapters.verifiers` | Prime Intellect's verifiers |
 | `rlanything_envs.adapters.prime_rl` | prime-rl's task samplers, on top of that |

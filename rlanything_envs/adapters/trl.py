@@ -1,18 +1,19 @@
-"""TRL: text environments for `GRPOTrainer(environment_factory=...)`.
+"""TRL: environments for `GRPOTrainer(environment_factory=...)`.
 
 The trainer resets an environment with each row of the dataset, appends the opening message to the prompt, offers the
-model the environment's one tool, `act`, and reads the reward when the model stops calling it.
+model the environment's tools, and reads the reward when the model stops calling them. `tool_environment` offers one
+typed tool for each kind of action (`go_to`, `take`, ...); `text_environment` one tool, `act`, for any text.
 
 ```python
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 from rlanything_envs.adapters.rows import generated_rows
-from rlanything_envs.adapters.trl import text_environment
+from rlanything_envs.adapters.trl import tool_environment
 trainer = GRPOTrainer(
     model=...,  # any model whose chat template has tools
     args=GRPOConfig(max_tool_calling_iterations=30, max_completion_length=4096),
     train_dataset=Dataset.from_list(generated_rows("alfworld", 512, kinds=["simple"])),
-    environment_factory=text_environment("RLAnything/AlfWorld-v0", max_episode_steps=30),
+    environment_factory=tool_environment("RLAnything/AlfWorld-v0", max_episode_steps=30),
 )
 ```
 
@@ -27,19 +28,24 @@ environment_factory = text_environment("RLAnything/AlfWorld-v0", source=source, 
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import gymnasium as gym
+from PIL import Image
 
-from rlanything_envs.conversation import Conversation, Turn
+from rlanything_envs.conversation import Conversation, ToolConversation, Turn
 from rlanything_envs.curriculum import CurriculumSource, Group
 from rlanything_envs.errors import CurriculumError, InfrastructureError, InvalidAction
+from rlanything_envs.tools import Tool, Toolset
 from rlanything_task_pools import Task
 
-__all__ = ["OVER", "EnvironmentFactory", "TextEnvironment", "text_environment"]
+__all__ = ["OVER", "EnvironmentFactory", "Episodes", "TextEnvironment", "ToolEnvironment"]
+__all__ += ["text_environment", "tool_class", "tool_environment"]
 
 OVER = "The episode is over. Answer without a call."
 """End of the last message: TRL goes on until the model calls no tool, and has no signal for a finished episode."""
@@ -47,9 +53,12 @@ _FAILED = "The environment failed; this episode does not count. Answer without a
 
 _log = logging.getLogger(__name__)
 
+Message = str | list[dict[str, Any]]
+"""A text, or where observations have a screen the content of a message: a text and an image."""
 
-class TextEnvironment:
-    """One environment for TRL: its public methods other than `reset` and `get_reward` are tools of the model.
+
+class Episodes:
+    """Episodes of one environment for TRL: public methods other than `reset` and `get_reward` are tools of the model.
 
     A failure of the machinery is no reward: `get_reward` is then None, which TRL leaves out of its group's mean and
     gives no advantage. A reward function of your own must also return None where `failure` is set.
@@ -74,7 +83,9 @@ class TextEnvironment:
         self._group: Group | None = None
         self._steps = 0
 
-    def reset(self, task: str | None = None, seed: int | None = None, group: str | None = None, **columns: Any) -> str:
+    def reset(
+        self, task: str | None = None, seed: int | None = None, group: str | None = None, **columns: Any
+    ) -> Message:
         """Begin an episode on a row of the dataset, whose other columns are ignored; return the opening message.
 
         Args:
@@ -90,33 +101,12 @@ class TextEnvironment:
         chosen: Task | str | None = task
         if group is not None:
             if self._source is None:
-                raise CurriculumError(f"the row has the group {group!r}: give text_environment a source")
+                raise CurriculumError(f"the row has the group {group!r}: give the environment's factory a source")
             self._group = self._source.join(group)
             chosen = self._group.task
         try:
             return self._take(self._conversation.start(chosen, seed=seed))
         except InfrastructureError as error:
-            return self._fail(error)
-
-    def act(self, action: str) -> str:
-        """Act in the environment and read its answer.
-
-        Args:
-            action: What to do, as the first message explains it.
-
-        Returns:
-            What the environment says.
-        """
-        if not isinstance(action, str):  # TRL shows the model what is raised here
-            raise InvalidAction(f"an action is a text, got {type(action).__name__}")
-        if self.turn is None:
-            return _FAILED
-        if self.turn.done:
-            return OVER
-        self._steps += 1
-        try:
-            return self._take(self._conversation.answer(action))
-        except Exception as error:  # TRL would show it to the model and go on to a reward of 0
             return self._fail(error)
 
     def get_reward(self) -> float | None:
@@ -137,9 +127,23 @@ class TextEnvironment:
             raise InfrastructureError(f"{self._failures} episodes in a row failed, the last one with: {self.failure}")
         return None
 
-    def _take(self, turn: Turn) -> str:
+    def _play(self, play: Callable[[], Turn]) -> Message:
+        if self.turn is None:
+            return _FAILED
+        if self.turn.done:
+            return OVER
+        self._steps += 1
+        try:
+            return self._take(play())
+        except Exception as error:  # TRL would show it to the model and go on to a reward of 0
+            return self._fail(error)
+
+    def _take(self, turn: Turn) -> Message:
         self.turn, self.failure = turn, None
-        return f"{turn.text}\n\n{OVER}" if turn.done else turn.text
+        text = f"{turn.text}\n\n{OVER}" if turn.done else turn.text
+        if turn.screen is None:
+            return text
+        return [{"type": "text", "text": text}, {"type": "image", "image": Image.fromarray(turn.screen)}]
 
     def _fail(self, error: Exception) -> str:
         self.turn, self.failure = None, str(error) or type(error).__name__
@@ -147,8 +151,53 @@ class TextEnvironment:
         return _FAILED
 
 
+class TextEnvironment(Episodes):
+    """Episodes whose model writes text actions: `act` is its one tool."""
+
+    def act(self, action: str) -> Message:
+        """Act in the environment and read its answer.
+
+        Args:
+            action: What to do, as the first message explains it.
+
+        Returns:
+            What the environment says.
+        """
+        if not isinstance(action, str):  # TRL shows the model what is raised here
+            raise InvalidAction(f"an action is a text, got {type(action).__name__}")
+        return self._play(lambda: self._conversation.answer(action))
+
+
+class ToolEnvironment(Episodes):
+    """Episodes whose model calls typed tools: each is a method of the class that `tool_class` makes.
+
+    A call with unknown, missing or wrong arguments counts as the environment counts an unreadable action. One of a tool
+    that does not exist never gets here: TRL itself answers it.
+    """
+
+
+@cache
+def tool_class(tools: Toolset) -> type[ToolEnvironment]:
+    """The class of environments with these tools; TRL takes methods, their signatures and docstrings from it."""
+    return type("ToolEnvironment", (ToolEnvironment,), {name: _method(tool) for name, tool in tools.items()})
+
+
+def _method(tool: Tool) -> Callable[..., Message]:
+    def method(self: Any, /, **arguments: Any) -> Message:
+        conversation: ToolConversation = self._conversation
+        return cast(Message, self._play(lambda: conversation.call(tool.name, arguments)))
+
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    parameters = tool.signature.parameters
+    method.__name__, method.__qualname__ = tool.name, f"ToolEnvironment.{tool.name}"
+    method.__doc__ = tool.docstring
+    method.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
+    method.__signature__ = inspect.Signature([itself, *parameters.values()])  # type: ignore[attr-defined]
+    return method
+
+
 class EnvironmentFactory(ExitStack):
-    """Result of `text_environment`: makes environments for TRL and closes them at the end of a ``with`` block."""
+    """Makes environments for TRL and closes them at the end of a ``with`` block."""
 
     def __init__(self, make: Callable[[], Conversation], patience: int, source: CurriculumSource | None = None) -> None:
         super().__init__()
@@ -156,9 +205,12 @@ class EnvironmentFactory(ExitStack):
         self._patience = patience
         self._source = source
 
-    def __call__(self) -> TextEnvironment:
+    def __call__(self) -> Episodes:
         """Make an environment."""
-        return TextEnvironment(self.enter_context(self._make()), self._patience, self._source)
+        conversation = self.enter_context(self._make())
+        if isinstance(conversation, ToolConversation):
+            return tool_class(conversation.tools)(conversation, self._patience, self._source)
+        return TextEnvironment(conversation, self._patience, self._source)
 
 
 def text_environment(
@@ -168,14 +220,40 @@ def text_environment(
     source: CurriculumSource | None = None,
     **arguments: Any,
 ) -> EnvironmentFactory:
-    """The ``environment_factory`` of TRL's `GRPOTrainer` for a text environment.
+    """The ``environment_factory`` of TRL's `GRPOTrainer` with one tool, `act`, that takes a text action.
 
     Args:
         env: Id of a registered environment, or a function that makes one.
-        patience: See `TextEnvironment`.
-        source: See `TextEnvironment`; its `rollouts` are the trainer's `num_generations`. It is not closed.
+        patience: See `Episodes`.
+        source: See `Episodes`; its `rollouts` are the trainer's `num_generations`. It is not closed.
         arguments: Arguments of `gymnasium.make`, where `env` is an id.
     """
     if isinstance(env, str):
         return EnvironmentFactory(lambda: Conversation(env, **arguments), patience, source)
     return EnvironmentFactory(lambda: Conversation(env()), patience, source)
+
+
+def tool_environment(
+    env: str | Callable[[], gym.Env[Any, Any]],
+    *,
+    patience: int = 3,
+    source: CurriculumSource | None = None,
+    **arguments: Any,
+) -> EnvironmentFactory:
+    """The ``environment_factory`` of TRL's `GRPOTrainer` with a typed tool for each kind of action.
+
+    Where observations have a screen (OSWorld with ``observation=["screenshot", "text"]``), a tool returns text and
+    image, which needs a model with vision.
+
+    Args:
+        env: Id of a registered environment, or a function that makes one.
+        patience: See `Episodes`.
+        source: See `Episodes`; its `rollouts` are the trainer's `num_generations`. It is not closed.
+        arguments: Arguments of `gymnasium.make`, where `env` is an id.
+
+    Raises:
+        ToolsetError: On the first call: the arguments leave the environment without tools.
+    """
+    if isinstance(env, str):
+        return EnvironmentFactory(lambda: ToolConversation(env, **arguments), patience, source)
+    return EnvironmentFactory(lambda: ToolConversation(env()), patience, source)

@@ -21,6 +21,7 @@ from rlanything_envs.alfworld.commands import (
     with_listing,
 )
 from rlanything_envs.alfworld.sources import make_source
+from rlanything_envs.alfworld.tools import TOOLS
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.sources import Tasks, find_task, is_task_id, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
@@ -174,6 +175,7 @@ class AlfWorldEnv(gym.Env[str, str]):
     manual = MANUAL
     """Instructions that a `Conversation` puts before the first observation, whose text is ALFWorld's own."""
     read_answer = staticmethod(read_answer)
+    tools = TOOLS
 
     def __init__(
         self,

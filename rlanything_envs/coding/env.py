@@ -18,9 +18,11 @@ from rlanything_envs.coding.actions import (
     read_action,
 )
 from rlanything_envs.coding.messages import MAX_OBSERVATION_LENGTH
+from rlanything_envs.coding.tools import toolset
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
+from rlanything_envs.tools import Toolset
 from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.coding import SPLITS, CodingDomain, CodingTaskError, Example, Payload, read_payload
@@ -136,6 +138,7 @@ class CodingEnv(gym.Env[str, str]):
       always.
     - ``packages``: third-party packages that Python programs may import besides the standard library, of the
       environment of this process (of the image with ``backend="docker"``).
+    - ``instructions``: False leaves out of the first message how to write an action, for agents that call tools.
     - ``render_mode``: None or ``"ansi"`` (the last exchange as text).
 
     ```python
@@ -169,6 +172,7 @@ class CodingEnv(gym.Env[str, str]):
         allow_unsafe: bool = False,
         languages: Sequence[Language] | None = None,
         packages: Sequence[str] = (),
+        instructions: bool = True,
         render_mode: str | None = None,
     ) -> None:
         """See the class.
@@ -200,6 +204,7 @@ class CodingEnv(gym.Env[str, str]):
             raise ValueError("CodingEnv: languages is empty; name some, or give None for those of each task")
         self.languages = None if languages is None else tuple(check_language(name) for name in _list(languages))
         self.packages = _list(packages)
+        self.instructions = instructions
         self.source = _generated(split, knobs, allow_unsafe) if tasks is None else source_of(tasks)
         self.task_id = ""
         self._problem: Payload | None = None
@@ -236,7 +241,9 @@ class CodingEnv(gym.Env[str, str]):
             self._sandbox().check_interaction()
         self._taken = self._languages(problem)
         self._problem, self.task_id, self._turn = problem, task.id, 0
-        observation = messages.opening(problem, self.max_turns, self.action_format, self._taken, self.packages)
+        observation = messages.opening(
+            problem, self.max_turns, self.action_format, self._taken, self.packages, self.instructions
+        )
         self._last = ("", observation)
         return observation, self._info(tier)
 
@@ -273,6 +280,11 @@ class CodingEnv(gym.Env[str, str]):
         truncated = answer.outcome == "error"
         terminated = answer.outcome is not None and not truncated
         return observation, answer.reward, terminated, truncated, self._info(tier, answer)
+
+    @property
+    def tools(self) -> Toolset:
+        """The actions as typed tools."""
+        return toolset(self.max_turns, self.action_format)
 
     def render(self) -> str | None:
         """The last action and the answer as text, or None."""

@@ -86,8 +86,9 @@ def opening(
     action_format: ActionFormat = "verbs",
     languages: Sequence[Language] = ("python",),
     packages: Sequence[str] = (),
+    instructions: bool = True,
 ) -> str:
-    """The first message: statement, samples, limits and how to act."""
+    """The first message: statement, samples, limits and, with `instructions`, how to act."""
     parts = [shorten(problem.statement, MAX_OBSERVATION_LENGTH // 2)]
     given, made = ("Known to the judge only", "Conversation") if problem.interactive else ("Input", "Output")
     for number, test in enumerate(problem.public[:_MOST_SAMPLES], 1):
@@ -112,7 +113,7 @@ def opening(
             what += "Tests are Python asserts about it."
         else:
             what += "Inputs are JSON lists of its arguments, outputs JSON of its result."
-    if several:
+    if several and instructions:
         fences = " or ".join(f"```{language}" for language in languages)
         what += f" Mark its block with its language: {fences}."
     if packages:
@@ -121,6 +122,8 @@ def opening(
     parts.append(
         f"{what} Limits for each test: {limits.cpu:g} s of processor time, {limits.memory >> 20} MiB of memory."
     )
+    if not instructions:
+        return "\n\n".join([*parts, turns_left(turns)])
     name = problem.entry_point
     if action_format == "code":
         manual = _MANUAL_OF_CODE

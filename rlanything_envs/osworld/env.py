@@ -23,9 +23,11 @@ from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Limit, Settle, changed
 from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
+from rlanything_envs.osworld.tools import TOOLS
 from rlanything_envs.osworld.view import View
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
+from rlanything_envs.tools import Toolset, ToolsetError
 from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.osworld import (
@@ -154,6 +156,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``assets``: the directory of the tasks' remote files (see `Assets`).
     - ``password``: password of the guest's user, for set-up steps that need it.
     - ``strict``: ``"upstream"`` for OSWorld's reading of the few metrics of which ours differs on purpose.
+    - ``instructions``: False leaves out of the first text how to write an action, for agents that call tools.
     - ``render_mode``: None or ``"rgb_array"`` (the screen).
 
     ```python
@@ -190,6 +193,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         assets: Files | str | os.PathLike[str] | None = None,
         password: str = "password",
         strict: Strict = "own",
+        instructions: bool = True,
         render_mode: str | None = None,
     ) -> None:
         """See the class.
@@ -212,7 +216,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self.scale = _scale(relative_coordinates)
         self._dictionaries = action_space == "computer_13"
         self.action_space = Computer13(self.screen, self.scale) if self._dictionaries else Unicode(MAX_ACTION_LENGTH)
-        self._view = View(observation, self.screen, self._dictionaries, self.scale)
+        self._view = View(observation, self.screen, self._dictionaries, self.scale, instructions)
         self.observation_space = self._view.space
         self.settle = settle if settle is None or isinstance(settle, Settle) else Settle(**settle)
         self.files: Files = Assets(assets) if assets is None or isinstance(assets, str | os.PathLike) else assets
@@ -326,6 +330,17 @@ class OSWorldEnv(gym.Env[Any, Any]):
         if self._episode is None:
             raise EpisodeOver("OSWorldEnv: no episode is running: call reset() first")
         return self._observe(self._episode, self._look(None), _Answer())
+
+    @property
+    def tools(self) -> Toolset:
+        """The actions of ``computer_13`` as typed tools.
+
+        Raises:
+            ToolsetError: The action space is another one.
+        """
+        if not self._dictionaries:
+            raise ToolsetError("the tools of OSWorldEnv need action_space='computer_13'")
+        return TOOLS
 
     @property
     def client(self) -> Client:

@@ -51,7 +51,14 @@ Send one action a message, a JSON object: {{"action_type": "CLICK", "parameters"
 
 
 def opening(
-    instruction: str, seen: str, turns: int, *, dictionaries: bool, screen: tuple[int, int], scale: float
+    instruction: str,
+    seen: str,
+    turns: int,
+    *,
+    dictionaries: bool,
+    screen: tuple[int, int],
+    scale: float,
+    instructions: bool = True,
 ) -> str:
     """The first message: the task, how to act, and the screen.
 
@@ -62,6 +69,7 @@ def opening(
         dictionaries: whether actions are those of ``computer_13``.
         screen: width and height in pixels.
         scale: coordinate of the far edge of the screen; 0 for pixels.
+        instructions: whether to explain how to write an action, besides the coordinates.
     """
     width, height = screen
     if scale:
@@ -70,7 +78,8 @@ def opening(
     else:
         x, y = str(width // 4), str(height // 2)
         coordinates = f"x and y are pixels from the left and the upper edge; the screen has {width} by {height}."
-    manual = (_COMPUTER_13 if dictionaries else _PYAUTOGUI).format(coordinates=coordinates, x=x, y=y)
+    manual = (_COMPUTER_13 if dictionaries else _PYAUTOGUI) if instructions else "{coordinates}"
+    manual = manual.format(coordinates=coordinates, x=x, y=y)
     return f"Task: {instruction}\n\n{manual}\n\n{_screen(seen)}\n{_turns_left(turns)}"
 
 

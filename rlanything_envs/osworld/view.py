@@ -35,12 +35,20 @@ class View:
         screen: width and height in pixels.
         dictionaries: whether actions are those of ``computer_13``.
         scale: coordinate of the far edge of the screen; 0 for pixels.
+        instructions: whether the first text explains how to write an action.
 
     Raises:
         ValueError: a name is unknown or repeated, or there is none.
     """
 
-    def __init__(self, names: Sequence[str] | str, screen: tuple[int, int], dictionaries: bool, scale: float) -> None:
+    def __init__(
+        self,
+        names: Sequence[str] | str,
+        screen: tuple[int, int],
+        dictionaries: bool,
+        scale: float,
+        instructions: bool = True,
+    ) -> None:
         self._alone = names == "text"
         if isinstance(names, str) and not self._alone:
             raise ValueError(f"OSWorldEnv: observation is 'text' or a list of names, got {names!r}")
@@ -51,6 +59,7 @@ class View:
         if not self.names or len(set(self.names)) != len(self.names):
             raise ValueError(f"OSWorldEnv: observation must name something, and nothing twice, got {names!r}")
         self._screen, self._dictionaries, self._scale = screen, dictionaries, scale
+        self._instructions = instructions
         chosen = set(self.names)
         self.picture = "screenshot" in chosen
         self.terminal = "terminal" in chosen
@@ -96,7 +105,13 @@ class View:
         if turn:
             return messages.later(message, lines, left)
         return messages.opening(
-            instruction, lines, left, dictionaries=self._dictionaries, screen=self._screen, scale=self._scale
+            instruction,
+            lines,
+            left,
+            dictionaries=self._dictionaries,
+            screen=self._screen,
+            scale=self._scale,
+            instructions=self._instructions,
         )
 
     def _pixels(self, seen: Observation | None) -> Pixels:

@@ -5,7 +5,7 @@ from isolated import Isolated
 
 
 def test_openenv() -> None:
-    Isolated("openenv").run_tests("adapters/openenv_checks.py")
+    Isolated("openenv").run_tests("adapters/openenv_checks.py", "adapters/openenv_tool_checks.py")
 
 
 @pytest.mark.slow

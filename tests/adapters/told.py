@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Answer = Callable[[int, str], str | None]
-"""What the model says: of its place in the batch and the text so far; None for no call."""
+Answer = Callable[[int, str], str | tuple[str, dict[str, Any]] | None]
+"""What the model says: of its place in the batch and the text so far; an action, a call, or None for no call."""
 
 
 def byte_tokenizer() -> Any:
@@ -87,7 +87,8 @@ def trained(
             said = []
             for place, ids in enumerate(prompt_ids):
                 action = answer(place, tokenizer.decode(ids))
-                wish = json.dumps({"name": "act", "arguments": {"action": action}})
+                named, arguments = action if isinstance(action, tuple) else ("act", {"action": action})
+                wish = json.dumps({"name": named, "arguments": arguments})
                 said.append(tokenizer.encode(("done" if action is None else f"<call>{wish}</call>") + "<eos>"))
             return said, None
 

@@ -33,6 +33,12 @@ def test_every_page_is_there(site: Path) -> None:
         assert built.is_file() or (page.stem == "index" and (site / page.parent / "index.html").is_file()), page
 
 
+def test_models_find_every_page(site: Path) -> None:
+    links = re.findall(r"^- \[.+\]\((.*)\)$", (site / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = {(site / link / "index.html").resolve() for link in links}
+    assert listed == {path.resolve() for path in site.rglob("index.html")}
+
+
 def test_nothing_comes_from_elsewhere(site: Path) -> None:
     found = {path.name: FOREIGN.findall(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
     assert {name: links for name, links in found.items() if links} == {}

@@ -16,10 +16,12 @@ from rlanything_agents.reward_models.step_judge import parse_score
 from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, read_unit_test
 from rlanything_envs.alfworld.commands import read_answer, to_command
 from rlanything_envs.alfworld.short import read as read_short_alfworld
+from rlanything_envs.alfworld.tools import TOOLS as ALFWORLD_TOOLS
 from rlanything_envs.coding import actions as coding_actions
 from rlanything_envs.coding.list_language import read_program
 from rlanything_envs.coding.messages import ran
 from rlanything_envs.coding.short import read as read_short_coding
+from rlanything_envs.coding.tools import toolset
 from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, LLMSummariser, task_critique
 from rlanything_envs.curriculum.llm_rewriter import read_proposal
 from rlanything_envs.llm import ScriptedGenerator
@@ -32,6 +34,8 @@ from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
 from rlanything_envs.osworld.short import read as read_short_osworld
+from rlanything_envs.osworld.tools import TOOLS as OSWORLD_TOOLS
+from rlanything_envs.tools import ToolCallError
 from rlanything_task_pools import Rejection, get_domain
 from rlanything_verifiers.alfworld import Game, World
 from rlanything_verifiers.coding import Run
@@ -66,6 +70,19 @@ def _code(text: str) -> None:
 
 def _dictionary(text: str) -> None:
     absolute(action_of(read_dictionary(text), (1280, 720)).code, (1280, 720), 1000.0)
+
+
+def _tool_call(text: str) -> None:
+    """Arguments of a tool of each domain, and its action; refused where none of them takes them."""
+    refused = []
+    calls = (ALFWORLD_TOOLS, "go_to"), (toolset(8, "verbs"), "run"), (OSWORLD_TOOLS, "click"), (OSWORLD_TOOLS, "hotkey")
+    for tools, name in calls:
+        try:
+            assert isinstance(tools.action(name, text), str)
+        except ToolCallError as error:
+            refused.append(error)
+    if len(refused) == len(calls):
+        raise refused[0]
 
 
 _CODING_OPTIONS: tuple[dict[str, Any], ...] = (
@@ -234,6 +251,12 @@ TARGETS = (
         of_text(read_short_osworld),
         (),
         lambda: [b"<2> 1 click 1", b"<none> <none> type echo <1> > desktop/ <2> enter", b"press save"],
+    ),
+    Target(
+        "tool call",
+        of_text(_tool_call),
+        (ToolCallError,),
+        lambda: [b'{"receptacle": "fridge 1"}', b'{"code": "print(1)"}', b'{"x": 1, "y": 2.5}', b'{"keys": ["ctrl"]}'],
     ),
     Target("osworld code", of_text(_code), (Unreadable,), lambda: [PYAUTOGUI, b"WAIT", b"pyautogui.scroll(-3, 1, 2)"]),
     Target(

@@ -66,6 +66,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_envs.osworld.desktop.client": ("replies of a guest",),
     "rlanything_envs.osworld.desktop.simulator.interpreter": ("simulated code",),
     "rlanything_envs.osworld.desktop.transport": ("replies of a guest",),
+    "rlanything_envs.tools": ("tool call",),
     "rlanything_agents.engines.controls": ("answer of a vLLM server",),
     "rlanything_agents.tools.benchmark.compare": ("results of a benchmark",),
     "rlanything_agents.tools.benchmark.record": ("results of a benchmark, one a line",),

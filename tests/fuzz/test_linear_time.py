@@ -13,6 +13,8 @@ from fuzz_table import as_text
 from fuzz_time import Use, attacks, modules, pumped, too_long, uses
 
 from rlanything_envs.coding import actions, messages
+from rlanything_envs.coding.tools import toolset
+from rlanything_envs.tools import ToolCallError
 from rlanything_verifiers.coding import Limits, Run, function
 from rlanything_verifiers.coding.checkers import (
     _KINDS,
@@ -177,6 +179,20 @@ def _action(content: bytes) -> None:
             actions.read_action(as_text(content)[: actions.MAX_ACTION_LENGTH], only_submit=only_submit)
 
 
+def _tool_call(content: bytes) -> None:
+    text = as_text(content)
+    calls: tuple[tuple[str, object], ...] = (
+        ("submit", text),
+        ("submit", {"code": text}),
+        ("submit", {text: text}),
+        (text, {}),
+        ("submit", {f"{text[:9]}{number}": 1 for number in range(len(text) // 64)}),
+    )
+    for name, arguments in calls:
+        with contextlib.suppress(ToolCallError):
+            toolset(8, "verbs").action(name, arguments)  # type: ignore[arg-type]
+
+
 def _frame(content: bytes) -> None:
     data = frames.pack({"run": {}}, content)
     place = 0
@@ -197,6 +213,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "why a run failed": lambda content: run.status_of(0, 1, None, content, False, Limits(), 0.1),
     "observation of a run": lambda content: messages.ran(Run("RE", content, content[-8192:])),
     "action": _action,
+    "tool call": _tool_call,
     "frame": _frame,
 }
 

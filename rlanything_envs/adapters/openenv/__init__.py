@@ -20,23 +20,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rlanything_envs.adapters.openenv.client import TextClient
     from rlanything_envs.adapters.openenv.messages import TextAction, TextObservation, TextState
-    from rlanything_envs.adapters.openenv.port import Server, ServerSettingError
     from rlanything_envs.adapters.openenv.server import create_server
+    from rlanything_envs.adapters.serving import Server, ServerSettingError
 
 __all__ = ["Server", "ServerSettingError", "TextAction", "TextClient", "TextObservation", "TextState", "create_server"]
 
+_HERE = "rlanything_envs.adapters.openenv"
 _HOMES = {
-    "Server": "port",
-    "ServerSettingError": "port",
-    "TextAction": "messages",
-    "TextClient": "client",
-    "TextObservation": "messages",
-    "TextState": "messages",
-    "create_server": "server",
+    "Server": "rlanything_envs.adapters.serving",
+    "ServerSettingError": "rlanything_envs.adapters.serving",
+    "TextAction": f"{_HERE}.messages",
+    "TextClient": f"{_HERE}.client",
+    "TextObservation": f"{_HERE}.messages",
+    "TextState": f"{_HERE}.messages",
+    "create_server": f"{_HERE}.server",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+
+from rlanything_envs.adapters.serving import App, Message, Receive, Scope, Send, answer, refusal
 
 __all__ = ["Guard"]
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _PAGES = ("/health", "/metadata", "/schema")
 _EPISODES = ("/reset", "/step", "/state")
@@ -26,19 +19,21 @@ _EPISODES_ELSEWHERE = (
 
 @dataclass(frozen=True)
 class Guard:
-    """ASGI middleware that admits only three pages over HTTP, and sessions over ``/ws``.
+    """ASGI middleware that admits three pages over HTTP, sessions over ``/ws``, and with tools requests to ``/mcp``.
 
     Attributes:
         app: The OpenEnv server.
         token: Bearer token required for everything but ``/health``; None for open access.
         idle_seconds: Idle time after which a session is ended.
         max_message_bytes: Longest message of a client in bytes.
+        tools: Whether actions are tool calls, which ``/mcp`` takes, too.
     """
 
     app: App
     token: str | None
     idle_seconds: float
     max_message_bytes: int
+    tools: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An ASGI application."""
@@ -51,22 +46,42 @@ class Guard:
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path != "/health" and (refusal := self._refusal(scope)):
-            await _answer(send, *refusal)
+        if path != "/health" and (refused := refusal(scope, self.token)):
+            await answer(send, *refused)
+        elif self.tools and path == "/mcp" and scope["method"] == "POST":
+            await self._request(scope, receive, send)
         elif path in _EPISODES:
-            await _answer(send, 501, _EPISODES_ELSEWHERE)
+            await answer(send, 501, _EPISODES_ELSEWHERE)
         elif path not in _PAGES or scope["method"] not in ("GET", "HEAD"):
-            await _answer(send, 404, f"there is GET {', '.join(_PAGES)}, and a WebSocket at /ws")
+            await answer(send, 404, f"there is GET {', '.join(_PAGES)}, and a WebSocket at /ws")
         else:
             await self.app(scope, receive, send)
 
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = b""
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return
+            body += message.get("body", b"")
+            if len(body) > self.max_message_bytes:
+                await answer(send, 413, f"a request of more than {self.max_message_bytes} bytes")
+                return
+            if not message.get("more_body"):
+                break
+
+        async def whole() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, whole, send)
+
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(scope)
-        if refusal is None and scope["path"] != "/ws":
-            refusal = 404, "the WebSocket is at /ws"
-        if refusal is not None:
+        refused = refusal(scope, self.token)
+        if refused is None and scope["path"] != "/ws":
+            refused = 404, "the WebSocket is at /ws"
+        if refused is not None:
             await receive()  # the request to connect
-            await send({"type": "websocket.close", "code": 1008, "reason": refusal[1]})  # becomes HTTP 403
+            await send({"type": "websocket.close", "code": 1008, "reason": refused[1]})  # becomes HTTP 403
             return
 
         async def next_message() -> Message:
@@ -78,27 +93,8 @@ class Guard:
                 return await _end(send, 1009, f"a message of {size} bytes: at most {self.max_message_bytes} are read")
             return message
 
-        # The query could attach a client to the session of another one.
-        await self.app({**scope, "query_string": b""}, next_message, send)
-
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Status and reason of a refused connection; None where it is admitted."""
-        headers = {name: value for name, value in scope["headers"] if name in (b"authorization", b"origin")}
-        if self.token is None:
-            # A page in a browser on this machine can reach loopback, and always sends its origin.
-            return (403, "web pages need a server with a token") if b"origin" in headers else None
-        given = headers.get(b"authorization", b"")
-        if hmac.compare_digest(given, f"Bearer {self.token}".encode()):
-            return None
-        return 401, "give this server's token: Authorization: Bearer TOKEN"
-
-
-async def _answer(send: Send, status: int, reason: str) -> None:
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps({"detail": reason}).encode()})
+        # The query attaches a WebSocket to a session of /mcp, whose id is secret; without tools there are none.
+        await self.app(scope if self.tools else {**scope, "query_string": b""}, next_message, send)
 
 
 async def _end(send: Send, code: int, reason: str) -> Message:

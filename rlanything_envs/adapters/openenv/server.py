@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
-import math
 from typing import Any
-
-import gymnasium as gym
 
 from rlanything_envs.adapters.openenv.guard import Guard
 from rlanything_envs.adapters.openenv.messages import TextAction, TextObservation, TextState
-from rlanything_envs.adapters.openenv.port import Server, ServerSettingError
-from rlanything_envs.conversation import Conversation
+from rlanything_envs.adapters.serving import Server, check_settings, make
+from rlanything_envs.conversation import Conversation, ToolConversation
 
 __all__ = ["create_server"]
 
@@ -25,6 +21,7 @@ def create_server(
     max_sessions: int = 8,
     idle_seconds: float = 600.0,
     max_message_bytes: int = 4_000_000,
+    tools: bool = False,
     **arguments: Any,
 ) -> Server:
     """A server of one environment: each WebSocket is a session with an environment of its own.
@@ -41,6 +38,8 @@ def create_server(
         max_sessions: Most concurrent sessions.
         idle_seconds: Idle time after which a session is closed.
         max_message_bytes: Longest message of a client in bytes.
+        tools: Whether actions are tool calls (OpenEnv's ``CallToolAction``), which ``/mcp`` takes as well, instead of
+            texts.
         arguments: Arguments of `gymnasium.make`.
 
     Raises:
@@ -48,41 +47,22 @@ def create_server(
         MissingExtra: OpenEnv is not installed.
     """
     from openenv.core.env_server.http_server import create_fastapi_app
+    from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
+    from openenv.core.env_server.types import ConcurrencyConfig
 
-    from rlanything_envs.adapters.openenv.session import Session
+    from rlanything_envs.adapters.openenv.session import Session, ToolSession
 
-    _check(host, token, max_sessions, idle_seconds, max_message_bytes)
-    try:
-        Conversation(env_id, **arguments).close()  # fail now and not at the first reset
-    except (gym.error.Error, TypeError) as error:  # no such environment, no such argument
-        raise ServerSettingError(f"{env_id!r:.80} cannot be made: {error}") from error
+    check_settings(host, token, max_sessions, idle_seconds, max_message_bytes)
+    kind = ToolConversation if tools else Conversation
+    make(kind, env_id, arguments).close()  # fail now and not at the first reset
+    session = ToolSession if tools else Session
     app = create_fastapi_app(
-        lambda: Session(lambda: Conversation(env_id, **arguments), env_id),
-        TextAction,
-        TextObservation,
-        max_concurrent_envs=max_sessions,
+        lambda: session(lambda: kind(env_id, **arguments), env_id),
+        CallToolAction if tools else TextAction,
+        CallToolObservation if tools else TextObservation,
+        concurrency_config=ConcurrencyConfig(max_concurrent_envs=max_sessions, session_timeout=idle_seconds),
         state_cls=TextState,
+        reset_observation_cls=TextObservation,
     )
-    return Server(Guard(app, token, idle_seconds, max_message_bytes), host, port, max_message_bytes)
-
-
-def _check(host: str, token: str | None, max_sessions: int, idle_seconds: float, max_message_bytes: int) -> None:
-    if token is None and not _is_loopback(host):
-        raise ServerSettingError(f"host {host!r} can be reached from elsewhere: give a token, or serve on 127.0.0.1")
-    if token is not None and (not token.isascii() or not token.isprintable() or len(token) < 16 or " " in token):
-        raise ServerSettingError("a token has at least 16 printable ASCII characters and no blanks")
-    if isinstance(max_sessions, bool) or not isinstance(max_sessions, int) or max_sessions < 1:
-        raise ServerSettingError(f"max_sessions = {max_sessions!r}: give an integer from 1")
-    if not 0 < idle_seconds < math.inf:
-        raise ServerSettingError(f"idle_seconds = {idle_seconds!r}: give a positive number of seconds")
-    if max_message_bytes < 1:
-        raise ServerSettingError(f"max_message_bytes = {max_message_bytes!r}: give a positive number")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False  # a host name may resolve to any address
+    guard = Guard(app, token, idle_seconds, max_message_bytes, tools)
+    return Server(guard, host, port, max_message_bytes)

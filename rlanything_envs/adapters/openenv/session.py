@@ -8,16 +8,25 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-import gymnasium as gym
 from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.mcp_types import (
+    CallToolAction,
+    CallToolObservation,
+    ListToolsAction,
+    ListToolsObservation,
+    Tool,
+    ToolError,
+    ToolErrorType,
+)
 from openenv.core.env_server.types import EnvironmentMetadata
 
 from rlanything_envs.adapters.openenv.messages import TextAction, TextObservation, TextState
-from rlanything_envs.conversation import Conversation, Turn
-from rlanything_envs.errors import InfrastructureError, UnknownTask
-from rlanything_envs.sources import is_task_id
+from rlanything_envs.adapters.serving import check_request, client_error, outcome_of
+from rlanything_envs.conversation import Conversation, ToolConversation, Turn
+from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.tools import UnknownTool
 
-__all__ = ["Session", "SessionError"]
+__all__ = ["Session", "SessionError", "ToolSession"]
 
 _log = logging.getLogger(__name__)
 
@@ -67,13 +76,8 @@ class Session(Environment):  # type: ignore[misc]
         with self._errors(), self._lock:
             if unknown:
                 raise ValueError(f"reset takes seed, episode_id and task, not {', '.join(sorted(unknown))}")
-            if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-                raise ValueError(f"seed = {seed!r:.80}: give an integer from 0")
-            # An environment may accept paths, too; a client must not name files of the server.
             conversation = self._opened()
-            domain = getattr(conversation.env.unwrapped, "domain", r"\w+")
-            if isinstance(task, str) and not is_task_id(task, domain):
-                raise UnknownTask(f"task {task!r:.80} is no id of a task; give an id or a task's JSON object")
+            check_request(conversation, task, seed)
             self._state = TextState(env_id=self._state.env_id, episode_id=episode_id)
             return self._observation(conversation.start(task, seed=seed))
 
@@ -115,14 +119,14 @@ class Session(Environment):  # type: ignore[misc]
         return self._conversation
 
     def _observation(self, turn: Turn) -> TextObservation:
-        outcome = turn.info.get("outcome")
+        outcome = outcome_of(turn)
         self._state.task_id, self._state.done = str(turn.info.get("task_id", "")), turn.done
         return TextObservation(
             text=turn.text,
             task_id=self._state.task_id,
             terminated=turn.terminated,
             truncated=turn.truncated,
-            outcome=None if outcome is None else int(outcome),
+            outcome=outcome,
             commands=turn.commands,
             reward=turn.reward,
             done=turn.done,
@@ -134,12 +138,44 @@ class Session(Environment):  # type: ignore[misc]
         try:
             yield
         except Exception as error:
-            name, message = type(error).__name__, str(error)
-            meant = type(error).__module__.startswith("rlanything_") or isinstance(
-                error, ValueError | gym.error.ResetNeeded
-            )
-            if not meant:
+            message = client_error(error)
+            if message is None:
                 _log.exception("a session of %s failed", self._state.env_id)
-                name, message = "InternalError", "the server's log says what failed; the episode counts for nothing"
-            self._state.done |= not meant or isinstance(error, InfrastructureError)
-            raise SessionError(f"{name}: {message}") from error
+                message = "InternalError: the server's log says what failed; the episode counts for nothing"
+                self._state.done = True
+            self._state.done |= isinstance(error, InfrastructureError)
+            raise SessionError(message) from error
+
+
+class ToolSession(Session):
+    """Plays one environment for one client by tool calls, over the WebSocket and over ``/mcp``.
+
+    The opening message is a `TextObservation`. A call's observation is OpenEnv's own, whose ``result`` is the message;
+    ``error`` is the fault of a malformed call, which counts as the environment counts an unreadable action.
+    """
+
+    def step(
+        self, action: CallToolAction | ListToolsAction, timeout_s: float | None = None, **unknown: Any
+    ) -> CallToolObservation | ListToolsObservation:
+        """Call a tool, or list them; see `Session.step`."""
+        with self._errors(), self._lock:
+            conversation = self._opened()
+            assert isinstance(conversation, ToolConversation)  # nosec B101 # as it was made
+            if isinstance(action, ListToolsAction):
+                tools = conversation.tools.values()
+                return ListToolsObservation(
+                    tools=[Tool(name=t.name, description=t.description, input_schema=t.parameters) for t in tools]
+                )
+            turn = conversation.call(action.tool_name, action.arguments)
+            self._state.step_count += 1
+            seen = self._observation(turn)
+            fault = turn.info["call_error"]
+            kind = ToolErrorType.TOOL_NOT_FOUND if isinstance(fault, UnknownTool) else ToolErrorType.INVALID_ARGS
+            return CallToolObservation(
+                tool_name=action.tool_name,
+                result=turn.text,
+                error=None if fault is None else ToolError(error_type=kind, message=str(fault)),
+                reward=turn.reward,
+                done=turn.done,
+                metadata=seen.model_dump(include={"task_id", "terminated", "truncated", "outcome"}),
+            )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rlanything_agents.tools.cli.errors import plain_errors
+
+if TYPE_CHECKING:
+    from rlanything_envs.adapters.serving import Server
 
 __all__ = ["serve"]
 
@@ -27,24 +30,52 @@ def serve(
     ] = None,
     max_sessions: Annotated[int, typer.Option(min=1, help="How many sessions there may be at a time.")] = 8,
     idle_seconds: Annotated[float, typer.Option(help="A session that is silent for so long is ended.")] = 600.0,
+    tools: Annotated[
+        bool, typer.Option("--tools", help="OpenEnv with typed tool calls instead of texts; /mcp takes them, too.")
+    ] = False,
+    mcp: Annotated[
+        bool, typer.Option("--mcp", help="Typed tools over the Model Context Protocol instead, at /mcp.")
+    ] = False,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="With --mcp: over standard input and output, for one client.")
+    ] = False,
 ) -> None:
-    """Serve an environment over OpenEnv's protocol until interrupted: each WebSocket at /ws is a session of its own.
+    """Serve an environment until interrupted: over OpenEnv's protocol, or with --mcp over the Model Context Protocol.
 
-    Needs the package openenv.
+    Each session, a WebSocket at /ws or a session of MCP, has an environment of its own. Needs the package openenv, or
+    for --mcp the extra mcp.
     """
     with plain_errors():
         from rlanything_agents.tools.cli.options import OptionError, key_values
-        from rlanything_envs.adapters.openenv import create_server
 
         arguments = key_values(env, "--env")
         settings: dict[str, Any] = {"host": host, "port": port, "token": token, "max_sessions": max_sessions}
-        if mine := sorted(arguments.keys() & {*settings, "idle_seconds", "max_message_bytes"}):
+        if mine := sorted(arguments.keys() & {*settings, "idle_seconds", "max_message_bytes", "tools"}):
             raise OptionError(f"--env {mine[0]}: this is a setting of the server, not of the environment")
-        with create_server(env_id, **settings, idle_seconds=idle_seconds, **arguments) as server:
-            typer.echo(f"{env_id} at {server.url}" + ("" if token is None else ", with a token"))
+        if (stdio and not mcp) or (tools and mcp):
+            raise OptionError("--stdio goes with --mcp, and --tools without it")
+        if stdio:
+            from rlanything_envs.adapters.mcp import serve_stdio
+
+            serve_stdio(env_id, **arguments)
+            return
+        server = _server(env_id, mcp, tools, {**settings, "idle_seconds": idle_seconds}, arguments)
+        with server:
+            place = f"{server.url}/mcp" if mcp else server.url
+            typer.echo(f"{env_id} at {place}" + ("" if token is None else ", with a token"))
             done = threading.Event()
             signal.signal(signal.SIGTERM, lambda *_: done.set())
             try:
                 done.wait()
             except KeyboardInterrupt:
                 typer.echo("ended")
+
+
+def _server(env_id: str, mcp: bool, tools: bool, settings: dict[str, Any], arguments: dict[str, Any]) -> Server:
+    if mcp:
+        from rlanything_envs.adapters.mcp import create_mcp_server
+
+        return create_mcp_server(env_id, **settings, **arguments)
+    from rlanything_envs.adapters.openenv import create_server
+
+    return create_server(env_id, **settings, tools=tools, **arguments)

@@ -1,0 +1,105 @@
+"""Tests of OpenEnv's server with typed tools, by OpenEnv's own clients; `test_openenv.py` runs them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from openenv.core import GenericEnvClient
+from openenv.core.env_server.mcp_types import CallToolAction
+from openenv.core.mcp_client import MCPToolClient
+from tool_moves import alfworld_move
+
+from rlanything_envs import ToolConversation
+from rlanything_envs.adapters.openenv import create_server
+from rlanything_envs.alfworld.tools import TOOLS
+from rlanything_task_pools import get_domain
+
+ALFWORLD = "RLAnything/AlfWorld-v0"
+TOKEN = "correct-horse-battery"
+
+
+def client(server: Any, token: str | None = None) -> Any:
+    return MCPToolClient(server.url, headers={} if token is None else {"Authorization": f"Bearer {token}"}).sync()
+
+
+def test_tools_are_the_declared_ones() -> None:
+    with create_server(ALFWORLD, tools=True) as server, client(server) as env:
+        listed = [(tool.name, tool.description, tool.input_schema) for tool in env.list_tools()]
+    assert listed == [(tool.name, tool.description, tool.parameters) for tool in TOOLS.values()]
+
+
+@pytest.mark.parametrize("door", ["step", "mcp"])
+def test_an_episode_is_won(door: str) -> None:
+    task = get_domain("alfworld").generate(3)
+    moves = [alfworld_move(command) for command in task.proof]
+    with ToolConversation(ALFWORLD) as conversation:
+        opening = conversation.start(task).text
+        turns = [conversation.call(move.tool, move.arguments) for move in moves]
+    with create_server(ALFWORLD, tools=True) as server, client(server) as env:
+        first = env.reset(task=json.loads(task.to_json()), episode_id="mine")
+        assert (first.observation.text, first.observation.task_id, first.done) == (opening, task.id, False)
+        for move, turn in zip(moves, turns, strict=True):
+            if door == "step":
+                got = env.step(CallToolAction(tool_name=move.tool, arguments=move.arguments))
+                seen = got.observation.model_dump()
+                assert (got.reward, got.done) == (turn.reward, turn.done)
+            else:
+                seen = env.call_tool(move.tool, **move.arguments)
+            assert (seen["result"], seen["reward"], seen["done"]) == (turn.text, turn.reward, turn.done)
+            assert seen["error"] is None
+        assert (seen["reward"], seen["done"]) == (1.0, True)
+        assert seen["metadata"] == {"task_id": task.id, "terminated": True, "truncated": False, "outcome": 1}
+        assert env.state().step_count == len(moves)
+
+
+def test_malformed_calls_are_typed_errors_that_take_a_turn() -> None:
+    with create_server("RLAnything/Coding-v0", tools=True, max_turns=2) as server, client(server) as env:
+        env.reset(seed=0)
+        unknown = env.step(CallToolAction(tool_name="fly", arguments={})).observation
+        assert (unknown.error.error_type, unknown.done) == ("tool_not_found", False)
+        assert "call one of run, test" in unknown.error.message
+        wrong = env.step(CallToolAction(tool_name="submit", arguments={"code": 3}))
+        assert (wrong.observation.error.error_type, wrong.reward, wrong.done) == ("invalid_args", 0.0, True)
+        with pytest.raises(RuntimeError, match=r"ResetNeeded|EpisodeOver"):
+            env.step(CallToolAction(tool_name="give_up", arguments={}))
+
+
+def test_a_call_without_an_episode_is_an_error_and_no_reward() -> None:
+    with create_server(ALFWORLD, tools=True) as server, client(server) as env:
+        with pytest.raises(RuntimeError, match="ResetNeeded"):
+            env.call_tool("look")
+        assert env.reset(seed=0).done is False
+        assert env.call_tool("look")["done"] is False
+
+
+def test_clients_that_know_no_mcp_send_the_same_actions() -> None:
+    with create_server(ALFWORLD, tools=True) as server, GenericEnvClient(server.url).sync() as env:
+        assert "Your task is to" in env.reset(seed=0).observation["text"]
+        got = env.step({"type": "call_tool", "tool_name": "look", "arguments": {}})
+        assert "You are" in got.observation["result"]
+
+
+def test_sessions_end_with_their_clients() -> None:
+    with create_server(ALFWORLD, tools=True, max_sessions=1) as server:
+        for _ in range(3):
+            with client(server) as env:
+                assert env.reset(seed=0).done is False
+        with client(server), pytest.raises(RuntimeError, match=r"capacity|session"), client(server):
+            pass
+
+
+def test_the_door_is_guarded() -> None:
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    with create_server(ALFWORLD, tools=True, token=TOKEN, max_message_bytes=1000) as server:
+        url, right = f"{server.url}/mcp", {"Authorization": f"Bearer {TOKEN}"}
+        assert httpx.post(url, json=ask).status_code == 401
+        assert len(httpx.post(url, json=ask, headers=right).json()["result"]["tools"]) == len(TOOLS)
+        assert httpx.post(url, content=b"x" * 2000, headers=right).status_code == 413
+        assert httpx.get(url, headers=right).status_code == 404
+        for rubbish in (b"", b"{", b"[" * 900, b"[1]", b'{"jsonrpc": "2.0", "method": 3}'):
+            assert "error" in httpx.post(url, content=rubbish, headers=right).json()
+        with client(server, TOKEN) as env:
+            assert env.reset(seed=0).done is False
