@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import gymnasium as gym
 import numpy as np
@@ -123,7 +123,7 @@ class Conversation:
         """Close the environment."""
         self.env.close()
 
-    def __enter__(self) -> Conversation:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
