@@ -101,7 +101,7 @@ class Episodes:
         chosen: Task | str | None = task
         if group is not None:
             if self._source is None:
-                raise CurriculumError(f"the row has the group {group!r}: give the environment's factory a source")
+                raise CurriculumError(f"the row has the group {group!r}: give text_environment a source")
             self._group = self._source.join(group)
             chosen = self._group.task
         try:
