@@ -7,7 +7,9 @@ import time
 
 import pytest
 from osworld_tasks import SOLUTION, make
+from typer.testing import CliRunner
 
+from rlanything_agents.tools.cli import app
 from rlanything_envs.osworld.desktop import DesktopError, DesktopSettingError, make_desktop
 from rlanything_envs.osworld.desktop import vm as practice
 from rlanything_envs.osworld.desktop.conformance import check_guest
@@ -50,6 +52,14 @@ def test_without_qemu_one_command_installs_it(blank, monkeypatch):
     monkeypatch.setattr(practice, "_NEEDED", {"no-such-qemu": "qemu-system-x86"})
     with pytest.raises(DesktopError, match=r"apt-get install .* qemu-system-x86"):
         make_desktop("vm", qcow2=blank).start()
+
+
+def test_what_the_disk_is_built_with_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("rlanything_envs.osworld.desktop.disk._TOOLS", {"no-such-tool": "mtools", "sh": "dash"})
+    done = CliRunner().invoke(app, ["desktop", "build", "--vm", str(tmp_path / "desktop.qcow2")])
+    assert done.exit_code == 2
+    assert done.output.strip().endswith("apt-get install -y --no-install-recommends mtools")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_disk_that_is_not_one(blank):
