@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from rlanything_envs.osworld.desktop.observation import Observation
 from rlanything_envs.osworld.machine import Machine
 
 __all__ = ["Ahead"]
@@ -28,13 +29,14 @@ class Ahead:
         self._machine = machine
         self._task = ""
         self._thread: threading.Thread | None = None
+        self._seen: Observation | None = None
 
-    def prepare(self, task: str, set_up: Callable[[Machine], None]) -> None:
+    def prepare(self, task: str, set_up: Callable[[Machine], Observation]) -> None:
         """Begin to put the desktop into the state of a task, unless it is in it; what fails shows in `take`.
 
         Args:
             task: id of the task.
-            set_up: puts a desktop into its state.
+            set_up: puts a desktop into its state and looks at it.
         """
         if task == self._task:
             return
@@ -42,7 +44,7 @@ class Ahead:
 
         def work() -> None:
             try:
-                set_up(self._machine)
+                self._seen = set_up(self._machine)
             except Exception:  # the reset meets it again, and reports it
                 self._task = ""
                 self._machine.replace()
@@ -51,7 +53,7 @@ class Ahead:
         self._thread = threading.Thread(target=work, name="rlanything-ahead", daemon=True)
         self._thread.start()
 
-    def take(self, task: str, used: Machine) -> Machine | None:
+    def take(self, task: str, used: Machine) -> tuple[Machine, Observation] | None:
         """Exchange the desktop for one that has been used, and end the programs of that in the background.
 
         Args:
@@ -59,17 +61,19 @@ class Ahead:
             used: the desktop of the last episode.
 
         Returns:
-            The desktop in the state of the task, waited for where need be; None where it is in another.
+            The desktop in the state of the task, waited for where need be, and what it looked like; None where it is in
+            another.
         """
         if task != self._task:
             return None
         self.wait()
-        if task != self._task:
+        if task != self._task or self._seen is None:
             return None
+        seen, self._seen = self._seen, None
         ready, self._machine, self._task = self._machine, used, ""
         self._thread = threading.Thread(target=used.replace, name="rlanything-ahead", daemon=True)
         self._thread.start()
-        return ready
+        return ready, seen
 
     def close(self) -> None:
         """End the desktop; may be called twice."""
@@ -88,4 +92,4 @@ class Ahead:
 
     def __getstate__(self) -> dict[str, Any]:
         """State without the desktop: a copy in another process prepares its own."""
-        return {**self.__dict__, "_thread": None, "_task": ""}
+        return {**self.__dict__, "_thread": None, "_task": "", "_seen": None}

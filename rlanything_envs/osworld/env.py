@@ -297,7 +297,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         try:
             answer = self._do(action, episode)
             self._check(episode)  # before a look, which would wait for a screen that is gone
-            seen = self._look(self.settle if answer.acted else None)
+            seen = self._look(self.client, self.settle if answer.acted else None)
             self._check(episode)  # after it, since what was killed takes a moment to end
             if answer.ends or episode.turn == self.max_turns:
                 answer.reward = self._score(episode, answer.action)
@@ -329,7 +329,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """
         if self._episode is None:
             raise EpisodeOver("OSWorldEnv: no episode is running: call reset() first")
-        return self._observe(self._episode, self._look(None), _Answer())
+        return self._observe(self._episode, self._look(self.client, None), _Answer())
 
     @property
     def tools(self) -> Toolset:
@@ -367,14 +367,24 @@ class OSWorldEnv(gym.Env[Any, Any]):
     # --- the course of an episode ---
 
     def _begin(self, task: str, problem: Payload) -> tuple[Observation, Mapping[str, Any]]:
-        if self._ahead is not None and (ready := self._ahead.take(task, self._machine)) is not None:
-            self._machine = ready
+        ready = None if self._ahead is None else self._ahead.take(task, self._machine)
+        if ready is None:
+            seen = self._set_up(self._machine, problem)
         else:
-            self._set_up(self._machine, problem)
+            self._machine, seen = ready
+            seen = self._still(seen) or self._look(self.client, self.settle)
         stage = self._stage(self.client, self._machine)
-        return self._look(self.settle), substitute(problem.evaluator, stage.names)
+        return seen, substitute(problem.evaluator, stage.names)
 
-    def _set_up(self, machine: Machine, problem: Payload) -> None:
+    def _still(self, seen: Observation) -> Observation | None:
+        """An observation of a while ago with the pixels of now; None where the screen has changed."""
+        if self.settle is None or seen.screenshot is None:
+            return None
+        pixels = self.client.screenshot_array()
+        same = changed(seen.screenshot, pixels) <= self.settle.tolerance
+        return Observation(pixels, seen.accessibility_tree, seen.terminal) if same else None
+
+    def _set_up(self, machine: Machine, problem: Payload) -> Observation:
         stage = self._stage(machine.pristine(), machine)
         if lacking := machine.lacking(requirements_of(problem)):
             raise Unwinnable(", ".join(lacking))
@@ -383,6 +393,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         run_steps([step.model_dump() for step in problem.config], stage, "config")
         if problem.config and self.settle is not None and stage.patient:
             _settled(stage.client, AFTER_SETUP)
+        return self._look(stage.client, self.settle if stage.patient else None)
 
     def _stage(self, client: Client, machine: Machine) -> Stage:
         return Stage(client, self.files, self.screen, self.password, not machine.synchronous)
@@ -448,16 +459,16 @@ class OSWorldEnv(gym.Env[Any, Any]):
     def _held(self) -> float:
         return self.client.health().held
 
-    def _look(self, settle: Settle | None) -> Observation:
+    def _look(self, client: Client, settle: Settle | None) -> Observation:
         view = self._view
         if settle is None or self._machine.synchronous:
-            return self.client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
+            return client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
         for _ in range(_LOOKS):  # until the pixels after the tree are those before it: they belong together
-            before = _settled(self.client, settle)
+            before = _settled(client, settle)
             if not (view.tree or view.terminal):
                 return Observation(before)
-            more = self.client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
-            pixels = self.client.screenshot_array()
+            more = client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
+            pixels = client.screenshot_array()
             if changed(before, pixels) <= settle.tolerance:
                 break
         return Observation(pixels, more.accessibility_tree, more.terminal)

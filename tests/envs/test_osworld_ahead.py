@@ -30,6 +30,7 @@ def set_up(log, error=None):
         log.append(machine.name)
         if error is not None:
             raise error
+        return f"seen on {machine.name}"
 
     return work
 
@@ -37,10 +38,10 @@ def set_up(log, error=None):
 def test_a_prepared_desktop_is_exchanged_for_the_used_one(ahead):
     log, first = [], Spare("first")
     ahead.prepare("a", set_up(log))
-    second = ahead.take("a", first)
-    assert (second.name, second.ended) == ("second", 0)
+    second, seen = ahead.take("a", first)
+    assert (second.name, second.ended, seen) == ("second", 0, "seen on second")
     ahead.prepare("a", set_up(log))
-    assert ahead.take("a", second) is first
+    assert ahead.take("a", second) == (first, "seen on first")
     assert (first.ended, log) == (1, ["second", "first"])
 
 
@@ -50,7 +51,7 @@ def test_another_task_takes_nothing_and_does_not_prepare_again(ahead):
     ahead.prepare("a", set_up(log))
     assert ahead.take("b", Spare("first")) is None
     ahead.prepare("a", set_up(log))
-    assert ahead.take("a", Spare("first")).name == "second"
+    assert ahead.take("a", Spare("first"))[0].name == "second"
     assert log == ["second"]
 
 
@@ -60,7 +61,7 @@ def test_what_fails_in_the_background_is_left_to_the_reset(ahead):
     assert ahead.take("a", first) is None
     assert first.ended == 0
     ahead.prepare("a", set_up(log))
-    taken = ahead.take("a", first)
+    taken, _ = ahead.take("a", first)
     assert (taken.name, taken.ended, log) == ("second", 1, ["second", "second"])
 
 
