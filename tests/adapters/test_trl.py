@@ -41,7 +41,7 @@ def test_an_episode(world: World) -> None:
 
 
 def test_what_the_model_is_offered_is_one_tool() -> None:
-    public = {name for name in vars(TextEnvironment) if not name.startswith("_")}
+    public = {name for name in dir(TextEnvironment) if not name.startswith("_")}
     assert public == {"reset", "get_reward", "act"}
 
 
