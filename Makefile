@@ -8,7 +8,7 @@ CONFIG ?= configs/quickstart.yaml
 # Tests start hundreds of processes, which would compile the packages again and again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all bench soak fuzz audit lint docs desktop clean
+.PHONY: demo test test-all machines bench soak fuzz audit lint docs desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
 	@echo "About 10 minutes of work on two idle cores. Ctrl-C stops it; the same command resumes from the last checkpoint."
@@ -25,6 +25,10 @@ test-all: $(VENV)/.original lint  ## the same, with exhaustive checks and compar
 
 desktop: $(VENV)/.dev  ## the Debian packages of the bwrap desktop (root); tests of desktops are skipped without them
 	$(BIN)/rlanything desktop install
+
+machines:  ## the Debian packages of containers and virtual machines (root); their slow tests are skipped without them
+	apt-get update
+	apt-get install -y --no-install-recommends debootstrap docker.io fdisk mtools ovmf qemu-system-x86 qemu-utils
 
 bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.alfworld
