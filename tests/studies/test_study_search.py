@@ -63,7 +63,7 @@ class Chance:
 
     rng: np.random.Generator
 
-    def sample(self, episodes: Sequence[Branch], numbers: Sequence[int], since: float) -> int:
+    def sample(self, episodes: Sequence[Branch], numbers: Sequence[int]) -> int:
         for episode in episodes:
             door = int(self.rng.integers(DOORS))
             episode.take(Completion("", "stop", token_ids=[door + 1, 0], logprobs=[0.0, 0.0]), episode.prompt())
