@@ -112,9 +112,17 @@ class _Expert:
         self.settings, self.seed = settings, seed
         self.weak: Stage | None = STAGE_NAMES[1 + seed % 3] if clumsy else None
         self._env = make_env(get_domain(DOMAIN).env_id, "short", disable_env_checker=True)
+        self._known: dict[tuple[int, str, int], list[Trajectory]] = {}
 
     def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:
-        return [[self._episode(task, slot, number, k) for k in range(self.settings.rollouts)] for slot, task in tasks]
+        return [self._group(task, slot, number) for slot, task in tasks]
+
+    def _group(self, task: Task, slot: int, number: int) -> list[Trajectory]:
+        """A group, played once: where arms come to the same task, it would come out the same."""
+        key = slot, task.id, number
+        if key not in self._known:
+            self._known[key] = [self._episode(task, slot, number, k) for k in range(self.settings.rollouts)]
+        return self._known[key]
 
     def _episode(self, task: Task, slot: int, number: int, k: int) -> Trajectory:
         seed = seed_of(self.seed, "play", slot, task.id, number, k)
