@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.runs.folder import RunFolder
 from studies.plan import BEFORE, Plan
 
@@ -128,4 +129,4 @@ def training_progress(job: Job) -> Progress:
     share = iteration / config["iterations"]
     if budget := config["env_steps"]:
         share = max(share, sum(row["env_steps"] for row in rows) / budget)
-    return Progress(min(1.0, share), f"it {iteration}" + ("" if success is None else f" {success:.0%}"))
+    return Progress(min(1.0, share), f"it {iteration}" + ("" if success is None else f" {percent(success, 0)}"))

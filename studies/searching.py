@@ -14,6 +14,7 @@ import torch
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.domains.supervision import get_step_supervision
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.feedback.policy import mean_votes
 from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -72,7 +73,7 @@ def search(work: Mapping[str, Any], folder: Path) -> None:
     searches = [part for name, part in results.items() if name.startswith("search-")]
     solved = float(np.mean([attempt["solved"] for attempt in attempts]))
     limit = config.evaluation.max_steps
-    result = {"note": f"one attempt {solved:.1%}", "max_steps": limit, "attempts": attempts, "searches": searches}
+    result = {"note": f"one attempt {percent(solved)}", "max_steps": limit, "attempts": attempts, "searches": searches}
     write_atomically(folder / "result.json", json.dumps(result) + "\n")
 
 

@@ -172,13 +172,14 @@ class FeedbackConfig(BaseModel):
 
     @property
     def label(self) -> str:
-        """Name of the preset that equals these settings, else their differences from ``paper``."""
-        for name, preset in PRESETS.items():
-            if self == preset:
-                return name
-        paper = PRESETS["paper"].model_dump()
-        changed = [f"{key}={value}" for key, value in self.model_dump().items() if value != paper[key]]
-        return f"paper with {', '.join(changed)}"
+        """Name of the preset with the fewest differences from these settings, and the differences."""
+        settings = self.model_dump()
+        changed = {
+            name: [f"{key}={value}" for key, value in settings.items() if value != getattr(preset, key)]
+            for name, preset in PRESETS.items()
+        }
+        nearest = min(changed, key=lambda name: len(changed[name]))
+        return nearest + (f" with {', '.join(changed[nearest])}" if changed[nearest] else "")
 
 
 PRESETS: dict[str, FeedbackConfig] = {

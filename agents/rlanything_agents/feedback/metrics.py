@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from rlanything_agents.feedback.percent import interval
+
 __all__ = ["JudgeQuality", "SuccessRate", "action_shares", "judge_quality", "success_rate"]
 
 
@@ -32,7 +34,7 @@ class SuccessRate:
         return self.low > other.high
 
     def __str__(self) -> str:
-        return f"{self.rate:.1%} [{self.low:.1%}, {self.high:.1%}]"
+        return interval(self.rate, self.low, self.high)
 
 
 def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:

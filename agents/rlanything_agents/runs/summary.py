@@ -10,6 +10,7 @@ from typing import Any
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.feedback.metrics import SuccessRate
+from rlanything_agents.feedback.percent import interval, percent, points
 from rlanything_agents.reward_models.reviewer import Reviewer
 from rlanything_agents.runs.monitors import health
 from rlanything_task_pools import TaskPool
@@ -119,7 +120,7 @@ def _table(
                 "on": f"{(new or old).episodes} generated tasks, {split}",
                 "before": str(old),
                 "after": str(new) if new else NOT_YET,
-                "change": f"{100 * (new.rate - old.rate):+.1f} points{clear}" if new else NOT_YET,
+                "change": points(new.rate - old.rate) + clear if new else NOT_YET,
             }
         )
     lines += _action_lines(config, before, after)
@@ -134,7 +135,7 @@ def _table(
                 "on": reviewer.measured_on(new_judge or old_judge),
                 "before": _share(old_judge, measure.key),
                 "after": _share(new_judge, measure.key),
-                "change": NOT_YET if None in (old_value, new_value) else f"{100 * (new_value - old_value):+.1f} points",
+                "change": NOT_YET if None in (old_value, new_value) else points(new_value - old_value),
             }
         )
     lines.append(
@@ -162,9 +163,9 @@ def _action_lines(
         yield {
             "what": f"{name} actions",
             "on": f"all turns, {split}",
-            "before": f"{old:.1%}",
-            "after": NOT_YET if new is None else f"{new:.1%}",
-            "change": NOT_YET if new is None else f"{100 * (new - old):+.1f} points",
+            "before": percent(old),
+            "after": NOT_YET if new is None else percent(new),
+            "change": NOT_YET if new is None else points(new - old),
         }
 
 
@@ -172,8 +173,8 @@ def _share(judge: Mapping[str, Any], key: str) -> str:
     """A share from a measurement of the reward model as text, with its interval where there is one."""
     if judge.get(key) is None:
         return NOT_YET
-    interval = judge.get(f"{key}_interval")
-    return f"{judge[key]:.1%}" + (f" [{interval[0]:.1%}, {interval[1]:.1%}]" if interval else "")
+    limits = judge.get(f"{key}_interval")
+    return interval(judge[key], *limits) if limits else percent(judge[key])
 
 
 def installed_versions() -> dict[str, str]:

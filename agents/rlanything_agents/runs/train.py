@@ -22,6 +22,7 @@ from rich.table import Table
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.rollout.screens import store_screens
 from rlanything_agents.rollout.workers import Workers, open_workers
 from rlanything_agents.runs.evaluate import Evaluation
@@ -382,5 +383,5 @@ def _note(rows: Sequence[Mapping[str, Any]]) -> str:
         return ""
     success, tasks = rows[-1]["success"]["active"], rows[-1]["tasks"]
     seconds = sum(rows[-1]["seconds"].values())
-    won = "  – " if success is None else f"{success:4.0%}"
-    return f"won {won}  tasks: {tasks['accepted']} accepted, {tasks['rejected']} rejected  {seconds:.1f} s"
+    solved = "–" if success is None else percent(success, 0)
+    return f"solved {solved}  tasks: {tasks['accepted']} accepted, {tasks['rejected']} rejected  {seconds:.1f} s"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlanything_agents.config.monitors import MonitorsConfig
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.runs.monitors.series import Rows, Series, pick
 
 __all__ = ["infrastructure"]
@@ -19,7 +20,7 @@ def infrastructure(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
     limits = config.machinery
     errors = Series(rows, "behaviour.errors", config.window).now
     if errors is not None and errors >= limits.errors:
-        yield f"{errors:.0%} of the episodes ended in an infrastructure error"
+        yield f"{percent(errors, 0)} of the episodes ended in an infrastructure error"
     elif rows and pick(rows[-1], "behaviour.errors") == 1.0:  # reported at once, without a full window
         yield "every episode of this iteration ended in an infrastructure error"
     recent = rows[-config.window :]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlanything_agents.config.monitors import MonitorsConfig
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.runs.monitors.series import Rows, Series
 
 __all__ = ["judge_collapse"]
@@ -32,21 +33,21 @@ def judge_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
         yield "the reward model's loss is not a number"
     unparsable = series("feedback.unparsable_rate").soon  # of many votes already in the first iteration
     if unparsable is not None and unparsable >= limits.unparsable:
-        yield f"{unparsable:.0%} of what it writes cannot be read"
+        yield f"{percent(unparsable, 0)} of what it writes cannot be read"
         return  # the other metrics are of few votes
     for key, calls in (("p_plus", "won episode right"), ("p_minus", "lost episode wrong")):
         share = series(f"feedback.{key}").now
         if share is not None and share <= limits.one_sided:
-            yield f"{share:.0%} of the votes call a step of a {calls}: one answer for all"
+            yield f"{percent(share, 0)} of the votes call a step of a {calls}: one answer for all"
     mu = series("feedback.mu").now
     if mu is not None and mu <= limits.mu:
         yield f"votes tell nothing of outcomes: mu = p+ + p- is {mu:.2f}"
     mixed = series("feedback.mixed_rate")
     if mixed.first is not None and mixed.now is not None and mixed.first > limits.mixed >= mixed.now:
-        yield f"its votes agree on all but {mixed.now:.1%} of what it judges: there is nothing for it to learn from"
+        yield f"its votes agree on all but {percent(mixed.now)} of the steps: there is nothing for it to learn from"
     balanced = series("judge_quality.process_balanced").now
     if balanced is not None and balanced <= limits.chance:
-        yield f"its balanced accuracy against the planner is {balanced:.0%}, as by chance"
+        yield f"its balanced accuracy against the planner is {percent(balanced, 0)}, as by chance"
     for key, what in TRUTH.items():
         change = series(key).change
         if change is not None and -change >= limits.fall:

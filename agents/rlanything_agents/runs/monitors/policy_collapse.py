@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from rlanything_agents.config.monitors import MonitorsConfig
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.runs.monitors.series import Rows, Series
 
 __all__ = ["policy_collapse"]
@@ -27,13 +28,13 @@ def policy_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
             yield f"the policy's {key.partition('.')[2]} is not a finite number"
     readable = series("actions.readable").soon
     if readable is not None and 1 - readable >= limits.unreadable:
-        yield f"{1 - readable:.0%} of its answers hold no action that can be read"
+        yield f"{percent(1 - readable, 0)} of its answers hold no action that can be read"
     success = series("success.active")
     kept = series("feedback.policy_kept").now
     others = (series(f"feedback.{key}").now for key in ("silent_kept", "policy_format"))
     if kept is not None and (total := kept + sum(share or 0.0 for share in others)) <= limits.kept:
-        won = "" if success.now is None else f", {success.now:.0%} of the episodes are won"
-        yield f"{total:.0%} of the groups teach the policy anything{won}"
+        won = "" if success.now is None else f", {percent(success.now, 0)} of the episodes are won"
+        yield f"{percent(total, 0)} of the groups teach the policy anything{won}"
     entropy = series("policy.entropy")
     if entropy.now is not None and entropy.now <= limits.entropy:
         yield f"the policy is all but deterministic: entropy {entropy.now:.4f} nats"
@@ -50,4 +51,4 @@ def policy_collapse(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
     if success.best is not None and success.now is not None and success.best >= limits.had:
         share = success.now / success.best
         if share <= limits.lost:
-            yield f"success is {success.now:.0%}, and was {success.best:.0%}"
+            yield f"success is {percent(success.now, 0)}, and was {percent(success.best, 0)}"

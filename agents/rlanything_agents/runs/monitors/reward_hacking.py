@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlanything_agents.config.monitors import MonitorsConfig
+from rlanything_agents.feedback.percent import percent, points
 from rlanything_agents.runs.monitors.series import Rows, Series
 
 __all__ = ["reward_hacking"]
@@ -30,8 +31,9 @@ def reward_hacking(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
         return
     vote = series("behaviour.vote_lost").change
     if vote is not None and vote >= limits.rise:
-        yield f"the mean vote on lost episodes has risen by {vote:.2f} while success changed by {success:+.0%}"
+        yield f"the mean vote on lost episodes has risen by {vote:.2f} while success changed by {points(success, 0)}"
     repeated = series("behaviour.repeated")
     now, change = repeated.now, repeated.change
     if now is not None and change is not None and now >= limits.repeated and change >= limits.repeated_rise:
-        yield f"{now:.0%} of the steps repeat an action just taken, {change:+.0%}; success changed by {success:+.0%}"
+        more, gained = points(change, 0), points(success, 0)
+        yield f"{percent(now, 0)} of the steps repeat an action just taken, {more}; success changed by {gained}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlanything_agents.config.monitors import MonitorsConfig
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.runs.monitors.series import Rows, Series
 from rlanything_envs.curriculum.llm_rewriter import GENERATOR_ERROR
 
@@ -22,9 +23,9 @@ def task_drift(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
     slots = max(1, tasks.get("slots", 1))
     far, twice = len(newest.get("far", ())) / slots, newest.get("duplicates", 0) / slots
     if far >= limits.far:
-        yield f"{far:.0%} of the tasks are far from their roots"
+        yield f"{percent(far, 0)} of the tasks are far from their roots"
     if twice >= limits.duplicates:
-        yield f"{twice:.0%} of the slots hold a task that another holds too"
+        yield f"{percent(twice, 0)} of the slots hold a task that another holds too"
     drift = Series(rows, "curriculum.drift", config.window).now
     if drift is not None and drift >= limits.drift:
         yield f"the tasks are {drift:.2f} from their roots in the mean"
@@ -32,7 +33,7 @@ def task_drift(rows: Rows, config: MonitorsConfig) -> Iterator[str]:
     if diversity.first and diversity.now is not None:
         share = diversity.now / diversity.first
         if share <= limits.diversity:
-            yield f"the tasks are {share:.0%} as different from each other as they were"
+            yield f"the tasks are {percent(share, 0)} as different from each other as they were"
     yield from _rewriting(rows, config)
 
 

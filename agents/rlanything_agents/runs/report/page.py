@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.report.charts import draw_charts
+from rlanything_agents.runs.stored.curves import READING
 
 __all__ = ["page_templates", "write_report"]
 
@@ -34,7 +35,9 @@ def write_report(
     html = (
         page_templates()
         .get_template("report.html.j2")
-        .render(summary=summary, rows=rows, rewrites=rewrites, episodes=episodes, charts=draw_charts(rows))
+        .render(
+            summary=summary, rows=rows, rewrites=rewrites, episodes=episodes, charts=draw_charts(rows), reading=READING
+        )
     )
     write_atomically(path, html)
 

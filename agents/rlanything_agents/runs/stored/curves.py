@@ -7,7 +7,17 @@ from typing import Any
 
 from rlanything_agents.runs.stored.values import mapping, number
 
-__all__ = ["CHARTS", "draw", "pick"]
+__all__ = ["CHARTS", "READING", "draw", "pick"]
+
+READING = (
+    "Success on held-out tasks, before and after, says what was learnt. Success in training need not rise: tasks that "
+    "adapt get harder as the policy gets better.",
+    "A group of episodes teaches the policy where its outcomes differ. The charts of groups say how many do; tasks "
+    "outside the band are rewritten to get them back.",
+    "Signs of trouble: entropy near 0, jumps of a KL divergence, a largest ratio of sampler to trainer far above 1, "
+    "votes or actions that cannot be read. Health lists those that the monitors saw.",
+)
+"""How to read the curves, in three lines."""
 
 Line = tuple[str, str, str]
 """Dotted key of the metrics row, label, and the name of a colour."""
@@ -17,7 +27,7 @@ Chart = tuple[str, str, str, tuple[Line, ...]]
 CHARTS: tuple[Chart, ...] = (
     (
         "Training success",
-        "share of episodes won",
+        "share of episodes solved",
         "share",
         (
             ("success.active", "active tasks", "blue"),
@@ -154,16 +164,19 @@ CHARTS: tuple[Chart, ...] = (
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """All charts with data and their points; a row without a number is a gap (None)."""
+    """All charts with data and their points; a row without a number is a gap (None).
+
+    Of lines that are 0 throughout, such as the share of an error that did not happen, a chart shows only the first.
+    """
     charts = []
     for title, unit, kind, lines in CHARTS:
         series = [(label, colour, [_short(pick(row, key)) for row in rows]) for key, label, colour in lines]
+        known = [line for line in series if any(point is not None for point in line[2])]
         drawn = [
             {"label": label, "colour": colour, "points": points}
-            for label, colour, points in series
-            if any(point is not None for point in points)
+            for label, colour, points in known[:1] + [line for line in known[1:] if any(line[2])]
         ]
-        if drawn:
+        if drawn and not (kind == "count" and not any(any(points) for _, _, points in known)):
             charts.append({"title": title, "unit": unit, "kind": kind, "lines": drawn})
     return charts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rlanything_agents.feedback.percent import interval, percent
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.report.page import page_templates
 from rlanything_agents.tools.benchmark.record import ResultFolder
@@ -27,7 +28,7 @@ HEADER = (
 ALWAYS = 3
 """Number of columns that are shown even when they are empty."""
 NOTHING = "–"
-USUAL = [{NOTHING, "100.0%"} if name in ("readable", "admissible") else {NOTHING} for name in HEADER]
+USUAL = [{NOTHING, "100.0 %"} if name in ("readable", "admissible") else {NOTHING} for name in HEADER]
 """Values per column that hide the column where all its rows have one of them."""
 
 
@@ -48,7 +49,7 @@ def table_of(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 def success_text(row: Mapping[str, Any]) -> str:
     """Success with its interval."""
-    return NOTHING if row["rate"] is None else f"{row['rate']:.1%} [{row['low']:.1%}, {row['high']:.1%}]"
+    return NOTHING if row["rate"] is None else interval(row["rate"], row["low"], row["high"])
 
 
 def cells(name: str, row: Mapping[str, Any]) -> list[str]:
@@ -69,11 +70,11 @@ def cells(name: str, row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def difference_text(found: Mapping[str, float | None], *, percent: bool = False) -> str:
-    """A difference with its interval; shares in percentage points."""
+def difference_text(found: Mapping[str, float | None], *, shares: bool = False) -> str:
+    """A difference with its interval; one of shares in percentage points."""
 
     def text(value: float) -> str:
-        scaled = round(100 * value if percent else value, 1) + 0.0  # no minus before a zero
+        scaled = round(100 * value if shares else value, 1) + 0.0  # no minus before a zero
         return f"{scaled:+.1f}"
 
     mean, low, high = found["mean"], found["low"], found["high"]
@@ -139,8 +140,8 @@ def comparison_cells(name: str, row: Mapping[str, Any]) -> list[str]:
     return [
         name,
         f"{row['tasks']}" + (f" ({row['left_out']} left out)" if row["left_out"] else ""),
-        *(f"{share:.1%}" for share in row["success"]),
-        difference_text(row["difference"], percent=True),
+        *(percent(share) for share in row["success"]),
+        difference_text(row["difference"], shares=True),
         f"{test['gained']} / {test['lost']}",
         p_text(test["p"]),
         difference_text(row["steps"]),
@@ -175,7 +176,7 @@ def _markdown(summary: Mapping[str, Any]) -> str:
         lines += [
             "",
             f"Adapted tasks minus their roots, {adapted['tasks']} pairs: success "
-            f"{difference_text(adapted['difference'], percent=True)} points "
+            f"{difference_text(adapted['difference'], shares=True)} points "
             f"({p_text(adapted['mcnemar']['p'])}), steps {difference_text(adapted['steps'])}.",
         ]
     if summary["errors"]:
@@ -208,7 +209,7 @@ def _escaped(text: str) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return NOTHING if share is None else f"{share:.1%}"
+    return NOTHING if share is None else percent(share)
 
 
 def _number(value: float | None, digits: int = 0) -> str:

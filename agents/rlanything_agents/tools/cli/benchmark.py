@@ -129,7 +129,9 @@ def benchmark(
         if rate is None:
             raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
     if fail_under is not None and rate < fail_under:
-        typer.echo(f"success {rate:.1%} is below {fail_under:.1%}", err=True)
+        from rlanything_agents.feedback.percent import percent
+
+        typer.echo(f"success {percent(rate)} is below {percent(fail_under)}", err=True)
         raise typer.Exit(1)
 
 

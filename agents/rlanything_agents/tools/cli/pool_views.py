@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.tools.cli.screen import console, plain_text
 from rlanything_agents.tools.cli.task_diff import word_diff, world_diff
 from rlanything_envs.curriculum.acceptance import Tally
@@ -306,8 +307,8 @@ def _by_task(records: Iterable[OutcomeRecord]) -> dict[tuple[int, str, str], lis
 
 
 def _rate(tally: Tally) -> Text:
-    return Text(f"{tally.accuracy:.0%} of {tally.n}" if tally.n else "–")
+    return Text(f"{percent(tally.accuracy, 0)} of {tally.n}" if tally.n else "–")
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"
+    return "–" if value is None else percent(value, 0)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlanything_agents.runs.monitors import SIGNATURES, health
+from rlanything_agents.runs.stored.curves import READING
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_agents.runs.stored.values import integer, mapping, number, readable, sequence
 
@@ -38,6 +39,7 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
         "benchmark": benchmark,
         "command": readable(summary.get("command"), 2_000),
         "note": readable(summary.get("note"), 2_000),
+        "reading": READING,
         "table": [
             {key: readable(mapping(line).get(key), 300) for key in ("what", "on", "before", "after", "change")}
             for line in sequence(summary.get("table"), 50)

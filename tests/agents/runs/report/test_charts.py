@@ -31,3 +31,15 @@ def test_every_chart_can_be_drawn_with_gaps() -> None:
             rows[1].setdefault(section, {})[name] = float("nan")
             rows[2].setdefault(section, {})[name] = 1
     assert titles(rows) == {title for title, *_ in CHARTS}
+
+
+def test_lines_that_stay_at_zero_make_way() -> None:
+    rows: list[dict[str, Any]] = [
+        {"iteration": k, "success": {"active": 0.0}, "agent_crash": {"share": 0.0}, "tasks": {"accepted": 0}}
+        for k in (1, 2)
+    ]
+    assert titles(rows) == {"Training success"}
+    assert "desktop broken" not in draw_charts(rows)[0]
+    rows[1]["agent_crash"]["share"], rows[1]["tasks"]["accepted"] = 0.5, 1
+    assert titles(rows) == {"Training success", "Tasks rewritten"}
+    assert "desktop broken" in draw_charts(rows)[0]

@@ -30,7 +30,7 @@ EASY = ("benchmark", "--panel", "alfworld-easy", "--limit", "2", "--workers", "1
 def test_from_two_benchmarks_to_their_comparison(invoke: Invoke) -> None:
     done = invoke(*EASY, "--agent", "expert")
     assert done.exit_code == 0, done.output
-    assert "100.0% [34.2%, 100.0%]" in done.stdout
+    assert "100.0 % [34.2, 100.0]" in done.stdout
     out = Path("runs/benchmarks/alfworld-easy/expert")
     assert {"results.jsonl", "results.json", "report.md", "report.html", "benchmark.json"} <= {
         path.name for path in out.iterdir()
@@ -51,7 +51,7 @@ def test_exit_codes(invoke: Invoke) -> None:
     assert invoke(*EASY, "--agent", "expert", "--fail-under", "1").exit_code == 0
     below = invoke(*EASY, "--agent", "expert", "--env", "max_episode_steps=1", "--out", "o", "--fail-under", "0.5")
     assert below.exit_code == 1
-    assert "success 0.0% is below 50.0%" in below.stderr
+    assert "success 0.0 % is below 50.0 %" in below.stderr
     bad: list[tuple[tuple[str, ...], str]] = [
         ((*EASY, "--agent", "clever"), "choose one of random"),
         ((*EASY, "--agent", "random", "--pool", "p"), "either --panel"),

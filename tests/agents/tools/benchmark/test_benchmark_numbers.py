@@ -82,7 +82,7 @@ def test_readable_and_admissible_actions_are_counted_over_all_answers() -> None:
     found = summary_of(panel, [[1], [-1]], steps=4, actions=(3, 2))  # of 4 and of 5 answers
     assert (found["total"]["readable"], found["total"]["admissible"]) == (round(6 / 9, 4), round(4 / 9, 4))
     header, (row,) = table_of(found)
-    assert dict(zip(header, row, strict=True))["readable"] == "66.7%"
+    assert dict(zip(header, row, strict=True))["readable"] == "66.7 %"
     assert "readable" not in table_of(summary_of(panel_of(["a"]), [[1]], steps=4, actions=(4, 4)))[0], "all of them"
     without = summary_of(panel, [[1], [-1]])
     assert without["total"]["readable"] is None
@@ -96,7 +96,7 @@ def test_a_comparison_tells_actions_where_both_counted_them(tmp_path: Path) -> N
         found = summary_of(panel, [[1], [-1]], steps=4, actions=actions)
         (tmp_path / name / "results.json").write_text(json.dumps(found))
     both = comparison_markdown(compare_results(tmp_path / "one", tmp_path / "two"))
-    assert "readable actions 88.9% → 88.9%, admissible actions 44.4% → 88.9%." in both
+    assert "readable actions 88.9 % → 88.9 %, admissible actions 44.4 % → 88.9 %." in both
     assert "actions" not in comparison_markdown(compare_results(tmp_path / "old", tmp_path / "two"))
 
 

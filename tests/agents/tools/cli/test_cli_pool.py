@@ -60,7 +60,7 @@ def test_show(run: CliRunner, folder: Path) -> None:
         assert all(pool.active(slot).goal in result.output for slot in pool.slots)
         assert f"root: {pool.root(0).goal}" in result.output
         assert f"on trial: {pool.candidate(2).goal}" in result.output  # type: ignore[union-attr]
-        assert any(pool.active(1).goal in line and line.endswith("0% of 8 ") for line in lines)
+        assert any(pool.active(1).goal in line and line.endswith("0 % of 8 ") for line in lines)
         assert max(map(len, lines)) <= 100
     assert "4 slots, 1 hold a rewrite, 1 on trial; 3 proposed, 1 accepted, 1 rejected, 1 never tried" in result.output
     rows = [json.loads(line) for line in run.invoke(app, ["pool", "show", str(folder), "--json"]).output.splitlines()]
@@ -92,7 +92,7 @@ def test_lineage(run: CliRunner, folder: Path) -> None:
         old, new = pool.root(0), pool.active(0)
         flat = " ".join(output.split())
         assert old.goal in flat
-        assert "accepted: moved 0% of 8 → 38% of 8 by" in flat
+        assert "accepted: moved 0 % of 8 → 38 % of 8 by" in flat
         assert "rejected: moved" in flat
         assert "pending" in flat
         gone = next(word for word in old.goal.split() if word not in new.goal.split())

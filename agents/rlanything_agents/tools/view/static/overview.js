@@ -4,16 +4,16 @@
   const { h } = RL;
 
   const head = (o) => h("div.facts",
-    RL.fact("domain", o.domain), RL.fact("seed", o.seed), o.feedback ? RL.fact("feedback", o.feedback) : null,
+    RL.fact("domain", o.domain), RL.fact("seed", o.seed), o.feedback ? RL.fact("feedback", o.feedback.replace(/ with .*/, ", changed")) : null,
     o.benchmark ? null : RL.fact("iterations", o.finished || !o.planned ? o.done : `${o.done} of ${o.planned}`),
     o.benchmark ? null : RL.fact("environment steps", RL.count(o.env_steps)), RL.fact("time", RL.duration(o.seconds)),
     o.counts.slots ? RL.fact("tasks accepted", RL.count(o.counts.accepted)) : null,
-    o.counts.slots ? RL.fact("rejected", RL.count(o.counts.rejected + o.counts.discarded)) : null,
+    o.counts.slots ? RL.fact("rejected after a trial", RL.count(o.counts.rejected)) : null,
     o.counts.errors ? RL.fact("broken episodes", RL.count(o.counts.errors)) : null);
 
-  // "67.7% [60.1%, 72.0%]" as numbers from 0 to 1; null for what is no share.
+  // "67.7 % [60.1, 72.0]" as numbers from 0 to 1, in the older style with a sign each too; null for what is no share.
   const share = (text) => {
-    const found = /^([\d.]+)%(?: \[([\d.]+)%, ([\d.]+)%\])?$/.exec(text);
+    const found = /^([\d.]+) ?%(?: \[([\d.]+)%?, ([\d.]+)%?\])?$/.exec(text);
     return found ? { rate: found[1] / 100, low: found[2] ? found[2] / 100 : null, high: found[3] ? found[3] / 100 : null } : null;
   };
 
@@ -92,6 +92,7 @@
       node: h("div.page", RL.problems(o.problems), head(o), health(o),
         h("div.columns", results(o), beside),
         xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
+          h("ul.small", o.reading.map((line) => h("li", line))),
           h("div.charts", evaluations(o, xs), judge(o), o.charts.map((chart) => RL.chart(chart, xs, open))))
           : o.benchmark ? null : RL.empty("The loop has not finished an iteration yet."),
         settings(o)),
