@@ -12,11 +12,15 @@ from rlanything_agents.tools.benchmark.record import ResultFolder
 from rlanything_verifiers.plain_text import printable
 
 __all__ = [
+    "NOTHING",
     "actions_text",
     "changed_cells",
     "comparison_cells",
     "comparison_header",
     "comparison_markdown",
+    "escaped",
+    "markdown_table",
+    "success_text",
     "table_of",
     "write_reports",
 ]
@@ -104,20 +108,20 @@ def write_reports(folder: ResultFolder, summary: Mapping[str, Any]) -> None:
 
 def comparison_markdown(found: Mapping[str, Any]) -> str:
     """A comparison as Markdown."""
-    one, other = map(_escaped, found["agents"])
-    lines = [f"# {one} → {other}", "", f"Panel {_escaped(found['panel']['name'])}, hash {found['panel']['hash']}.", ""]
+    one, other = map(escaped, found["agents"])
+    lines = [f"# {one} → {other}", "", f"Panel {escaped(found['panel']['name'])}, hash {found['panel']['hash']}.", ""]
     if found["different_settings"]:
         lines += [f"The settings differ: {', '.join(found['different_settings'])}.", ""]
     if about := actions_text(found):
         lines += [f"{about}.", ""]
     rows = [("all", found), *found["by_group"].items()]
-    lines += _table(
+    lines += markdown_table(
         comparison_header((one, other)),
         [comparison_cells(name, row) for name, row in rows if row],
     )
     for name in ("gained", "lost"):
         lines += ["", f"## Tasks {name} ({len(found[name])})", ""]
-        lines += _table(("task", "kind", "goal", one, other), [changed_cells(task) for task in found[name]])
+        lines += markdown_table(("task", "kind", "goal", one, other), [changed_cells(task) for task in found[name]])
     return "\n".join(lines) + "\n"
 
 
@@ -159,12 +163,12 @@ def _markdown(summary: Mapping[str, Any]) -> str:
     panel, total = summary["panel"], summary["total"]
     part = "" if panel["tasks"] == panel["of"] else f" (the first {panel['tasks']} of {panel['of']})"
     lines = [
-        f"# {_escaped(summary['agent'])} on {_escaped(panel['name'])}{part}",
+        f"# {escaped(summary['agent'])} on {escaped(panel['name'])}{part}",
         "",
-        f"{_escaped(panel['meaning'])} Hash {panel['hash']}.",
+        f"{escaped(panel['meaning'])} Hash {panel['hash']}.",
         "",
-        *(["    " + _escaped(summary["command"]), ""] if summary["command"] else []),
-        *_table(*table_of(summary)),
+        *(["    " + escaped(summary["command"]), ""] if summary["command"] else []),
+        *markdown_table(*table_of(summary)),
         "",
         _about_intervals(summary),
     ]
@@ -181,7 +185,7 @@ def _markdown(summary: Mapping[str, Any]) -> str:
         ]
     if summary["errors"]:
         lines += ["", f"## Without outcome ({len(summary['errors'])})", ""]
-        lines += _table(
+        lines += markdown_table(
             ("task", "episode", "what failed"),
             [[e["task"], str(e["episode"]), e["error"][:300]] for e in summary["errors"]],
         )
@@ -197,12 +201,13 @@ def _about_intervals(summary: Mapping[str, Any]) -> str:
     return f"Success with 95 % Wilson intervals{alike}.{shares} Seconds and tokens are of all episodes together."
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table of untrusted texts."""
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return lines + ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+    return lines + ["| " + " | ".join(escaped(cell) for cell in row) + " |" for row in rows]
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Untrusted text for a cell: on one line, with all markup escaped."""
     plain = printable(" ".join(text.split()))
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in plain)

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import Episode
     from rlanything_envs.conversation import Turn
 
-__all__ = ["Expert", "RandomAgent"]
+__all__ = ["Expert", "RandomAgent", "Scripted"]
 
 MOST_PARALLEL = 8
 
 
-class _Scripted:
+class Scripted:
+    """An agent without a model, which computes."""
+
     executor: Literal["processes"] = "processes"
 
     @property
@@ -37,7 +39,7 @@ class _Scripted:
         """Nothing to free."""
 
 
-class RandomAgent(_Scripted):
+class RandomAgent(Scripted):
     """Random admissible commands; in a domain without any, the domain's random play (`domains.guesses`)."""
 
     name = "random"
@@ -47,7 +49,7 @@ class RandomAgent(_Scripted):
         return _RandomPlayer(guess_of(episode.task.domain), episode.seed)
 
 
-class Expert(_Scripted):
+class Expert(Scripted):
     """Plays the known solution of a task: the planner's commands, the reference program, the oracle's keys."""
 
     name = "expert"

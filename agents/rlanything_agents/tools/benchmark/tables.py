@@ -17,7 +17,7 @@ from rlanything_envs.llm.budget import Price, Usage
 from rlanything_task_pools import Task
 from rlanything_task_pools.panel import ADAPTED, ROOT, Panel
 
-__all__ = ["kind_of", "summarise", "versions"]
+__all__ = ["kind_of", "row_of", "summarise", "versions"]
 
 _Z = statistics.NormalDist().inv_cdf(0.975)
 
@@ -42,7 +42,7 @@ def summarise(
         "split": lambda episode: str(episode.task.traits.get("split", "")),
     }
     parts = {
-        name: {value: _row([r for e, r in played if part(e) == value], price) for value in values}
+        name: {value: row_of([r for e, r in played if part(e) == value], price) for value in values}
         for name, part in by.items()
         if len(values := sorted({part(episode) for episode, _ in played}, key=_roots_first)) > 1
     }
@@ -52,7 +52,7 @@ def summarise(
     return {
         "episodes": len(episodes) + len(broken),
         "left": left + len(broken),
-        "total": _row([*(result for _, result in played), *broken], price),
+        "total": row_of([*(result for _, result in played), *broken], price),
         "by": parts,
         "adapted": _adapted(panel, tasks),
         "tasks": tasks,
@@ -81,7 +81,7 @@ def versions(more: Sequence[str] = ()) -> dict[str, str]:
     return found
 
 
-def _row(results: Sequence[Result], price: Price | None) -> dict[str, Any]:
+def row_of(results: Sequence[Result], price: Price | None) -> dict[str, Any]:
     """Numbers of one row of a table; None where nothing was measured."""
     ended = [result for result in results if result.outcome is not None]
     by_task: dict[tuple[str, str], list[float]] = {}

@@ -2,7 +2,7 @@
 subcommand, whose heavy imports happen when it is called.
 
 - `train`, `view`, `pool`, `pool_views`, `task_diff`, `curriculum`, `export`, `doctor`: runs and their pools.
-- `benchmark`, `compare`, `play`, `serve`, `desktop`: agents, environments and desktops.
+- `benchmark`, `compare`, `audit`, `play`, `serve`, `desktop`: agents, environments and desktops.
 - `options`, `completion`, `output`, `screen`, `errors`: parts that subcommands share.
 """
 
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from rlanything_agents.tools.cli import curriculum, desktop, pool
+from rlanything_agents.tools.cli.audit import audit
 from rlanything_agents.tools.cli.benchmark import benchmark
 from rlanything_agents.tools.cli.compare import compare
 from rlanything_agents.tools.cli.doctor import doctor
@@ -34,6 +35,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     train,
     benchmark,
     compare,
+    audit,
     play,
     doctor,
     export,

@@ -11,20 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlanything_agents.tools.cli import completion
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.settings import ChatSettings
-    from rlanything_task_pools.panel import Panel
 
 __all__ = ["benchmark"]
-
-
-def _panels(incomplete: str) -> list[str]:
-    from rlanything_task_pools.panel import panel_names
-
-    return [name for name in panel_names() if name.startswith(incomplete)]
 
 
 def _agents(incomplete: str) -> list[str]:
@@ -41,7 +35,7 @@ def benchmark(
         ),
     ],
     panel: Annotated[
-        str | None, typer.Option(help="Name of a panel, or the JSON file of one.", autocompletion=_panels)
+        str | None, typer.Option(help="Name of a panel, or the JSON file of one.", autocompletion=completion.panels)
     ] = None,
     pool: Annotated[
         Path | None,
@@ -87,7 +81,8 @@ def benchmark(
         from rlanything_agents.runs.progress import Reporter
         from rlanything_agents.tools.benchmark.errors import BenchmarkError
         from rlanything_agents.tools.benchmark.runner import run_benchmark
-        from rlanything_agents.tools.cli.options import key_values
+        from rlanything_agents.tools.cli.options import key_values, open_panel
+        from rlanything_agents.tools.cli.screen import error_console
         from rlanything_verifiers.plain_text import printable
 
         chat = _chat(
@@ -100,7 +95,7 @@ def benchmark(
             max_total_tokens=max_total_tokens,
             max_dollars=max_dollars,
         )
-        chosen = _panel(panel, pool, limit)
+        chosen = open_panel(panel, pool, limit)
         for game in chosen.unreadable:
             typer.echo(f"a game cannot be read and counts as an error: {printable(game.error, 400)}", err=True)
         folder = out or Path("runs/benchmarks") / _slug(chosen.name) / _slug(agent)
@@ -115,7 +110,7 @@ def benchmark(
                 chat=chat,
                 workers=workers,
                 restart=restart,
-                reporter=Reporter(_errors()),
+                reporter=Reporter(error_console()),
                 command=shlex.join(["rlanything", *sys.argv[1:]]),
             )
         except KeyboardInterrupt:
@@ -135,16 +130,6 @@ def benchmark(
         raise typer.Exit(1)
 
 
-def _panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
-    from rlanything_task_pools.panel import PanelError, load_panel, panel_names, pool_panel
-
-    if (name is None) == (pool is None):
-        raise PanelError(f"give either --panel ({', '.join(panel_names())}) or --pool")
-    if pool is not None:
-        return pool_panel(pool / "pool.sqlite" if pool.is_dir() else pool, limit)
-    return load_panel(str(name), limit)
-
-
 def _chat(prices: tuple[float | None, float | None], **settings: Any) -> ChatSettings:
     from rlanything_agents.tools.benchmark.errors import BenchmarkError
     from rlanything_agents.tools.benchmark.settings import ChatSettings
@@ -160,13 +145,6 @@ def _chat(prices: tuple[float | None, float | None], **settings: Any) -> ChatSet
 def _slug(name: str) -> str:
     """A name as a valid name of one folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[-80:] or "agent"
-
-
-def _errors() -> Any:
-    """Console on standard error for progress, since standard output is for results."""
-    from rich.console import Console
-
-    return Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 def _show(summary: Mapping[str, Any], folder: Path) -> None:

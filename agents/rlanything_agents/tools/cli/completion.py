@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-__all__ = ["config_keys", "domains", "splits", "trackers"]
+__all__ = ["config_keys", "domains", "panels", "splits", "trackers"]
 
 
 def domains(incomplete: str) -> list[str]:
@@ -13,6 +13,13 @@ def domains(incomplete: str) -> list[str]:
     from rlanything_task_pools.domain import domain_names
 
     return _beginning(domain_names(), incomplete)
+
+
+def panels(incomplete: str) -> list[str]:
+    """Shipped panels."""
+    from rlanything_task_pools.panel import panel_names
+
+    return _beginning(panel_names(), incomplete)
 
 
 def splits(incomplete: str) -> list[str]:

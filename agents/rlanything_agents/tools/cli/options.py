@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rlanything_agents.tools.cli import completion
 from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
-__all__ = ["Changes", "OptionError", "key_values"]
+if TYPE_CHECKING:
+    from rlanything_task_pools.panel import Panel
+
+__all__ = ["Changes", "OptionError", "key_values", "open_panel"]
 
 Changes = Annotated[
     list[str] | None,
@@ -45,3 +49,23 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
         except YamlError as error:
             raise OptionError(f"{option} {text!r:.80}: {error}") from None
     return found
+
+
+def open_panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
+    """The tasks of a panel, or of a pool.
+
+    Args:
+        name: Name of a panel, or the JSON file of one.
+        pool: A pool's file, or the folder of a run; given where ``name`` is None.
+        limit: Most tasks, from the beginning.
+
+    Raises:
+        PanelError: Both or neither are given, or the tasks cannot be loaded.
+    """
+    from rlanything_task_pools.panel import PanelError, load_panel, panel_names, pool_panel
+
+    if (name is None) == (pool is None):
+        raise PanelError(f"give either --panel ({', '.join(panel_names())}) or a pool")
+    if pool is not None:
+        return pool_panel(pool / "pool.sqlite" if pool.is_dir() else pool, limit)
+    return load_panel(str(name), limit)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from rlanything_verifiers.plain_text import printable
 
-__all__ = ["console", "plain_text"]
+__all__ = ["console", "error_console", "plain_text"]
 
 WIDTH = 100
 """Columns of an output that is not a terminal."""
@@ -18,6 +18,11 @@ WIDTH = 100
 def console() -> Console:
     """Console without markup and without automatic highlighting."""
     return Console(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+
+
+def error_console() -> Console:
+    """Console on standard error for progress, since standard output is for results."""
+    return Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 def plain_text(value: str, style: str = "") -> Text:

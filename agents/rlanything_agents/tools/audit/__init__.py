@@ -1,0 +1,29 @@
+"""Audits of tasks. A panel comes in; the tasks that are solved without the work go out.
+
+`audit_panel` plays each task with every cheating agent of its domain (`rlanything_agents.domains.cheats`), with random
+play, and with its known solution as a control.
+
+- `agents`: the agents of an audit; `run`: an audit from beginning to end; `report`: its table as text.
+
+```python
+from rlanything_agents.tools.audit import audit_panel
+from rlanything_task_pools.panel import load_panel
+
+found = audit_panel(load_panel("alfworld-easy", limit=2), workers=1)
+print(found["clean"], found["findings"])
+```
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.audit.run import audit_panel
+
+__all__ = ["audit_panel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "audit_panel":  # loads SciPy, which worker processes do without
+        return import_module("rlanything_agents.tools.audit.run").audit_panel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

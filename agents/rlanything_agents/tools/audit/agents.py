@@ -1,0 +1,99 @@
+"""The agents of an audit: one object that plays each episode as the agent that the episode's group names; its world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from rlanything_agents.domains.cheats import Cheat, cheats_of
+from rlanything_agents.domains.solutions import Solution, solution_of
+from rlanything_agents.tools.benchmark.episode import World
+from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.player import Player, Response
+from rlanything_agents.tools.benchmark.scripted import RandomAgent, Scripted
+from rlanything_envs.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    from rlanything_agents.tools.benchmark.episode import Episode
+    from rlanything_envs.conversation import Conversation, Turn
+    from rlanything_task_pools import Task
+
+__all__ = ["RANDOM", "SOLUTION", "AuditAgent", "AuditWorld"]
+
+RANDOM, SOLUTION = "random", "solution"
+"""Names of the two agents that do not cheat: random play, and the known solution, the control."""
+
+
+class AuditAgent(Scripted):
+    """Plays an episode as a cheating agent of the domain, as `RANDOM` or as `SOLUTION`: the name of its group."""
+
+    name = "audit"
+
+    def player(self, episode: Episode) -> Player:
+        """A player of the episode's agent."""
+        if episode.group == RANDOM:
+            return _Guesses(RandomAgent().player(episode))
+        if episode.group == SOLUTION:
+            return _Solves(solution_of(episode.task))
+        cheat = next(cheat for cheat in cheats_of(episode.task.domain) if cheat.name == episode.group)
+        return _Cheats(cheat, episode.task)
+
+
+class _Cheats:
+    counts = False
+
+    def __init__(self, cheat: Cheat, task: Task) -> None:
+        self._cheat, self._task, self._earlier = cheat, task, 0
+
+    def act(self, turn: Turn) -> Response:
+        answer = self._cheat.answer(self._task, turn, self._earlier)
+        self._earlier += 1
+        return Response(answer)
+
+
+class _Solves:
+    """The known solution; where it ends before the episode does, the episode is given up as failed."""
+
+    counts = False
+
+    def __init__(self, solution: Solution) -> None:
+        self._solution = solution
+        self._given: list[str] = []
+
+    def act(self, turn: Turn) -> Response:
+        self._given.append(self._solution(self._given) or "")
+        return Response(self._given[-1])
+
+
+class _Guesses:
+    """Random play; an episode without outcome where a domain has none, which ends no audit."""
+
+    counts = False
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    def act(self, turn: Turn) -> Response:
+        try:
+            return self._player.act(turn)
+        except AgentError as error:
+            raise InfrastructureError(str(error)) from error
+
+
+class AuditWorld(World):
+    """The environment of an audit, in which a task that the environment refuses has no outcome and ends nothing."""
+
+    def open(self) -> Conversation:
+        """Open a conversation with a new environment."""
+        conversation = super().open()
+        conversation.env = _Refusals(conversation.env)
+        return conversation
+
+
+class _Refusals(gym.Wrapper[Any, Any, Any, Any]):
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        try:
+            return super().reset(seed=seed, options=options)
+        except ValueError as error:  # a malformed task, or one that is solved from the start
+            raise InfrastructureError(str(error)) from error

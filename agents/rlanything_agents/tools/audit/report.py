@@ -1,0 +1,54 @@
+"""The table of an audit as text, for the screen and for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlanything_agents.tools.benchmark.report import NOTHING, escaped, markdown_table, success_text
+
+__all__ = ["LISTS", "audit_markdown", "audit_table"]
+
+LISTS = {
+    "findings": "solved without the work",
+    "unsolved": "not solved by the known solution",
+    "errors": "without an outcome",
+}
+"""Lists of an audit that are empty where it is clean, and their titles."""
+
+_HEADER = ("agent", "what it does", "episodes", "solved", "mean score", "no outcome")
+
+
+def audit_table(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]:
+    """Header and rows of the agents."""
+    return _HEADER, [_cells(row) for row in found["agents"]]
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    if not (row["episodes"] or row["errors"]):
+        return [row["agent"], row["about"], *[NOTHING] * 4]
+    solved = str(row["successes"])
+    if row["successes"] and row["rate"] < 1:
+        solved += f" ({success_text(row)})"
+    score = NOTHING if row["score"] is None else f"{row['score']:.3g}"
+    return [row["agent"], row["about"], str(row["episodes"]), solved, score, str(row["errors"] or NOTHING)]
+
+
+def audit_markdown(found: Mapping[str, Any]) -> str:
+    """An audit as a Markdown page."""
+    panel = found["panel"]
+    header, rows = audit_table(found)
+    parts = [
+        f"# Audit of {escaped(panel['name'])}",
+        f"{panel['tasks']} tasks of {panel['domain']}, hash {panel['hash']}",
+    ]
+    if found["command"]:
+        parts.append("    " + escaped(found["command"]))
+    parts.append("\n".join(markdown_table(header, rows)))
+    for name, title in LISTS.items():
+        if found[name]:
+            columns = ("task", "agent", "kind", "goal", "error")
+            listed = [[str(item[column]) for column in columns] for item in found[name]]
+            parts.append(f"## Tasks {title}: {len(listed)}")
+            parts.append("\n".join(markdown_table(columns, listed)))
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,96 @@
+"""``rlanything audit``: tasks that are solved without the work."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlanything_agents.tools.cli import completion
+from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import AsJson, print_json
+
+__all__ = ["audit"]
+
+
+def audit(
+    pool: Annotated[
+        Path | None,
+        typer.Argument(metavar="[POOL]", help="A pool's file, or the folder of a run; roots and adapted tasks."),
+    ] = None,
+    panel: Annotated[
+        str | None,
+        typer.Option(
+            help="In place of a pool: name of a panel, or the JSON file of one.", autocompletion=completion.panels
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many tasks from the beginning.")] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="How often random play plays each task.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="A new folder for the result and all episodes; none by default.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Episodes side by side.")] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=simulator."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for tasks that are solved without the work: agents that do nothing, repeat, and cheat play each one.
+
+    Exits with 1 if one of them solves a task, a known solution fails, or an episode has no outcome. Random play may
+    solve a task; its row says how often. (Vulnerable packages are not what this looks for.)
+    """
+    with plain_errors():
+        from rlanything_agents.runs.progress import Reporter
+        from rlanything_agents.tools.audit import audit_panel
+        from rlanything_agents.tools.cli.options import key_values, open_panel
+        from rlanything_agents.tools.cli.screen import error_console
+
+        found = audit_panel(
+            open_panel(panel, pool, limit),
+            episodes=episodes,
+            seed=seed,
+            environment=key_values(env, "--env"),
+            workers=workers,
+            out=out,
+            reporter=Reporter(error_console()),
+            command=shlex.join(["rlanything", *sys.argv[1:]]),
+        )
+    if as_json:
+        print_json(found)
+    else:
+        _show(found, out)
+    if not found["clean"]:
+        raise typer.Exit(1)
+
+
+def _show(found: Mapping[str, Any], out: Path | None) -> None:
+    from rich.table import Table
+
+    from rlanything_agents.tools.audit.report import LISTS, audit_table
+    from rlanything_agents.tools.cli.screen import console, plain_text
+    from rlanything_verifiers.plain_text import printable
+
+    panel = found["panel"]
+    table = Table(title=plain_text(f"audit of {panel['name']}, {panel['tasks']} tasks, {panel['hash']}"))
+    header, rows = audit_table(found)
+    for column in header:
+        table.add_column(column, no_wrap=column == "agent")
+    for row in rows:
+        table.add_row(*map(plain_text, row))
+    screen = console()
+    screen.print(table)
+    for name, title in LISTS.items():
+        for item in found[name]:
+            why = f": {printable(item['error'], 200)}" if item["error"] else ""
+            screen.print(f"{title}: {printable(item['task'])} by {item['agent']}, {printable(item['goal'], 80)!r}{why}")
+    if found["clean"]:
+        screen.print("clean: no task is solved without the work")
+    if out is not None:
+        screen.print(f"Episodes: rlanything view {shlex.quote(str(out))}")
