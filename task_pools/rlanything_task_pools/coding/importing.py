@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_task_pools.coding import (
+    harbor,
     import_archive,
     import_contests,
     import_functional,
@@ -53,7 +54,8 @@ def import_tasks(
     """All problems of a JSON or JSONL file (``.gz`` too), or of a folder of problems, as tasks.
 
     Formats of rows: ``question`` with ``test_input``; CodeContests; function tasks in the manner of HumanEval and
-    MBPP; archives with ``statement`` and ``tests``; tasks of this package. Folders are those of problemtools.
+    MBPP; archives with ``statement`` and ``tests``; tasks of this package. Folders are those of problemtools, and those
+    of Harbor that this package wrote.
 
     Args:
         source: The file or folder; ``#3`` after the name of a file takes its third row alone.
@@ -118,6 +120,8 @@ Problem = Mapping[str, Any] | Path | ImportFormatError
 def _task(problem: Problem, runs: _Runs) -> Task:
     if isinstance(problem, ImportFormatError):
         raise ImportFormatError("", problem.reason)
+    if isinstance(problem, Path) and harbor.matches(problem):
+        return _own(harbor.read(problem))
     if isinstance(problem, Path):
         return _finished(import_problemtools.read(problem), "problemtools", runs)
     if "payload" in problem and "domain" in problem:
@@ -190,12 +194,12 @@ def _problems(source: str) -> Iterator[tuple[str, Problem]]:
 
 
 def _folders(path: Path) -> Iterator[tuple[str, Problem]]:
-    if import_problemtools.matches(path):
+    if import_problemtools.matches(path) or harbor.matches(path):
         yield str(path), path
         return
-    found = sorted(child.parent for child in path.rglob("problem.yaml"))
+    found = sorted({child.parent for name in ("problem.yaml", "task.toml") for child in path.rglob(name)})
     if not found:
-        raise ImportFormatError(str(path), "there is no problem.yaml in it, nor in a folder below")
+        raise ImportFormatError(str(path), "there is no problem.yaml or task.toml in it, nor in a folder below")
     yield from ((str(folder), folder) for folder in found)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,12 +25,7 @@ app = typer.Typer(no_args_is_help=True, help="Look into the tasks of a run, also
 PoolPath = Annotated[Path, typer.Argument(metavar="POOL", help="A pool's file, or the folder of a run.")]
 
 
-class Table(StrEnum):
-    """Formats of an exported pool."""
-
-    jsonl = "jsonl"
-    parquet = "parquet"
-    datasets = "datasets"
+Table = Literal["jsonl", "parquet", "datasets", "harbor"]
 
 
 class Kind(StrEnum):
@@ -128,13 +123,24 @@ def diff(
 def export(
     path: PoolPath,
     out: Annotated[Path, typer.Option(help="A new folder.")],
-    format: Annotated[Table, typer.Option(help="JSON Lines, Parquet or Hugging Face datasets.")] = Table.jsonl,
+    format: Annotated[
+        Table, typer.Option(help="JSON Lines, Parquet, Hugging Face datasets, or task folders of Harbor.")
+    ] = "jsonl",
+    image: Annotated[
+        str | None, typer.Option(help="With harbor: image of the containers, with Python; else python:3.12-slim.")
+    ] = None,
 ) -> None:
-    """Write tasks, lineage, outcomes and events to a folder."""
+    """Write tasks, lineage, outcomes and events to a folder; with harbor, the active tasks alone."""
     with _opened(path) as pool:
+        if format == "harbor":
+            from rlanything_task_pools.harbor import export_harbor
+
+            folders = export_harbor(pool, out, image)
+            typer.echo(f"{out}: {len(list(folders.iterdir()))} tasks")
+            return
         from rlanything_task_pools.export import export_pool
 
-        export_pool(pool, out, format.value)
+        export_pool(pool, out, format)
         typer.echo(f"{out}: {_counted(pool.counts())}")
 
 
@@ -143,12 +149,27 @@ def import_(
     folder: Annotated[Path, typer.Argument(help="What `rlanything pool export` wrote.")],
     path: Annotated[Path, typer.Argument(metavar="POOL", help="The new pool's file.")],
     replay: Annotated[bool, typer.Option(help="Play the proof of every task before it is believed.")] = True,
+    domain: Annotated[
+        str | None,
+        typer.Option(help="FOLDER holds tasks of this domain instead: Harbor's, problemtools', ALFWorld's, OSWorld's."),
+    ] = None,
 ) -> None:
-    """Make a pool of an exported one; every task is validated, nothing is made when one does not hold."""
-    from rlanything_task_pools.export import import_pool
+    """Make a pool of an exported one, every task validated; or with --domain, of the tasks of a file or folder."""
+    if domain is None:
+        from rlanything_task_pools.export import import_pool
 
-    with plain_errors(), import_pool(folder, path, replay=replay) as pool:
-        typer.echo(f"{path}: {_counted(pool.counts())}")
+        with plain_errors(), import_pool(folder, path, replay=replay) as pool:
+            typer.echo(f"{path}: {_counted(pool.counts())}")
+        return
+    from rlanything_task_pools.collection import import_collection
+    from rlanything_verifiers.plain_text import printable
+
+    with plain_errors():
+        pool, refused = import_collection(domain, str(folder), path, replay=replay)
+        with pool:
+            for place, reason in refused.items():
+                typer.echo(f"left out: {printable(place)}: {printable(reason)}", err=True)
+            typer.echo(f"{path}: {_counted(pool.counts())}")
 
 
 @app.command()
