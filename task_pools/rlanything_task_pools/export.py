@@ -1,8 +1,8 @@
 """Pools as JSON Lines, Parquet or Hugging Face datasets, out and in, and as pandas data frames.
 
-An exported pool is a folder: ``pool.json`` names the format, and the four tables of
-`rlanything_task_pools.tables` are next to it. In formats with flat columns only, ``payload``, ``traits``, ``change``
-and ``stats`` are JSON texts. Imported data is untrusted; see `build_pool`.
+An exported pool is a folder: ``pool.json`` names the format, and the four tables of `rlanything_task_pools.tables` are
+next to it, in the Arrow formats with a card for people and for the Hugging Face Hub. In formats with flat columns only,
+``payload``, ``traits``, ``change`` and ``stats`` are JSON texts. Imported data is untrusted; see `build_pool`.
 """
 
 import importlib
@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from rlanything_task_pools.card import card
 from rlanything_task_pools.errors import ExportError, MissingExtra, PoolExists
 from rlanything_task_pools.frozen import canonical_json
 from rlanything_task_pools.pool import TaskPool
@@ -59,6 +60,8 @@ def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format
         _WRITERS[format](tables, scratch)
         header = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "tables": format}
         (scratch / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
+        if format != "jsonl":
+            (scratch / "README.md").write_text(card(tables, format), encoding="utf-8")
     return Path(folder)
 
 

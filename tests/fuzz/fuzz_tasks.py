@@ -126,6 +126,16 @@ def _folder(content: bytes) -> None:
         import_tasks(folder, prove=False)
 
 
+def _harbor_folder(content: bytes) -> None:
+    """A task folder of Harbor: the content is its task, and its solution too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "sum")
+        for path in ("task.toml", "tests/task.json", "solution/solution.py"):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        import_tasks(folder)
+
+
 PROBLEM_YAML = b"""name: sum
 type: pass-fail
 validation: default
@@ -273,6 +283,7 @@ TARGETS = (
     ),
     Target("coding problems, packed", of_file("problems.json.gz", _problem), (ImportFormatError,), lambda: _packed()),
     Target("coding problem folder", _folder, (ImportFormatError,), lambda: [PROBLEM_YAML], effort=30),
+    Target("harbor task folder", _harbor_folder, (ImportFormatError,), lambda: [task("coding").to_json().encode()]),
     Target(
         "coding checker",
         of_json(_checker),

@@ -262,3 +262,30 @@ def test_unknown_format(tmp_path: Path) -> None:
         with pytest.raises(ExportError, match="jsonl, parquet, datasets"):
             export_pool(pool, tmp_path / "out", "csv")  # type: ignore[arg-type]
         assert not (tmp_path / "out").exists()
+
+
+def test_the_hub_reads_an_exported_folder_by_its_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the loaders of ``datasets``, as they read a folder of the Hub: the card names the tables."""
+    import datasets
+    from huggingface_hub import DatasetCard
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
+    with lived(tmp_path / "pool.db") as pool:
+        folder = export_pool(pool, tmp_path / "out", "parquet")
+        export_pool(pool, tmp_path / "disk", "datasets")
+        tables = read_tables(pool)
+    assert set(datasets.get_dataset_config_names(str(folder))) == set(tables)
+    for name, rows in tables.items():
+        found = datasets.load_dataset(str(folder), name, split="train", cache_dir=str(tmp_path / "cache"))
+        assert len(found) == len(rows)
+        assert found.column_names == list(rows[0])
+    tasks = datasets.load_dataset(str(folder), split="train", cache_dir=str(tmp_path / "cache"))
+    assert [row["goal"] for row in tasks] == [row["goal"] for row in tables["tasks"]]
+    for place in ("out", "disk"):
+        card = DatasetCard.load(tmp_path / place / "README.md")
+        assert card.data.tags == ["rlanything", "rl-environment", "alfworld"]
+        assert 'gym.make("RLAnything/AlfWorld-v0", tasks=pool)' in card.text
+    # A young pool has no outcomes and no events: its card names the other tables alone.
+    with TaskPool.create(tmp_path / "young.db", [DOMAIN.generate(0)]) as pool:
+        young = export_pool(pool, tmp_path / "young", "parquet")
+    assert set(datasets.get_dataset_config_names(str(young))) == {"tasks", "slots"}

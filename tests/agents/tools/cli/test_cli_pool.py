@@ -150,6 +150,27 @@ def test_export_and_import(run: CliRunner, folder: Path, tmp_path: Path, format:
     assert run.invoke(app, ["pool", "import", str(tmp_path), str(tmp_path / "x.db")]).exit_code == 2
 
 
+def test_task_folders_of_harbor(run: CliRunner, tmp_path: Path) -> None:
+    from rlanything_task_pools.coding import DOMAIN as CODING
+
+    pool, out, again = tmp_path / "pool.db", str(tmp_path / "out"), str(tmp_path / "again.db")
+    tasks = [CODING.generate(seed) for seed in range(2)]
+    TaskPool.create(pool, tasks).close()
+    command = ["pool", "export", str(pool), "--out", out, "--format", "harbor"]
+    assert run.invoke(app, [*command, "--image", "two words"]).exit_code == 2
+    assert "2 tasks" in run.invoke(app, [*command, "--image", "mirror.example/python:3.13"]).output
+    assert (
+        "FROM mirror.example/python:3.13\n"
+        in (tmp_path / "out" / tasks[0].id / "environment" / "Dockerfile").read_text()
+    )
+    (tmp_path / "out" / tasks[1].id / "solution" / "solution.py").write_text("print(1)\n")
+    result = run.invoke(app, ["pool", "import", out, again, "--domain", "coding"])
+    assert "1 slots, 1 tasks" in result.output
+    assert f"left out: {tasks[1].id}: the program of the proof fails" in result.stderr
+    assert run.invoke(app, ["pool", "import", out, again, "--domain", "coding"]).exit_code == 2  # it is there already
+    assert run.invoke(app, ["pool", "import", out, str(tmp_path / "x.db"), "--domain", "chess"]).exit_code == 2
+
+
 def test_verify(run: CliRunner, folder: Path, tmp_path: Path) -> None:
     sound = run.invoke(app, ["pool", "verify", str(folder)])
     assert (sound.exit_code, "sound" in sound.output) == (0, True), sound.output
