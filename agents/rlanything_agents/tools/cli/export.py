@@ -20,6 +20,7 @@ class Format(StrEnum):
     parquet = "parquet"
     jsonl = "jsonl"
     datasets = "datasets"
+    inspect = "inspect"
 
 
 class What(StrEnum):
@@ -44,7 +45,7 @@ def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run; it may still be running.")],
     out: Annotated[Path, typer.Option(help="A new folder.")],
     format: Annotated[
-        Format, typer.Option(help="Parquet, JSON Lines, or what datasets.load_from_disk reads.")
+        Format, typer.Option(help="Parquet, JSON Lines, what datasets.load_from_disk reads, or logs of Inspect AI.")
     ] = Format.parquet,
     what: Annotated[list[What] | None, typer.Option(help="What a row is; may be repeated. Default: episodes.")] = None,
     split_by: Annotated[SplitBy, typer.Option(help="What the splits are; all rows in one if none.")] = SplitBy.none,
@@ -53,8 +54,20 @@ def export(
     """Export the episodes of a run as a data set with a card: episodes, turns, judgements, preferences, chats."""
     with plain_errors():
         from rlanything_agents.runs.folder import RunFolder
-        from rlanything_agents.tools.export import export_run
+        from rlanything_agents.tools.export import RolloutExportError, export_logs, export_run
 
+        if format is Format.inspect:
+            if what not in (None, [What.episodes]) or split_by is not SplitBy.none:
+                raise RolloutExportError(
+                    "logs hold whole episodes, a file an iteration: leave out --what and --split-by"
+                )
+            logs = export_logs(RunFolder(run), out)
+            if as_json:
+                print_json({"folder": str(out), "format": format.value, "samples": logs})
+                return
+            for name, samples in logs.items():
+                typer.echo(f"{out / name}: {samples} samples")
+            return
         kinds = [kind.value for kind in dict.fromkeys(what or [What.episodes])]
         counts = export_run(RunFolder(run), out, kinds=kinds, format=format.value, split=split_by.value)
     if as_json:

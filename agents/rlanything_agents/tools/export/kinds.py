@@ -16,7 +16,7 @@ from rlanything_agents.runs.stored.episodes import StoredEpisode, StoredTurn
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["KINDS", "Group", "Kind", "Row"]
+__all__ = ["KINDS", "Group", "Kind", "Row", "chat"]
 
 Row = dict[str, Any]
 Group = Sequence[tuple[int, StoredEpisode]]
@@ -91,9 +91,9 @@ def _preferences(group: Group, manual: str) -> Iterator[Row]:
     for better, worse in zip(won, lost, strict=False):
         yield {
             **_task(better),
-            "prompt": _chat(better, manual)[:1],
-            "chosen": _chat(better, manual)[1:],
-            "rejected": _chat(worse, manual)[1:],
+            "prompt": chat(better, manual)[:1],
+            "chosen": chat(better, manual)[1:],
+            "rejected": chat(worse, manual)[1:],
             "chosen_score": better.score,
             "rejected_score": worse.score,
         }
@@ -102,7 +102,7 @@ def _preferences(group: Group, manual: str) -> Iterator[Row]:
 def _sft(group: Group, manual: str) -> Iterator[Row]:
     for number, episode in group:
         if episode.outcome == 1 and episode.turns:
-            yield {**_head(number, episode), "messages": _chat(episode, manual)}
+            yield {**_head(number, episode), "messages": chat(episode, manual)}
 
 
 def _task(episode: StoredEpisode) -> Row:
@@ -131,7 +131,8 @@ def _turn(turn: StoredTurn) -> Row:
     }
 
 
-def _chat(episode: StoredEpisode, manual: str) -> list[Row]:
+def chat(episode: StoredEpisode, manual: str) -> list[Row]:
+    """The messages of an episode, those of the user and of the assistant in turn, the assistant's last."""
     shown = f"{manual}\n\n{episode.opening}" if manual else episode.opening
     messages: list[Row] = []
     for turn in episode.turns:

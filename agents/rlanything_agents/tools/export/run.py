@@ -17,7 +17,7 @@ from rlanything_agents.tools.export.kinds import KINDS, Group, Kind, Row
 from rlanything_agents.tools.export.tables import JsonTable, ParquetTable, Table
 from rlanything_task_pools import MissingExtra, UnknownDomain, get_domain
 
-__all__ = ["FORMATS", "SPLITS", "RolloutExportError", "export_run"]
+__all__ = ["FORMATS", "SPLITS", "RolloutExportError", "export_run", "manual_of"]
 
 FORMATS = ("parquet", "jsonl", "datasets")
 SPLITS = ("none", "iteration", "outcome")
@@ -55,7 +55,7 @@ def export_run(
     files = sorted(folder.trajectories.glob("*.jsonl.gz"))
     if not files:
         raise RolloutExportError(f"{folder.path} has no episodes yet: no file in {folder.trajectories.name}/")
-    manual = _manual(str(config.get("domain", "")))
+    manual = manual_of(str(config.get("domain", "")))
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
@@ -163,7 +163,7 @@ def _to_disk(folder: Path, splits: Sequence[str], features: Any) -> None:
     whole.rmdir()
 
 
-def _manual(domain: str) -> str:
+def manual_of(domain: str) -> str:
     """Manual that a `Conversation` puts before the first observation of this domain; empty where unknown."""
     import gymnasium as gym
 

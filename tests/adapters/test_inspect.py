@@ -1,0 +1,7 @@
+"""Panels and logs for Inspect AI, on the real package, in an environment of its own."""
+
+from isolated import Isolated
+
+
+def test_inspect_ai() -> None:
+    Isolated("inspect").run_tests("adapters/inspect_checks.py")
