@@ -307,7 +307,7 @@ def test_what_cannot_be_sharded() -> None:
     config = RunConfig(name="run")
     sharded, split = Launch(0, 2, "fsdp"), Launch(0, 2, "deepspeed")
     assert list(obstacles(config, Launch(0, 2))) == []
-    assert ["made from nothing" in line for line in obstacles(config, sharded)] == [True, True]
+    assert ["made from scratch" in line for line in obstacles(config, sharded)] == [True, True]
     assert ["DeepSpeed" in line for line in obstacles(config, split)] == [True]
     large = CheckpointConfig(checkpoint="organisation/name")
     both = {"name": "run", "policy": large, "reward_model": large}

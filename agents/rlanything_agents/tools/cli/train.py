@@ -41,7 +41,10 @@ def train(
         int | None, typer.Option(min=1, help="Play on so many workers (Ray); the same as --set workers.number=N.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check all that needs no weights, print the plan, and start nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Check all that needs no weights, estimate the time, print the plan, and start nothing."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -67,6 +70,7 @@ def train(
         playing = [f"workers.number={workers}"] if workers else []
         settings = load_config(config, [*(override or ()), *watching, *playing])
         folder = RunFolder(out or Path("runs") / settings.name)
+        _spin_little()
         if dry_run:
             raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
         must_be_trainable(settings, process)
@@ -75,7 +79,6 @@ def train(
             folder.delete()
         reporter = Reporter(Console(stderr=True)) if as_json else Reporter()
         reporter.say(_header(settings, folder))
-        _spin_little()
         from rlanything_agents.runs.train import train as run
         from rlanything_agents.training.ranks.channel import Ranks
 

@@ -4,7 +4,7 @@ findings about obstacles go out. No weights are read.
 - `plan`: models, memory, tokens and the place of each phase; `show`: the plan as tables.
 - `models`, `sizes`, `published`: shapes of models; `cards`: memory of GPUs.
 - `demand`: steps, votes and tokens of an iteration; `memory`, `footprint`: bytes of each phase.
-- `checks`: everything that would stop the run.
+- `checks`: everything that would stop the run; `pilot`: how long it takes, from a few short episodes.
 """
 
 from rlanything_agents.tools.planning.errors import UnknownSize

@@ -32,7 +32,7 @@ Check = Callable[[], Iterator[Finding]]
 
 class DryRun:
     """Checks of a run that is about to start; nothing is downloaded or written, besides the cached conversion of a GGUF
-    file, and no service gets a request.
+    file, and no service gets a request. With small models a pilot in a temporary folder estimates the time.
 
     Args:
         config: All settings of the run.
@@ -61,13 +61,28 @@ class DryRun:
             ("run folder", self._folder),
             ("disk", self._disk),
         )
+        startable = True
         for topic, check in checks:
             try:
-                yield from check()
+                for found in check():
+                    startable = startable and found.good is not False
+                    yield found
             except (ValueError, LookupError, RuntimeError, ImportError, OSError) as error:
                 if not isinstance(error, OSError) and not type(error).__module__.startswith("rlanything_"):
                     raise
+                startable = False
                 yield Finding(topic, False, str(error))
+        if startable:
+            yield from self._time()
+
+    def _time(self) -> Iterator[Finding]:
+        """How long the run takes on this machine."""
+        from rlanything_agents.tools.planning.pilot import Unmeasured, estimate
+
+        try:
+            yield Finding("time", True, f"{estimate(self.config)}, from a pilot on this machine as busy as it is now")
+        except Unmeasured as error:
+            yield Finding("time", True, f"not estimated: {error}")
 
     def _extras(self) -> Iterator[Finding]:
         """Whether the packages of this configuration are installed."""
@@ -229,7 +244,7 @@ class DryRun:
             models.append(("reward_model", self.config.reward_model))
         for key, model in models:
             if not isinstance(model, CheckpointConfig):
-                yield Finding(key, True, "made from nothing")
+                yield Finding(key, True, "made from scratch")
                 continue
             if isinstance(model, SharedConfig):
                 yield Finding(key, True, "adapters on the policy's base, which is in memory once")

@@ -109,7 +109,7 @@ def size_from_scratch(model: SmallConfig, vocabulary: int, name: str) -> ModelSi
     """Shape of the small Qwen3 model that a run initialises itself: one key-value head, tied embeddings."""
     return ModelSize(
         name=name,
-        source="made from nothing (backends/tiny.py)",
+        source="made from scratch (models/small.py)",
         hidden=model.hidden_size,
         layers=model.layers,
         heads=model.heads,

@@ -103,7 +103,7 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
                 "adamw_torch, or use configs/accelerate/ddp.yaml"
             )
         if not isinstance(model, CheckpointConfig):
-            yield f"{key} is made from nothing, and too small to be sharded: use configs/accelerate/ddp.yaml"
+            yield f"{key} is made from scratch, and too small to be sharded: use configs/accelerate/ddp.yaml"
             continue
         if config.engine.kind != "vllm" and not (config.engine.kind == "vllm_server" and config.engine.server(role)):
             yield (

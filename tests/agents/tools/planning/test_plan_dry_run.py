@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def test_a_run_that_can_start(tmp_path: Path) -> None:
     assert all(row["fits"] for row in plan["memory"])
     code, output = invoke("train", file(tmp_path), "--out", tmp_path / "runs/small", "--dry-run")
     assert code == 0
-    assert "made from nothing" in output
+    assert "made from scratch" in output
+    assert re.search(r"time +about \d+ (s|min) \(warm start \d+ s, evaluations \d+ s, iterations \d+ s\)", output)
     assert "environment steps" in output
 
 
