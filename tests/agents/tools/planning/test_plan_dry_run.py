@@ -77,7 +77,8 @@ def test_a_run_that_can_start(tmp_path: Path) -> None:
     code, output = invoke("train", file(tmp_path), "--out", tmp_path / "runs/small", "--dry-run")
     assert code == 0
     assert "made from scratch" in output
-    assert re.search(r"time +about \d+ (s|min) \(warm start \d+ s, evaluations \d+ s, iterations \d+ s\)", output)
+    took = r"\d+ (s|min)"
+    assert re.search(rf"time +about {took} \(warm start {took}, evaluations {took}, iterations {took}\)", output)
     assert "environment steps" in output
 
 
