@@ -6,6 +6,7 @@
 | `rlanything_envs.adapters.openenv` | OpenEnv: a server over HTTP and WebSocket, and its client |
 | `rlanything_envs.adapters.mcp` | any client of the Model Context Protocol |
 | `rlanything_envs.adapters.skyrl` | SkyRL-Gym |
+| `rlanything_envs.adapters.verl` | verl |
 | `rlanything_envs.adapters.verifiers` | Prime Intellect's verifiers |
 | `rlanything_envs.adapters.prime_rl` | prime-rl's task samplers, on top of that |
 | `rlanything_envs.adapters.gem` | GEM |

@@ -1,0 +1,167 @@
+"""verl: any text environment as an agent loop, and the rows of verl's data sets.
+
+An agent loop is named in a YAML file, which ``actor_rollout_ref.rollout.agent.agent_loop_config_path`` points to::
+
+    - name: alfworld
+      _target_: rlanything_envs.adapters.verl.EnvAgentLoop
+      env_id: RLAnything/AlfWorld-v0
+      arguments: {max_episode_steps: 30}
+
+```python
+from rlanything_envs.adapters import verl
+
+rows = verl.rows(tasks, "alfworld")  # datasets.Dataset.from_list(rows).to_parquet("train.parquet")
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from rlanything_envs.adapters.rows import task_rows
+from rlanything_envs.conversation import Conversation, Turn
+from rlanything_envs.errors import MissingExtra
+from rlanything_task_pools import Task
+
+try:
+    from omegaconf import OmegaConf
+    from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
+    from verl.utils.profiler import simple_timer
+except ImportError as error:
+    raise MissingExtra(f"rlanything_envs.adapters.verl needs verl ({error}): pip install verl") from error
+
+__all__ = ["EnvAgentLoop", "rows"]
+
+
+class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
+    """Plays one episode of a text environment with verl's language model server.
+
+    The answers are what the model sampled, by token id; the environment's messages are tokens that are not learnt
+    (``response_mask`` 0). The reward is the environment's, at the end of the episode. An episode that outgrows
+    ``rollout.response_length`` is cut off and has the reward 0.
+
+    Args:
+        env_id: Id of the environment, as `gymnasium.make` takes it.
+        arguments: Arguments of `gymnasium.make`.
+        given: Arguments of verl.
+    """
+
+    def __init__(self, *, env_id: str, arguments: Mapping[str, Any] | None = None, **given: Any) -> None:
+        super().__init__(**given)
+        plain = OmegaConf.to_container(arguments, resolve=True) if OmegaConf.is_config(arguments) else arguments
+        self._env_id, self._arguments = env_id, dict(plain or {})
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
+        """Play the task of a row.
+
+        Args:
+            sampling_params: For the server.
+            row: Fields of the data set: ``raw_prompt``, messages before the environment's first one; and ``task``
+                (JSON, or an id that the environment knows) or ``seed``.
+
+        Raises:
+            ValueError: The row has neither task nor seed; verl compares episodes of one row, so it must name a task.
+            InfrastructureError: The machinery failed. verl has no episodes without a reward, so its generation ends.
+        """
+        task, seed = row.get("task"), row.get("seed")
+        if task is None and seed is None:
+            raise ValueError("EnvAgentLoop: the row has neither 'task' nor 'seed': make rows by `verl.rows`")
+        conversation = await self._aside(lambda: Conversation(self._env_id, **self._arguments))
+        try:
+            turn = await self._aside(lambda: conversation.start(task, seed=None if seed is None else int(seed)))
+            return await self._played(conversation, turn, list(row["raw_prompt"]), sampling_params)
+        finally:
+            conversation.close()
+
+    async def _played(
+        self, conversation: Conversation, turn: Turn, messages: list[dict[str, Any]], sampling_params: dict[str, Any]
+    ) -> AgentLoopOutput:
+        longest = self.rollout_config.response_length
+        messages = _with_user(messages, turn.text)
+        tokens = await self.ct_build_initial_tokens(messages)
+        mask: list[int] = []
+        logprobs: list[float] | None = None
+        metrics: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        answers, request = 0, uuid4().hex
+        while True:
+            timed: dict[str, float] = {}
+            with simple_timer("generate_sequences", timed):
+                output = await self.server_manager.generate(
+                    request_id=request, prompt_ids=tokens, sampling_params=sampling_params
+                )
+            metrics["generate_sequences"] = metrics.get("generate_sequences", 0.0) + timed["generate_sequences"]
+            extra = {**extra, **output.extra_fields}
+            merged, mask, logprobs = await self.ct_merge_assistant_token(
+                tokens,
+                output.token_ids,
+                mask,
+                logprobs if logprobs or not output.log_probs else [],
+                assistant_logprobs=output.log_probs or None,
+            )
+            tokens, answers = merged.token_ids, answers + 1
+            if len(mask) >= longest:
+                break
+            answer = self.tokenizer.decode(output.token_ids, skip_special_tokens=True)
+            with simple_timer("tool_calls", timed):
+                turn = await self._aside(partial(conversation.answer, answer))
+            metrics["tool_calls"] = metrics.get("tool_calls", 0.0) + timed["tool_calls"]
+            if turn.done:
+                break
+            before = [*messages, {"role": "assistant", "content": answer}]
+            messages = [*before, {"role": "user", "content": turn.text}]
+            merged, mask, logprobs = await self.ct_merge_context_msg(before, messages, tokens, mask, logprobs)
+            tokens = merged.token_ids
+            if len(mask) >= longest:
+                break
+        return AgentLoopOutput(
+            prompt_ids=tokens[: len(tokens) - len(mask)],
+            response_ids=tokens[len(tokens) - len(mask) :][:longest],
+            response_mask=mask[:longest],
+            response_logprobs=logprobs[:longest] if logprobs else None,
+            reward_score=turn.reward if turn.done else 0.0,
+            num_turns=2 * answers + 1,
+            metrics=AgentLoopMetrics(**metrics),
+            extra_fields={
+                **extra,
+                "turn_scores": [],
+                "tool_rewards": [],
+                "reward_extra_info": {"success": float(turn.won), "finished": float(turn.done)},
+            },
+        )
+
+    async def _aside(self, work: Callable[[], Any]) -> Any:
+        """Run what blocks in another thread: verl plays many episodes in one."""
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
+def _with_user(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The row's messages and the environment's first one, joined with a last one of the user's."""
+    if messages and messages[-1]["role"] == "user":
+        text = f"{messages[-1]['content']}\n\n{text}".lstrip()
+        messages = messages[:-1]
+    return [*messages, {"role": "user", "content": text}]
+
+
+def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, Any]]:
+    """Rows of a data set for verl, one a task.
+
+    Args:
+        tasks: The tasks.
+        name: Name of the agent loop in the YAML file.
+        prompt: User's text before the environment's opening message.
+    """
+    return [
+        {
+            **row,
+            "agent_name": name,
+            "data_source": name,
+            "reward_model": {"style": "rule", "ground_truth": ""},
+            "extra_info": {"index": number},
+        }
+        for number, row in enumerate(task_rows(tasks, prompt))
+    ]
