@@ -214,5 +214,8 @@ def _text_of(observation: Any) -> str:
     if isinstance(observation, Mapping):
         observation = observation.get("text")
     if not isinstance(observation, str):
-        raise TypeError("the environment does not speak in text: make OSWorld with observation='text'")
+        raise TypeError(
+            f"an observation of the type {type(observation).__name__} has no text, which a conversation needs: make "
+            "OSWorld with observation='text'; train an agent of other observations on the environment itself"
+        )
     return observation

@@ -16,7 +16,7 @@ __all__ = [
 
 
 class InvalidAction(TypeError):
-    """The action is not a string."""
+    """The action is not of the type that the environment takes: a string, in text environments."""
 
 
 class EpisodeOver(gym.error.ResetNeeded):

@@ -1,4 +1,4 @@
-"""Conformance tests of text environments: the contract of this package's environments, for your own ones too.
+"""Conformance tests of environments: the contract of this package's environments, for your own ones too.
 
 ```python
 from rlanything_envs.testing import check_text_env
@@ -6,9 +6,10 @@ from rlanything_envs.testing import check_text_env
 check_text_env("RLAnything/AlfWorld-v0")
 ```
 
-An environment that passes can be put into `Conversation`, and so into every adapter and benchmark; one that also names
-its `domain` into `AdaptiveDifficulty`. Nothing of this package has to be in it: `gymnasium.spaces.Text` will do for its
-spaces, and plain 1 and -1 for its outcomes.
+A text environment that passes `check_text_env` can be put into `Conversation`, so into every adapter and benchmark. An
+environment of any other spaces that passes `check_task_env` and names its `domain` can be put into
+`AdaptiveDifficulty`, as text environments can. Nothing of this package has to be in either: `gymnasium.spaces.Text`
+will do for texts, and plain 1 and -1 for outcomes.
 """
 
 from __future__ import annotations
@@ -25,35 +26,31 @@ from rlanything_envs.testing.promises import (
     check_infrastructure,
     check_refusals,
     check_tasks,
+    check_texts,
     checked_spec,
 )
 from rlanything_envs.testing.replay import AnyEnv, digest_elsewhere, episode_digest
 
-__all__ = ["ConformanceError", "check_text_env", "episode_digest"]
+__all__ = ["ConformanceError", "check_task_env", "check_text_env", "episode_digest"]
+
+Breaker = Callable[[AnyEnv], None]
+"""What breaks the machinery of a running environment."""
 
 
-def check_text_env(
-    env: AnyEnv | str,
-    *,
-    steps: int = 20,
-    seed: int = 7,
-    break_engine: Callable[[AnyEnv], None] | None = None,
-) -> None:
-    """Check an environment against the contract of text environments.
+def check_task_env(env: AnyEnv | str, *, steps: int = 20, seed: int = 7, break_engine: Breaker | None = None) -> None:
+    """Check an environment of any spaces against the contract of environments that play tasks.
 
     The promises:
 
     - Gymnasium's own `check_env` finds nothing, not even a reason to warn.
     - Its spec survives JSON and pickle, so that it can be made elsewhere.
-    - Observations are texts, or mappings with a ``text``.
     - ``info`` has ``task_id``, a text, and ``outcome``: None while the episode runs, then 1 or -1; "error" where the
       machinery failed. (Of an episode that `TimeLimit` cuts off, the outcome may stay None.)
-    - If ``info`` has ``command``, it is "ok", "impossible" or "unreadable" after each action, "unreadable" after an
-      empty text, and None after a reset.
     - A reward is a finite number, and 0 until the end; an episode that the machinery ended has none.
     - No container is returned twice, so that a stored ``info`` never changes.
     - Episodes are determined by seed and actions: processes with different hash seeds return the same.
-    - An action that is not a string raises `TypeError` or `ValueError`, and the episode goes on.
+    - An action that its space does not contain at all (None) raises `TypeError` or `ValueError`, and the episode
+      goes on.
     - An environment that names its ``domain`` plays a task again when `reset` is given its id as ``options["task"]``.
 
     Args:
@@ -67,10 +64,36 @@ def check_text_env(
     Raises:
         ConformanceError: A promise is broken; the message names it and the remedy.
     """
+    _check(env, steps, seed, break_engine, text=False)
+
+
+def check_text_env(env: AnyEnv | str, *, steps: int = 20, seed: int = 7, break_engine: Breaker | None = None) -> None:
+    """Check an environment against the contract of text environments.
+
+    The promises are those of `check_task_env`, and:
+
+    - Observations are texts, or mappings with a ``text``.
+    - If ``info`` has ``command``, it is "ok", "impossible" or "unreadable" after each action, "unreadable" after an
+      empty text, and None after a reset.
+    - An action that is not a string raises `TypeError` or `ValueError`, and the episode goes on.
+
+    Args:
+        env: As of `check_task_env`.
+        steps: As of `check_task_env`.
+        seed: As of `check_task_env`.
+        break_engine: As of `check_task_env`.
+
+    Raises:
+        ConformanceError: A promise is broken; the message names it and the remedy.
+    """
+    _check(env, steps, seed, break_engine, text=True)
+
+
+def _check(env: AnyEnv | str, steps: int, seed: int, break_engine: Breaker | None, *, text: bool) -> None:
     if isinstance(env, str):
         made = gym.make(env)
         try:
-            check_text_env(made, steps=steps, seed=seed, break_engine=break_engine)
+            _check(made, steps, seed, break_engine, text=text)
         finally:
             made.close()
         return
@@ -78,9 +101,12 @@ def check_text_env(
         raise ConformanceError("the environment has no spec", "make it with gymnasium.make")
     check_gymnasium(env)
     spec_json = checked_spec(env.spec)
+    if text:
+        check_texts(env, steps, seed)
     check_episode(env, steps, seed)
-    check_command(env, seed)
-    check_refusals(env, seed)
+    if text:
+        check_command(env, seed)
+    check_refusals(env, seed, (None, 3, b"look", ["look"]) if text else (None,))
     check_tasks(env, seed)
     here = episode_digest(spec_json, steps, seed)
     for hash_seed in ("1", "2"):

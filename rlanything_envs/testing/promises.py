@@ -1,4 +1,4 @@
-"""Checks of the contract of text environments, one function for each promise; see `check_text_env`."""
+"""Checks of the contracts of environments, a function a promise; see `check_task_env` and `check_text_env`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import pickle
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 import gymnasium as gym
@@ -26,6 +26,7 @@ __all__ = [
     "check_infrastructure",
     "check_refusals",
     "check_tasks",
+    "check_texts",
     "checked_spec",
 ]
 
@@ -73,15 +74,20 @@ def check_episode(env: AnyEnv, steps: int, seed: int) -> None:
                 flaw = f"a {type(container).__name__} is returned twice, {container!r:.100}"
                 raise ConformanceError(flaw, "build observation and info anew in every call")
             seen[id(container)] = container
-        _check_told(observation, info)
+        _check_info(info)
         _check_reward(reward, info["outcome"], terminated, truncated)
 
 
-def _check_told(observation: Any, info: Any) -> None:
-    text = observation.get("text") if isinstance(observation, Mapping) else observation
-    if not isinstance(text, str):
-        flaw = f"an observation of the type {type(observation).__name__} has no text"
-        raise ConformanceError(flaw, 'return a str, or a mapping with a str under "text"')
+def check_texts(env: AnyEnv, steps: int, seed: int) -> None:
+    """Check that every observation of an episode is a text or has one."""
+    for observation, *_ in play(env, steps, seed):
+        text = observation.get("text") if isinstance(observation, Mapping) else observation
+        if not isinstance(text, str):
+            flaw = f"an observation of the type {type(observation).__name__} has no text"
+            raise ConformanceError(flaw, 'return a str, or a mapping with a str under "text"')
+
+
+def _check_info(info: Any) -> None:
     if missing := {"task_id", "outcome"} - set(info):
         raise ConformanceError(f"info lacks {sorted(missing)}", "put them into the info of every reset and step")
     if not isinstance(info["task_id"], str) or not info["task_id"]:
@@ -140,19 +146,19 @@ def _containers(value: Any) -> Iterator[Any]:
             yield from _containers(item)
 
 
-def check_refusals(env: AnyEnv, seed: int) -> None:
-    """Check that an action that is not a string is refused and leaves the episode unchanged."""
+def check_refusals(env: AnyEnv, seed: int, refused: Iterable[Any]) -> None:
+    """Check that actions of a wrong type are refused and leave the episode unchanged."""
     _, info = env.reset(seed=seed)
-    remedy = "raise TypeError before anything else happens where an action is not a str"
-    for action in (None, 3, b"look", ["look"]):
+    remedy = "raise TypeError before anything else happens where an action is not of the space's type"
+    for action in refused:
         try:
             env.step(action)
         except (TypeError, ValueError):
             continue
         except Exception as error:
-            flaw = f"the action {action!r} is no text and must be refused, but breaks the environment ({error!r:.200})"
+            flaw = f"the action {action!r} must be refused, but breaks the environment ({error!r:.200})"
             raise ConformanceError(flaw, remedy) from error
-        raise ConformanceError(f"the action {action!r} is no text and must be refused", remedy)
+        raise ConformanceError(f"the action {action!r} is not in the action space and must be refused", remedy)
     try:
         env.step(some_action(env, info, np.random.default_rng(seed)))
     except Exception as error:
@@ -177,10 +183,11 @@ def check_tasks(env: AnyEnv, seed: int) -> None:
 
 def check_infrastructure(env: AnyEnv, break_engine: Callable[[AnyEnv], None], seed: int) -> None:
     """Check that a broken engine gives no reward."""
-    env.reset(seed=seed)
+    _, info = env.reset(seed=seed)
+    action = some_action(env, info, np.random.default_rng(seed))
     break_engine(env)
     try:
-        _, reward, _, _, info = env.step("look")
+        _, reward, _, _, info = env.step(action)
     except InfrastructureError:
         return
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Tests of the example of a fourth domain; `test_fourth_domain.py` runs them where it is installed."""
+"""Tests of the example of a fourth domain; `test_example_domains.py` runs them where it is installed."""
 
 from __future__ import annotations
 

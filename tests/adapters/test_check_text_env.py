@@ -55,7 +55,7 @@ FLAWS = {
     "silent": ("a terminated episode has no outcome", "to 1 or -1"),
     "paid-error": ("that the machinery ended has the reward 1", "InfrastructureError"),
     "shared": ("a list is returned twice, ['look']", "anew in every call"),
-    "any-action": ("the action None is no text and must be refused", "raise TypeError"),
+    "any-action": ("the action None is not in the action space and must be refused", "raise TypeError"),
     "crash": ("breaks the environment (AttributeError", "raise TypeError"),
     "ends": ("a refused action ends the episode", "before anything else happens"),
     "forgets": ("cannot be played again", "options="),
