@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from told import byte_tokenizer, tiny_model
+from scripted_trainer import byte_tokenizer, tiny_model
 
 from rlanything_task_pools import TaskPool
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from told import trained
+from scripted_trainer import trained
 from worlds import FAILING, WORLDS, World, break_engine
 
 from rlanything_envs.adapters.rows import generated_rows, pool_rows, task_rows

@@ -10,7 +10,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 from datasets import Dataset, IterableDataset
-from told import trained
+from scripted_trainer import trained
 from worlds import FAILING, WORLDS
 
 from rlanything_envs import Conversation

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from told import trained
+from scripted_trainer import trained
 from tool_moves import alfworld_move
 from transformers.utils import get_json_schema
 

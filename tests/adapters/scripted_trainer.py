@@ -1,4 +1,4 @@
-"""A stock `GRPOTrainer` of TRL whose model's words are given to it."""
+"""A stock `GRPOTrainer` of TRL whose model answers what a script says."""
 
 from __future__ import annotations
 
