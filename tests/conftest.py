@@ -17,6 +17,8 @@ from preloaded import Preloaded, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 
+os.environ.setdefault("GOMP_SPINCOUNT", "6000")  # before torch loads: waiting threads leave the cores to other tests
+
 TOGETHER = {
     "one server of preloaded processes": (
         "tests/agents/runs/test_train.py",

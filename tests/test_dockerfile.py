@@ -37,7 +37,7 @@ def test_it_installs_what_the_page_on_installation_installs() -> None:
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     extras = re.search(r"pip install .*'\.\[(.+?)\]'", pip)
     assert extras
-    assert f"pip install '{PROJECT['project']['name']}[{extras[1]}]'" in page
+    assert f"pip install '.[{extras[1]}]'" in page
     base = re.search(r"python:(3\.\d+)-slim", " ".join(of("ARG")))
     assert base
     assert f"Programming Language :: Python :: {base[1]}" in PROJECT["project"]["classifiers"]

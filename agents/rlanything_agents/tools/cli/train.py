@@ -149,11 +149,24 @@ def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
     looked = DryRun(settings, folder)
     if as_json:
         tree = findings_tree(looked.findings())
-        print_json({**tree, "plan": None if looked.plan is None else looked.plan.to_dict()})
+        plan = None if looked.plan is None else looked.plan.to_dict()
+        print_json({**tree, "plan": plan, "time": _time(settings) if tree["healthy"] else None})
         return bool(tree["healthy"])
     healthy = show_findings(looked.findings(), as_json=False)
+    out = console()
     if looked.plan is not None:
-        out = console()
         for table in plan_tables(looked.plan):
             out.print(table)
+    if healthy:
+        out.print("Running a pilot to estimate the time ...")
+        out.print(f"Time: {_time(settings)}", soft_wrap=True)
     return healthy
+
+
+def _time(settings: RunConfig) -> str:
+    from rlanything_agents.tools.planning.pilot import Unmeasured, estimate
+
+    try:
+        return f"{estimate(settings)}, from a pilot on this machine as busy as it is now"
+    except Unmeasured as error:
+        return f"not estimated: {error}"

@@ -32,7 +32,7 @@ Check = Callable[[], Iterator[Finding]]
 
 class DryRun:
     """Checks of a run that is about to start; nothing is downloaded or written, besides the cached conversion of a GGUF
-    file, and no service gets a request. With small models a pilot in a temporary folder estimates the time.
+    file, and no service gets a request.
 
     Args:
         config: All settings of the run.
@@ -61,28 +61,13 @@ class DryRun:
             ("run folder", self._folder),
             ("disk", self._disk),
         )
-        startable = True
         for topic, check in checks:
             try:
-                for found in check():
-                    startable = startable and found.good is not False
-                    yield found
+                yield from check()
             except (ValueError, LookupError, RuntimeError, ImportError, OSError) as error:
                 if not isinstance(error, OSError) and not type(error).__module__.startswith("rlanything_"):
                     raise
-                startable = False
                 yield Finding(topic, False, str(error))
-        if startable:
-            yield from self._time()
-
-    def _time(self) -> Iterator[Finding]:
-        """How long the run takes on this machine."""
-        from rlanything_agents.tools.planning.pilot import Unmeasured, estimate
-
-        try:
-            yield Finding("time", True, f"{estimate(self.config)}, from a pilot on this machine as busy as it is now")
-        except Unmeasured as error:
-            yield Finding("time", True, f"not estimated: {error}")
 
     def _extras(self) -> Iterator[Finding]:
         """Whether the packages of this configuration are installed."""

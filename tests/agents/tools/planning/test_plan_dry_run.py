@@ -17,9 +17,10 @@ from rlanything_agents.config.cluster import Card, ClusterConfig
 from rlanything_agents.feedback import PRESETS
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.cli import app
-from rlanything_agents.tools.planning import UnknownSize, plan_run
+from rlanything_agents.tools.planning import UnknownSize, pilot, plan_run
 from rlanything_agents.tools.planning.cards import CARDS
 from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.tools.planning.pilot import Unmeasured, estimate
 from rlanything_agents.tools.planning.show import count, human
 from rlanything_agents.training.ranks.launch import launched, obstacles, planned
 
@@ -40,6 +41,12 @@ ON_CARDS = {
     "reward_model": {"checkpoint": "Qwen/Qwen3-0.6B", "max_tokens": 100, "context": 1000},
     "cluster": {"nodes": 2, "gpus": 2},
 }
+
+
+@pytest.fixture(autouse=True)
+def no_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command's pilot takes seconds, and one test measures it."""
+    monkeypatch.setattr(pilot, "estimate", lambda config: "as long as it takes")
 
 
 def file(folder: Path, **changes: Any) -> Path:
@@ -77,9 +84,24 @@ def test_a_run_that_can_start(tmp_path: Path) -> None:
     code, output = invoke("train", file(tmp_path), "--out", tmp_path / "runs/small", "--dry-run")
     assert code == 0
     assert "made from scratch" in output
-    took = r"\d+ (s|min)"
-    assert re.search(rf"time +about {took} \(warm start {took}, evaluations {took}, iterations {took}\)", output)
     assert "environment steps" in output
+    assert "Time: as long as it takes, from a pilot" in output
+
+
+def test_the_pilot_says_how_long_each_part_of_a_run_takes() -> None:
+    took = estimate(RunConfig.model_validate(SMALL))
+    assert min(took.warm_start, took.evaluations, took.iterations) > 0
+    longer = estimate(RunConfig.model_validate({**SMALL, "iterations": 40}))
+    assert longer.iterations > 4 * took.iterations
+    part = r"\d+ (s|min)"
+    assert re.fullmatch(rf"about {part} \(warm start {part}, evaluations {part}, iterations {part}\)", str(took))
+
+
+def test_the_pilot_is_not_for_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    with pytest.raises(Unmeasured, match="several processes"):
+        estimate(RunConfig.model_validate(SMALL))
 
 
 def test_every_failure_is_told_and_not_only_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
