@@ -54,6 +54,7 @@ def _walk(page: Page, server: ViewServer) -> Iterator[bytes]:
     run = f"http://127.0.0.1:{server.port}/#/quickstart"
     page.goto(server.url)
     page.wait_for_selector(".charts")
+    page.wait_for_timeout(SETTLED)
     yield page.screenshot()
     page.evaluate("document.querySelector('.charts').scrollIntoView()")
     yield page.screenshot()

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 HEADER = (
-    *("", "tasks", "success", "no outcome", "steps", "steps when won", "readable", "admissible"),
+    *("", "tasks", "success", "no outcome", "steps", "steps when solved", "readable", "admissible"),
     *("tokens in", "tokens out", "$", "seconds"),
 )
 ALWAYS = 3
@@ -135,7 +135,7 @@ def actions_text(found: Mapping[str, Any]) -> str:
 
 def comparison_header(agents: Sequence[str]) -> tuple[str, ...]:
     """Header of the table of `comparison_cells`."""
-    return ("", "tasks", *agents, "difference, points", "gained / lost", "McNemar", "steps", "steps, both won")
+    return ("", "tasks", *agents, "difference, points", "gained / lost", "McNemar", "steps", "steps, both solved")
 
 
 def comparison_cells(name: str, row: Mapping[str, Any]) -> list[str]:

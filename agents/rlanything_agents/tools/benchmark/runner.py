@@ -118,7 +118,7 @@ def _play(
             broken += result.outcome is None
             ended += result.outcome is not None
             won += result.outcome == 1
-            stage.reach(ended + broken, f"won {won} of {ended}" + (f", {broken} without outcome" if broken else ""))
+            stage.reach(ended + broken, f"solved {won} of {ended}" + (f", {broken} without outcome" if broken else ""))
 
 
 def _summary(

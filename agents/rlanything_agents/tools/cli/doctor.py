@@ -28,7 +28,7 @@ def doctor(
     tasks: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="List which desktop tasks of a folder can be won here instead.", exists=True
+            metavar="FOLDER", help="List which desktop tasks of a folder can be solved here instead.", exists=True
         ),
     ] = None,
     as_json: AsJson = False,

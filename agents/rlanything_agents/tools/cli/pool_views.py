@@ -121,11 +121,11 @@ def print_events(events: Sequence[Event]) -> None:
 
 
 def _numbers(stats: Mapping[str, Any]) -> str:
-    """Statistics of an event as text: ``3/8 won`` for a tally, the others by name."""
+    """Statistics of an event as text: ``3/8 solved`` for a tally, the others by name."""
     rest = dict(stats)
     words = []
     if isinstance(rest.get("n"), int) and isinstance(rest.get("successes"), int):
-        words.append(f"{rest.pop('successes')}/{rest.pop('n')} won")
+        words.append(f"{rest.pop('successes')}/{rest.pop('n')} solved")
     for name, value in rest.items():
         shown = f"{value:.3g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
         words.append(shown if name == "detail" else f"{name} {shown}")
@@ -274,7 +274,7 @@ def print_metrics(rows: Sequence[CurriculumRow], alarms: Sequence[DriftAlarm]) -
     """Print the series as a table, with reasons and alarms below it."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     for name in (
-        "groups", "accepted\n▲ / ▼", "rejec-\nted", "below\nband", "in\nband", "above\nband", "won", "won,\nnew",
+        "groups", "accepted\n▲ / ▼", "rejec-\nted", "below\nband", "in\nband", "above\nband", "solved", "solved,\nnew",
         "re-\nwritten", "drift\nmean", "drift\nmax", "shift", "diver-\nsity", "dupli-\ncates",
     ):  # fmt: skip
         table.add_column(name, justify="right", no_wrap=True)

@@ -46,7 +46,7 @@ def pool_table(pool: TaskPool) -> dict[str, Any]:
                 "root": readable(root["goal"], 400) if root["id"] != active["id"] else "",
                 "trial": readable(candidate["goal"], 400) if candidate else "",
                 "depth": row["depth"],
-                "won": row["successes"],
+                "solved": row["successes"],
                 "played": row["episodes"],
                 "accepted": counts["accepted"],
                 "rejected": counts["rejected"],

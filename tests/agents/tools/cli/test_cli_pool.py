@@ -77,7 +77,7 @@ def test_log(run: CliRunner, folder: Path) -> None:
     assert [line.split()[2] for line in output.splitlines() if line.strip()[:1].isdigit()] == [
         "proposed", "accepted", "proposed", "rejected", "proposed", "discarded",
     ]  # fmt: skip
-    assert "3/8 won, parent 0" in output
+    assert "3/8 solved, parent 0" in output
     output = run.invoke(app, ["pool", "log", str(folder), "--slot", "0", "--kind", "accepted", "--json"]).output
     (event,) = map(json.loads, output.splitlines())
     assert (event["kind"], event["slot"], event["stats"]["n"]) == ("accepted", 0, 8)

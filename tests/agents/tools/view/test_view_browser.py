@@ -150,7 +150,7 @@ def test_filters_and_search(runs: Path, served: Served, visit: Visit) -> None:
     visit.go(server.url, ".charts")
     records = [read_episodes(runs / "alfworld", iteration) for iteration in (1, 2)]
     won = sum(record["outcome"] == 1 for record in records[0])
-    visit.go(f"http://127.0.0.1:{server.port}/#/alfworld/episodes/1?outcome=won", ".filters")
+    visit.go(f"http://127.0.0.1:{server.port}/#/alfworld/episodes/1?outcome=solved", ".filters")
     visit.until(f"document.querySelectorAll('.squares a:not(.dim)').length === {won}")
     page.select_option("select[aria-label=outcome]", "")
     visit.until("document.querySelectorAll('.squares a:not(.dim)').length === 16")

@@ -35,7 +35,7 @@
       list.single ? h("b.brand", list.runs[0].name) : h("a.brand", { href: "#/", title: "all runs (key 0)" }, list.title),
       view && !list.single ? h("span.run", view.run) : null,
       o ? h("span.progress", { title: o.finished ? "finished" : `${o.done} of ${o.planned} iterations` },
-        o.finished ? RL.chip("finished", "won") : [RL.bar(share, 64), h("span", `${o.done} of ${o.planned}`), RL.live ? h("i.pulse", { title: "new iterations appear by themselves" }) : null]) : null,
+        o.finished ? RL.chip("finished", "solved") : [RL.bar(share, 64), h("span", `${o.done} of ${o.planned}`), RL.live ? h("i.pulse", { title: "new iterations appear by themselves" }) : null]) : null,
       h("span.grow"),
       view ? h("nav", { "aria-label": "pages" }, TABS.map(([key, text]) => h("a", { href: RL.link(view.run, key),
         "aria-current": (TAB_OF[name] || name) === key ? "page" : null }, text))) : null,

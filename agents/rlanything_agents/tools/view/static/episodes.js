@@ -2,7 +2,7 @@
 // Episodes of one iteration, or of all: groups of the same task in a row, filtered, or found by words.
 {
   const { h } = RL;
-  const OUTCOMES = [["", "any outcome"], ["won", "won"], ["lost", "lost"], ["void", "broken"]];
+  const OUTCOMES = [["", "any outcome"], ["solved", "solved"], ["failed", "failed"], ["void", "broken"]];
   const ROLES = [["", "any role"], ["active", "active"], ["candidate", "candidate"], ["root", "root"], ["replay", "replay"]];
   const ENOUGH = 120;
 
@@ -19,7 +19,7 @@
 
   const line = (view, iteration, group, all, fits) => {
     const first = group[0], best = group.find(fits);
-    const counted = group.filter((brief) => brief.outcome !== null), won = counted.filter((brief) => brief.outcome === 1).length;
+    const counted = group.filter((brief) => brief.outcome !== null), solved = counted.filter((brief) => brief.outcome === 1).length;
     const turns = RL.mean(group.map((brief) => brief.turns)), reward = RL.mean(group.map((brief) => brief.reward));
     return h("tr", { "data-row": true },
       all ? h("td.number.faint", iteration) : null,
@@ -27,12 +27,12 @@
       h("td", RL.chip(first.role, first.role)),
       h("td.goal", h("a.name", { href: RL.link(view.run, "episode", [iteration, best.n]) }, first.goal)),
       h("td", RL.squares(view.run, iteration, group, { fits })),
-      h("td.number", h("b", `${won}`), h("small", `of ${counted.length}`)), h("td.number", RL.short(turns)),
+      h("td.number", h("b", `${solved}`), h("small", `of ${counted.length}`)), h("td.number", RL.short(turns)),
       h("td.number", RL.signed(reward)), h("td.number", RL.signed(RL.mean(group.map((brief) => brief.votes)))));
   };
 
   const table = (all, rows) => h("div.scroll", h("table.list.groups", h("thead", h("tr", all ? h("th.number", "it.") : null,
-    h("th.number", "slot"), h("th", "role"), h("th", "task"), h("th", "episodes"), h("th.number", "won"), h("th.number", "turns"),
+    h("th.number", "slot"), h("th", "role"), h("th", "task"), h("th", "episodes"), h("th.number", "solved"), h("th.number", "turns"),
     h("th.number", { title: "mean integrated reward of the turns" }, "reward"), h("th.number", { title: "mean vote of the reward model" }, "votes"))), rows));
 
   const hit = (view, iteration, found) => h("tr", { "data-row": true }, h("td.number.faint", iteration), h("td", RL.outcomeChip(found.episode.outcome)),

@@ -29,4 +29,4 @@ RL.duration = (seconds) => {
 
 RL.plural = (number, word) => `${RL.count(number)} ${word}${number === 1 ? "" : "s"}`;
 
-RL.outcome = (outcome) => (outcome === 1 ? "won" : outcome === -1 ? "lost" : "void");
+RL.outcome = (outcome) => (outcome === 1 ? "solved" : outcome === -1 ? "failed" : "void");

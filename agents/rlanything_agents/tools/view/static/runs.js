@@ -6,10 +6,10 @@ RL.pages.runs = (list) => {
   const panels = [...new Set(list.runs.flatMap((run) => (run.panels || []).map((panel) => panel.name)))];
   const row = (run) => h("tr", { "data-row": true },
     h("td", h("a.name", { href: RL.link(run.name, "overview") }, run.name), run.problems && run.problems.length
-      ? h("span.chip.lost", { title: run.problems.join("\n") }, "unreadable parts") : null,
-      run.alarms && run.alarms.length ? h("span.chip.lost", { title: run.alarms.join("\n") }, "alarms") : null),
+      ? h("span.chip.failed", { title: run.problems.join("\n") }, "unreadable parts") : null,
+      run.alarms && run.alarms.length ? h("span.chip.failed", { title: run.alarms.join("\n") }, "alarms") : null),
     h("td", run.domain || ""), h("td.number", run.seed ?? ""),
-    h("td.state", run.finished ? RL.chip("finished", "won") : run.done ? RL.chip(`${run.done} of ${run.planned}`, "trial")
+    h("td.state", run.finished ? RL.chip("finished", "solved") : run.done ? RL.chip(`${run.done} of ${run.planned}`, "trial")
       : RL.chip(run.panels && run.panels.length ? "not in the loop" : "not begun")),
     h("td", run.success && run.success.length ? RL.spark(run.success, 96) : null),
     panels.map((name) => {

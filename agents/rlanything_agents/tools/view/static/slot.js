@@ -4,7 +4,7 @@
   const { h } = RL;
   const ARROWS = { harder: "▲ harder", easier: "▼ easier" };
 
-  const rate = ([won, played]) => (played ? `${RL.percent(won / played)} of ${played}` : "–");
+  const rate = ([solved, played]) => (played ? `${RL.percent(solved / played)} of ${played}` : "–");
 
   // One small bar for each group played while a version was active.
   const series = (groups) => {
@@ -12,8 +12,8 @@
     const width = 5 * groups.length + 2;
     return RL.s("svg.groups", { width, height: 18, viewBox: `0 0 ${width} 18`, role: "img", "aria-label": "success of its groups" },
       RL.s("rect.band", { x: 0, y: 3.2, width, height: 9.6 }),
-      groups.map(([won, played], k) => RL.s("rect.bar", { x: 5 * k + 1, width: 4,
-        y: 16 - (played ? (14 * won) / played : 0), height: (played ? (14 * won) / played : 0) + 1 })));
+      groups.map(([solved, played], k) => RL.s("rect.bar", { x: 5 * k + 1, width: 4,
+        y: 16 - (played ? (14 * solved) / played : 0), height: (played ? (14 * solved) / played : 0) + 1 })));
   };
 
   const fold = (what, node) => h("details", h("summary", what), node);

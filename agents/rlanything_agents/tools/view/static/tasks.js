@@ -15,7 +15,7 @@
     return state !== "untouched" || (row.depth === 0 && row.rejected + row.discarded === 0 && row.trial === "");
   };
 
-  const rate = (row) => (row.played ? row.won / row.played : null);
+  const rate = (row) => (row.played ? row.solved / row.played : null);
   const KEYS = { slot: (row) => row.slot, depth: (row) => -row.depth, rejected: (row) => -row.rejected, success: (row) => rate(row) ?? 2 };
 
   const line = (row, run) => h("tr", { "data-row": true },
@@ -41,7 +41,7 @@
           RL.select("sort by", order, ORDERS, (value) => go({ by: value === "slot" ? "" : value })),
           h("span.faint", `${RL.count(rows.length)} of ${RL.plural(tasks.slots.length, "slot")}`)),
         tasks.slots.length ? h("div.scroll", h("table.list.tasks", h("thead", h("tr", h("th.number", "slot"), h("th", "task now"),
-          h("th", "depth"), h("th", { colspan: 2 }, "won since it is active"), h("th.number", { title: "accepted" }, "accepted"),
+          h("th", "depth"), h("th", { colspan: 2 }, "solved since it is active"), h("th.number", { title: "accepted" }, "accepted"),
           h("th.number", "rejected"), h("th.number", { title: "proposals that were no valid harder or easier task" }, "never tried"))),
         h("tbody", rows.slice(0, PAGE).map((row) => line(row, view.run)))))
           : RL.empty("The run has no pool of tasks yet."),
