@@ -15,22 +15,27 @@ import select
 import shutil
 import socket
 import subprocess
-import threading
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import Future
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
 
 from rlanything_envs.osworld.desktop.client import GuestClient
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer
 from rlanything_envs.osworld.desktop.guest.interior import pixels_file
+from rlanything_envs.osworld.desktop.local import (
+    LocalDesktop,
+    Running,
+    check_memory,
+    check_screen,
+    end_process,
+    start_process,
+)
 from rlanything_envs.osworld.desktop.packages import require
 from rlanything_envs.osworld.desktop.scratch import Scratch
 
-__all__ = ["BwrapDesktop", "check_memory", "check_screen"]
+__all__ = ["BwrapDesktop"]
 
 _GUEST = Path(__file__).resolve().parent / "guest"
 _USER = 1000
@@ -43,7 +48,6 @@ _MEMORY = "4g"
 _PROCESSES = 1024
 """With threads; all applications of the desktop at once have some 400."""
 _ASK_THE_DOCTOR = "`rlanything doctor` looks for the cause"
-_UNITS = {"k": 10, "m": 20, "g": 30}
 _DISK = 1 << 30
 _IN_MEMORY = (
     ("/home", "0755", _DISK),
@@ -101,7 +105,7 @@ _ETC_OWN = {
 """Files that would reveal the host, and their contents on the desktop."""
 
 
-class BwrapDesktop:
+class BwrapDesktop(LocalDesktop):
     """A desktop that starts in less than a second; Linux only.
 
     Args:
@@ -117,83 +121,14 @@ class BwrapDesktop:
     name = "bwrap"
 
     def __init__(self, screen: tuple[int, int] = (1920, 1080), network: bool = False, memory: str = _MEMORY) -> None:
+        super().__init__()
         self.screen = check_screen(screen)
         self.network = network
         self.memory = check_memory(memory)
-        self._running: _Running | None = None
 
-    @property
-    def client(self) -> GuestClient:
-        """The way to the running guest.
-
-        Raises:
-            DesktopError: the desktop is not running.
-        """
-        if self._running is None:
-            raise DesktopError("the desktop is not running: call start() first")
-        return self._running.client
-
-    def start(self) -> None:
-        """Start the desktop, unless it runs; returns when the first screenshot can be taken.
-
-        Raises:
-            MissingPackages: something is not installed.
-            DesktopError: the desktop does not start; the message has its output.
-        """
-        if self._running is None:
-            require()
-            self._running = _Running(self.screen, self.network, self.memory)
-
-    def reset(self) -> None:
-        """A new home and no application. A desktop that no longer answers is replaced.
-
-        Raises:
-            DesktopError: it cannot be started again.
-        """
-        if self._running is None:
-            self.start()
-            return
-        try:
-            self._running.client.reset()
-        except DesktopError:
-            self.close()
-            self.start()
-
-    def intact(self) -> bool:
-        """Whether everything that the desktop's programs cannot reach still runs."""
-        return self._running is not None and self._running.runs()
-
-    def close(self) -> None:
-        """End every process of the desktop and forget its files."""
-        if self._running is not None:
-            self._running.end()
-            self._running = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def check_screen(screen: tuple[int, int]) -> tuple[int, int]:
-    """A size of a screen.
-
-    Raises:
-        DesktopSettingError: not two numbers from 320 to 8192.
-    """
-    if len(screen) != 2 or not all(isinstance(side, int) and 320 <= side <= 8192 for side in screen):
-        raise DesktopSettingError(f"a screen has a width and a height of 320 to 8192 pixels, not {screen!r}")
-    return screen[0], screen[1]
-
-
-def check_memory(text: str) -> int:
-    """A number of bytes, as docker writes it: ``"4g"``, ``"512m"``."""
-    number, unit = text[:-1], text[-1:].lower()
-    if not number.isascii() or not number.isdigit() or unit not in _UNITS:
-        raise DesktopSettingError(f"a memory is written like '4g' or '512m', not {text!r:.80}")
-    return int(number) << _UNITS[unit]
+    def _start(self) -> Running:
+        require()
+        return _Running(self.screen, self.network, self.memory)
 
 
 class _Running:
@@ -217,7 +152,7 @@ class _Running:
         address.chmod(0o600)
         self._log = (folder / "log").open("w+")
         self._process = self._launch(_arguments(folder, guest, network), screen, memory, user, token)
-        self._finalizer = weakref.finalize(self, _end, self._process)
+        self._finalizer = weakref.finalize(self, end_process, self._process, _END_SECONDS)
         self.client = GuestClient(f"unix:{address}", token, framebuffer=Framebuffer(self._pixels))
         try:
             self._wait_until_ready()
@@ -236,30 +171,14 @@ class _Running:
         command += ["--pixels", str(self._pixels), "--screen", f"{screen[0]}x{screen[1]}", "--parent", str(os.getpid())]
         command += ["--memory", str(memory), "--disk", str(_DISK), "--processes", str(_PROCESSES)]
         command += [] if user is None else ["--user", str(user)]
-        started: Future[subprocess.Popen[bytes]] = Future()
-
-        def keep() -> None:
-            # The guest ends with the *thread* that started it, so this one lives as long as the desktop.
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=self._log,
-                    env={**_inherited(), "RLANYTHING_TOKEN": token, "PYTHONPATH": str(_GUEST.parent)},
-                    pass_fds=(options, listener, self._pixels),
-                )
-            except BaseException as error:
-                started.set_exception(error)
-                return
-            started.set_result(process)
-            process.wait()
-
-        threading.Thread(target=keep, name="rlanything-desktop", daemon=True).start()
         try:
-            return started.result()
-        except OSError as error:
-            raise DesktopError(f"cannot start {command[0]}: {error}") from error
+            return start_process(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                env={**_inherited(), "RLANYTHING_TOKEN": token, "PYTHONPATH": str(_GUEST.parent)},
+                pass_fds=(options, listener, self._pixels),
+            )
         finally:
             os.close(options)
 
@@ -272,6 +191,10 @@ class _Running:
         if stdout is None or not select.select([stdout], [], [], _START_SECONDS)[0] or stdout.readline() != b"ready\n":
             raise DesktopError(f"the desktop did not start: {self._printed()}. {_ASK_THE_DOCTOR}")
         self._listener.close()
+
+    def restore(self) -> None:
+        """A new home and no application."""
+        self.client.reset()
 
     def runs(self) -> bool:
         """Whether the guest's server still runs; no program of the desktop can end it."""
@@ -288,16 +211,6 @@ class _Running:
         self._log.close()
         os.close(self._pixels)
         self._folder.remove()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have the server end the sandbox; where it hangs, the kernel ends both."""
-    process.terminate()
-    try:
-        process.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _lent_user() -> int | None:

@@ -10,9 +10,9 @@ import weakref
 from typing import Any, Self
 
 from rlanything_envs.errors import MissingExtra
-from rlanything_envs.osworld.desktop.bwrap import check_screen
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.local import check_screen
 
 __all__ = ["DockerDesktop", "engine", "sdk"]
 

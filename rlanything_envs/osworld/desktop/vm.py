@@ -12,16 +12,20 @@ import re
 import secrets
 import shutil
 import subprocess
-import threading
 import time
 import weakref
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Self
 
-from rlanything_envs.osworld.desktop.bwrap import check_memory, check_screen
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.local import (
+    LocalDesktop,
+    Running,
+    check_memory,
+    check_screen,
+    end_process,
+    start_process,
+)
 from rlanything_envs.osworld.desktop.monitor import Monitor
 from rlanything_envs.osworld.desktop.packages import install_command
 from rlanything_envs.osworld.desktop.scratch import Scratch
@@ -48,8 +52,8 @@ _PROCESSOR = "max,-arch-capabilities"
 _PRISTINE = "pristine"
 
 
-class VmDesktop:
-    """A virtual machine with a guest on its port 5000.
+class VmDesktop(LocalDesktop):
+    """A virtual machine with a guest on its port 5000; a reset goes back to files, memory and programs after the start.
 
     Args:
         qcow2: the disk image; OSWorld's, unpacked, is at `DISK_IMAGE`.
@@ -70,6 +74,7 @@ class VmDesktop:
         memory: str = "4g",
         network: bool = False,
     ) -> None:
+        super().__init__()
         self.disk = Path(qcow2).expanduser().resolve()
         if not _is_qcow2(self.disk):
             raise DesktopSettingError(
@@ -79,60 +84,11 @@ class VmDesktop:
         self.screen = check_screen(screen)
         self.memory = check_memory(memory)
         self.network = network
-        self._running: _Running | None = None
 
-    @property
-    def client(self) -> GuestClient:
-        """The way to the running guest.
-
-        Raises:
-            DesktopError: the desktop is not running.
-        """
-        if self._running is None:
-            raise DesktopError("the desktop is not running: call start() first")
-        return self._running.client
-
-    def start(self) -> None:
-        """Boot the machine, unless it runs; returns when the first screenshot was taken, and saved with the machine.
-
-        Raises:
-            DesktopError: QEMU or its firmware is not installed, or no machine starts, or no guest answers in time.
-        """
-        if self._running is None:
-            if absent := missing():
-                raise DesktopError(f"the vm desktop needs packages that are not installed: {install_command(absent)}")
-            self._running = _Running(self.disk, self.screen, self.memory, self.network)
-
-    def reset(self) -> None:
-        """Back to the moment after the start: files, memory, programs. A machine that cannot go back is replaced.
-
-        Raises:
-            DesktopError: it cannot be started again.
-        """
-        if self._running is not None:
-            try:
-                self._running.restore()
-                return
-            except DesktopError:
-                self.close()
-        self.start()
-
-    def intact(self) -> bool:
-        """Whether QEMU still runs and answers; nothing in the machine can end it, not even by switching it off."""
-        return self._running is not None and self._running.runs()
-
-    def close(self) -> None:
-        """End the machine and forget its files."""
-        if self._running is not None:
-            self._running.end()
-            self._running = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _start(self) -> Running:
+        if absent := missing():
+            raise DesktopError(f"the vm desktop needs packages that are not installed: {install_command(absent)}")
+        return _Running(self.disk, self.screen, self.memory, self.network)
 
 
 def _is_qcow2(file: Path) -> bool:
@@ -173,8 +129,9 @@ class _Running:
             raise DesktopError(f"qemu-img makes no overlay of {disk}: {made.stderr.strip()[-500:]}")
         (folder / "token").write_text(token)
         self._log = (folder / "log").open("w+")
-        self._process = _kept(_command(folder, screen, memory, network), self._log.fileno())
-        self._finalizer = weakref.finalize(self, _end, self._process)
+        command = _command(folder, screen, memory, network)
+        self._process = start_process(command, stdout=self._log, stderr=self._log)
+        self._finalizer = weakref.finalize(self, end_process, self._process, _END_SECONDS)
         self._monitor: Monitor | None = None
         try:
             self._monitor = Monitor(folder / "monitor", self._alive, _MONITOR_SECONDS)
@@ -245,7 +202,7 @@ class _Running:
         self.client.screen_size()
 
     def runs(self) -> bool:
-        """Whether QEMU runs and answers."""
+        """Whether QEMU runs and answers; nothing in the machine can end it, not even by switching it off."""
         with contextlib.suppress(DesktopError):
             return self._alive() and bool(self._status())
         return False
@@ -276,32 +233,3 @@ def _command(folder: Path, screen: tuple[int, int], memory: int, network: bool) 
     words += ["-chardev", f"ringbuf,id=serial,size={_PRINTED}"]  # a program of the machine can print without end
     words += ["-mon", "chardev=monitor,mode=control", "-serial", "chardev:serial"]
     return [*words, "-action", "shutdown=pause"]
-
-
-def _kept(command: list[str], log: int) -> subprocess.Popen[bytes]:
-    """Start a process that ends with this one: with the *thread* that started it, which therefore waits for it."""
-    started: Future[subprocess.Popen[bytes]] = Future()
-
-    def keep() -> None:
-        try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        except BaseException as error:
-            started.set_exception(error)
-            return
-        started.set_result(process)
-        process.wait()
-
-    threading.Thread(target=keep, name="rlanything-vm", daemon=True).start()
-    try:
-        return started.result()
-    except OSError as error:
-        raise DesktopError(f"cannot start {command[0]}: {error}") from error
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
