@@ -76,7 +76,8 @@ class Outcome(_Record):
     """The result of one episode."""
 
     success: bool | None
-    """None when the infrastructure failed: such an episode gives no reward and never counts as a failure."""
+    """None without an outcome: the infrastructure failed, or nothing verifies the task. It gives no reward and never
+    counts as a failure."""
     score: float = Field(allow_inf_nan=False)
     steps: int = Field(ge=0)
     actor: str

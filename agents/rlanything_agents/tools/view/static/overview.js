@@ -9,7 +9,7 @@
     o.benchmark ? null : RL.fact("environment steps", RL.count(o.env_steps)), RL.fact("time", RL.duration(o.seconds)),
     o.counts.slots ? RL.fact("tasks accepted", RL.count(o.counts.accepted)) : null,
     o.counts.slots ? RL.fact("rejected after a trial", RL.count(o.counts.rejected)) : null,
-    o.counts.errors ? RL.fact("broken episodes", RL.count(o.counts.errors)) : null);
+    o.counts.errors ? RL.fact("without outcome", RL.count(o.counts.errors)) : null);
 
   // "67.7 % [60.1, 72.0]" as numbers from 0 to 1, in the older style with a sign each too; null for what is no share.
   const share = (text) => {
