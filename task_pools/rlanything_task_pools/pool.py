@@ -13,7 +13,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from rlanything_task_pools.errors import CandidateError, EmptyPool, PoolError, PoolExists, UnknownTask
 from rlanything_task_pools.frozen import FrozenDict, canonical_json
@@ -21,9 +21,6 @@ from rlanything_task_pools.reader import PoolReader
 from rlanything_task_pools.records import FRESH, Event, EventKind, pack
 from rlanything_task_pools.schema import create_tables
 from rlanything_task_pools.task import Outcome, Rejection, Task
-
-if TYPE_CHECKING:
-    from rlanything_task_pools.export import PoolFrames
 
 __all__ = ["TaskPool"]
 
@@ -190,13 +187,3 @@ class TaskPool(PoolReader):
             (kind, slot, version, task.id, reason, canonical_json(stats or {})),
         )
         return Event(int(row.lastrowid or 0), kind, slot, task.id, reason, FrozenDict(stats or {}))
-
-    def to_pandas(self) -> "PoolFrames":
-        """A consistent snapshot of tasks, outcomes and events as data frames.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
-        from rlanything_task_pools.export import to_pandas  # pandas is an extra
-
-        return to_pandas(self)

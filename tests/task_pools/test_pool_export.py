@@ -14,7 +14,7 @@ from alfworld_tasks import DOMAIN
 from toy_tasks import child, outcome, root
 
 from rlanything_task_pools import ExportError, MissingExtra, PoolExists, Rejection, Task, TaskPool
-from rlanything_task_pools.export import Format, export_pool, import_pool
+from rlanything_task_pools.export import Format, export_pool, import_pool, to_pandas
 from rlanything_task_pools.tables import build_pool, read_tables
 
 
@@ -92,7 +92,7 @@ def test_a_hundred_thousand_outcomes_keep_their_groups(tmp_path: Path) -> None:
 
 def test_frames(tmp_path: Path) -> None:
     with lived(tmp_path / "pool.db") as pool:
-        frames = pool.to_pandas()
+        frames = to_pandas(pool)
         assert len(frames.tasks) == sum(len(pool.versions(slot)) for slot in pool.slots)
         assert frames.tasks.query("active").set_index("slot")["id"].to_dict() == {
             slot: pool.active(slot).id for slot in pool.slots
@@ -107,7 +107,7 @@ def test_frames(tmp_path: Path) -> None:
         assert list(frames.events["kind"]) == [event.kind for event in pool.events()]
         assert frames.events.iloc[0]["stats"] == {"n": 8, "p": 1 / 3}
     with TaskPool.create(tmp_path / "young.db", [root(0)]) as pool:
-        frames = pool.to_pandas()
+        frames = to_pandas(pool)
         assert (len(frames.outcomes), len(frames.events)) == (0, 0)
         assert {"actor", "batch"} <= set(frames.outcomes.columns)
         assert {"kind", "stats"} <= set(frames.events.columns)
@@ -122,7 +122,7 @@ def test_a_missing_extra_is_named(
             monkeypatch.setitem(sys.modules, name, None)  # what Python itself does to forbid an import
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(MissingExtra, match=r"rlanything-envs\[export\]"):
-            pool.to_pandas() if format is None else export_pool(pool, tmp_path / "out", format)
+            to_pandas(pool) if format is None else export_pool(pool, tmp_path / "out", format)
     assert not (tmp_path / "out").exists()
 
 

@@ -88,7 +88,7 @@ def audit_panel(
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(out / "audit.json", json.dumps(found, indent=1) + "\n")
         write_atomically(out / "audit.md", audit_markdown(found))
-        collect(out / "episodes", wanted, out)
+        collect(out / "episodes", ((episode.name, episode.place) for episode in wanted), out)
     return found
 
 

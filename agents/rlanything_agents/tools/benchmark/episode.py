@@ -57,6 +57,11 @@ class Episode:
     place: int
 
     @property
+    def name(self) -> str:
+        """What its files are called, without an ending."""
+        return f"{self.task.id}-{self.seed}"
+
+    @property
     def key(self) -> Key:
         """Identity of the episode."""
         return self.group, self.task.id, self.number

@@ -95,7 +95,7 @@ def run_benchmark(
                 summary = _summary(panel, settings, wanted, folder, chat.price, command)
                 write_atomically(folder.summary, json.dumps(summary, indent=1) + "\n")
                 write_reports(folder, summary)
-                collect(out / "episodes", wanted, out)
+                collect(out / "episodes", ((episode.name, episode.place) for episode in wanted), out)
         return summary
 
 

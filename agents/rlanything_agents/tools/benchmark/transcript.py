@@ -7,9 +7,9 @@ import gzip
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 
@@ -20,9 +20,6 @@ from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
 from rlanything_envs.verdict import command_of
 from rlanything_task_pools import Task
-
-if TYPE_CHECKING:
-    from rlanything_agents.tools.benchmark.episode import Episode
 
 __all__ = ["RecordedConversation", "collect"]
 
@@ -82,12 +79,12 @@ class RecordedConversation(Conversation):
         write_atomically(self._folder / f"{self._name}.json", json.dumps({**self._record, **end}))
 
 
-def collect(folder: Path, wanted: Sequence[Episode], target: Path) -> None:
+def collect(folder: Path, wanted: Iterable[tuple[str, int]], target: Path) -> None:
     """Put the courses of all episodes that have one into the files of a run with one iteration.
 
     Args:
         folder: Where the conversations wrote.
-        wanted: The episodes, in the order of the benchmark.
+        wanted: Name (`Episode.name`) and place of each episode, in the order of the benchmark.
         target: Folder with ``trajectories`` and ``screens``; both are replaced.
     """
     for name in ("trajectories", "screens"):
@@ -96,15 +93,14 @@ def collect(folder: Path, wanted: Sequence[Episode], target: Path) -> None:
     screens = target / "screens" / "0000"
     number = 0
     with gzip.open(target / "trajectories" / "0000.jsonl.gz", "wb") as file:
-        for episode in wanted:
-            name = f"{episode.task.id}-{episode.seed}"
+        for name, place in wanted:
             try:
                 record = json.loads((folder / f"{name}.json").read_bytes())
             except (OSError, ValueError, RecursionError):
                 continue
             if not isinstance(record, dict):
                 continue
-            file.write(json.dumps({**record, "slot": episode.place}).encode() + b"\n")
+            file.write(json.dumps({**record, "slot": place}).encode() + b"\n")
             for picture in sorted(folder.glob(f"{name}-[0-9][0-9][0-9].webp")):
                 screens.mkdir(parents=True, exist_ok=True)
                 os.link(picture, screens / f"{number:04d}-{picture.stem[-3:]}.webp")
