@@ -200,6 +200,8 @@ def _tag(info: str) -> str:
 
 def _opened_tag(line: str) -> str:
     head = line.lstrip()[:20].lower()
+    if not head.startswith("<"):
+        return ""
     return next((tag for tag in _TAGS if head.startswith(f"<{tag}>")), "")
 
 

@@ -60,6 +60,8 @@ def word_of(line: str) -> Word | None:
     Markup, numbers of a list and labels such as ``Action:`` or ``<action>`` may stand around it.
     """
     head = _without_labels(line[:_LOOKED_AT])
+    if not head:
+        return None
     lower = head.lower()
     name, verb = next(((name, verb) for name, verb in _NAMES if lower.startswith(name)), ("", None))
     if verb is None:
@@ -79,6 +81,8 @@ def _without_labels(head: str) -> str:
     """The beginning of a line without markup, numbers and labels."""
     for _ in range(4):
         head = head.lstrip(_MARKUP)
+        if not head:
+            break
         digits = len(head) - len(head.lstrip("0123456789"))
         if 0 < digits <= 3 and head[digits : digits + 1] in (".", ")", ":"):
             head = head[digits + 1 :]
