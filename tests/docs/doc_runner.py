@@ -1,4 +1,4 @@
-"""Runs the blocks of a page as its reader would: in order, in one folder, Python in one namespace.
+"""Runs the blocks of a page as its reader would: in order and in one folder, Python in a namespace for each block.
 
 python doc_runner.py PAGE FOLDER
 """
@@ -18,7 +18,6 @@ import sys
 import tomllib
 import traceback
 from pathlib import Path
-from typing import Any
 
 import yaml
 from doc_blocks import Block, Page, read_page
@@ -53,7 +52,6 @@ def run_page(page: Page, folder: Path, commands: Path | None = None) -> list[Blo
     for name in ("configs", "examples"):  # what a reader has in the checkout
         if (ROOT / name).is_dir():
             (folder / name).symlink_to(ROOT / name)
-    names: dict[str, Any] = {"__name__": "__main__"}
     passed_over = []
     for block in page.blocks:
         if not block.runs:
@@ -63,16 +61,16 @@ def run_page(page: Page, folder: Path, commands: Path | None = None) -> list[Blo
             path = folder / block.title
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
-        if (printed := _run(block, names, commands)) is not None and block.output is not None:
+        if (printed := _run(block, commands)) is not None and block.output is not None:
             _compare(block, printed)
     return passed_over
 
 
-def _run(block: Block, names: dict[str, Any], commands: Path | None) -> str | None:
+def _run(block: Block, commands: Path | None) -> str | None:
     """Run a block; return what it printed, None for data."""
     match block.language:
         case "python":
-            return _python(block, names)
+            return _python(block)
         case "bash":
             return _bash(block, commands)
         case "text":
@@ -93,14 +91,14 @@ def _run(block: Block, names: dict[str, Any], commands: Path | None) -> str | No
     return None
 
 
-def _python(block: Block, names: dict[str, Any]) -> str:
+def _python(block: Block) -> str:
     """Run Python here; tracebacks show the lines of the page."""
     out = io.StringIO()
     linecache.checkcache(str(block.page))
     try:
         code = compile("\n" * (block.line - 1) + block.text, str(block.page), "exec")
         with contextlib.redirect_stdout(out):
-            exec(code, names)
+            exec(code, {"__name__": "__main__"})
     except Exception as error:
         said = "".join(traceback.format_exception(error))
         raise BlockFailed(f"{block.place}:\n{said}\nprinted before:\n{out.getvalue()}") from error

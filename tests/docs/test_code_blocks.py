@@ -85,11 +85,8 @@ def _run(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [block.place for block in run_page(_page(text), folder)]
 
 
-def test_blocks_share_a_namespace_and_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (
-        '```python title="one.py"\nx = 2\n```\n\n```bash\ncat one.py\n```\n\n```text\nx = ...\n```\n\n'
-        "```python\nprint(x + 1)\n```\n```text\n3\n```\n"
-    )
+def test_blocks_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = '```python title="one.py"\nx = 2\n```\n\n```bash\ncat one.py\n```\n\n```text\nx = ...\n```\n'
     assert _run(page, tmp_path, monkeypatch) == []
 
 
@@ -98,6 +95,7 @@ def test_blocks_share_a_namespace_and_a_folder(tmp_path: Path, monkeypatch: pyte
     [
         ("```python\nprint(1)\n```\n```text\n2\n```\n", "page.md:2"),
         ("one\n\n```python\n1 / 0\n```\n", "ZeroDivisionError"),
+        ("```python\nx = 2\n```\n```python\nprint(x)\n```\n", "NameError"),
         ("```bash\nfalse\n```\n", "exit 1"),
         ("```bash\nmake no-such-target\n```\n", "exit 2"),
         ("```yaml\nno_such_key: 1\n```\n", "no_such_key"),
