@@ -11,21 +11,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from rlanything_agents.runs.progress import duration
 from studies.jobs import Job, Key, Progress
 from studies.runner import Board, Entry, State
 
-__all__ = ["Screen", "duration", "remaining"]
+__all__ = ["Screen", "remaining"]
 
 EVERY = 60.0
 """Seconds between two lines on the running jobs where the output is no terminal."""
-
-
-def duration(seconds: float) -> str:
-    """``2 h 05 min``, ``7 min``, ``40 s``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def remaining(board: Board, progress: Callable[[Job], Progress]) -> float | None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from studies.jobs import Job, Key, Progress
 from studies.runner import Board, Entry, State, run_jobs, tail
-from studies.screen import Screen, duration, remaining
+from studies.screen import Screen, remaining
 
 
 def job(tmp_path: Path, arm: str, needs: tuple[str, ...] = (), *, done: bool = False) -> Job:
@@ -138,8 +138,3 @@ def test_without_a_terminal_each_event_is_a_line(tmp_path: Path) -> None:
         "1 of 4 jobs were done before",
         "r/seed-0/b: done in 3 min, 31.0",
     ]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (89, "89 s"), (95, "2 min"), (7500, "2 h 05 min")])
-def test_durations_are_short(seconds: float, text: str) -> None:
-    assert duration(seconds) == text

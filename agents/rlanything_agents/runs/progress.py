@@ -17,11 +17,19 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-__all__ = ["Reporter", "Stage"]
+__all__ = ["Reporter", "Stage", "duration"]
 
 _SPEED_SECONDS = 3600.0
 """Time over which a bar measures its speed: an iteration of a large model may take minutes, and Rich's default is 30 s,
 after which it shows no remaining time."""
+
+
+def duration(seconds: float) -> str:
+    """``2 h 05 min``, ``7 min``, ``40 s``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 class Stage:

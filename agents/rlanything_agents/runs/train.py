@@ -33,7 +33,7 @@ from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.monitors import behaviour, watch
 from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.preflight import collections_of, preflight
-from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.progress import Reporter, duration
 from rlanything_agents.runs.report import write_report
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
 from rlanything_agents.runs.stopping import RunStopped, resumably
@@ -208,6 +208,8 @@ class Run:
                     pool.copy(scratch / "pool.sqlite")
                 self._handle_alarms(row, rows)
                 rows.append(row)
+                if len(rows) == done + 1:
+                    self._say_time_left(rows)
                 return True
 
             yield step
@@ -279,6 +281,13 @@ class Run:
                 f"checkpoint is kept: the same command goes on, with --set monitors.stop=[] to the end",
                 RunStopped.UNHEALTHY,
             )
+
+    def _say_time_left(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Say how long the rest takes, by the newest iteration and the evaluation before the loop."""
+        loop = (1 / self.config.used(rows) - 1) * len(rows) * sum(rows[-1]["seconds"].values())
+        evaluation = (self.folder.stage("before") or {}).get("seconds", 0.0)
+        if loop > 0:
+            self._say(f"About {duration(loop + evaluation)} left: {duration(loop)} of iterations, then the evaluation")
 
     def _say(self, text: str) -> None:
         _say(self.reporter, text)

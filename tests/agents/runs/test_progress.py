@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from rlanything_agents.runs import progress
-from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.progress import Reporter, duration
 
 
 def printed(reporter: Reporter) -> list[str]:
@@ -51,3 +51,8 @@ def test_a_bar_ends_full() -> None:
     with reporter.stage("Evaluation before, judge", 1):
         pass
     assert "1/1" in printed(reporter)[-2]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (89, "89 s"), (95, "2 min"), (7500, "2 h 05 min")])
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from rlanything_agents.config import RunConfig, load_config
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
-from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.runs.progress import Reporter, duration
 from rlanything_agents.runs.train import train
 from rlanything_task_pools import TaskPool
 
@@ -62,7 +62,8 @@ def run(config: RunConfig, path: Path) -> tuple[dict[str, Any], str]:
 def finished(config: RunConfig, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     threads = torch.get_num_threads()
     path = tmp_path_factory.mktemp("runs") / "tiny"
-    summary, _ = run(config, path)
+    summary, output = run(config, path)
+    path.with_name("output.txt").write_text(output)
     torch.set_num_threads(threads)
     return path, summary
 
@@ -83,6 +84,18 @@ def test_the_summary_says_what_was_measured(finished: tuple[Path, dict[str, Any]
     with TaskPool.open(path / "pool.sqlite") as pool:
         assert pool.counts() == summary["tasks"]
         assert len(pool.outcomes()) == 3 * 4 * 4
+
+
+def test_the_first_iteration_tells_how_long_the_rest_takes(
+    finished: tuple[Path, dict[str, Any]], config: RunConfig
+) -> None:
+    path, summary = finished
+    first = RunFolder(path).rows()[0]
+    assert config.env_steps is not None
+    more = (config.env_steps / first["env_steps"] - 1) * sum(first["seconds"].values())
+    evaluation = summary["before"]["seconds"]
+    said = [line for line in path.with_name("output.txt").read_text().splitlines() if line.startswith("About")]
+    assert said == [f"About {duration(more + evaluation)} left: {duration(more)} of iterations, then the evaluation"]
 
 
 def test_the_loop_ends_with_the_iteration_that_reaches_the_budget(finished: tuple[Path, dict[str, Any]]) -> None:

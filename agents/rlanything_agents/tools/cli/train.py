@@ -97,6 +97,7 @@ def _header(settings: RunConfig, folder: RunFolder) -> str:
     return (
         f"Run {settings.name} ({settings.domain}, seed {settings.seed}) in {folder.path}\n"
         f"Stages: warm start, evaluation, {settings.iterations} iterations of the closed loop, evaluation, report\n"
+        "The first iteration tells how many minutes are left; --dry-run estimates them beforehand.\n"
         "Loading PyTorch, Transformers and TRL ..."
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.config.cluster import Assumptions
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.progress import Reporter, Stage
+from rlanything_agents.runs.progress import Reporter, Stage, duration
 from rlanything_agents.training.ranks.launch import launched
 
 __all__ = ["Duration", "Unmeasured", "estimate"]
@@ -42,7 +42,7 @@ class Duration:
 
     def __str__(self) -> str:
         parts = (("warm start", self.warm_start), ("evaluations", self.evaluations), ("iterations", self.iterations))
-        return f"about {_minutes(self.total)} ({', '.join(f'{name} {_minutes(seconds)}' for name, seconds in parts)})"
+        return f"about {duration(self.total)} ({', '.join(f'{name} {duration(seconds)}' for name, seconds in parts)})"
 
 
 def estimate(config: RunConfig) -> Duration:
@@ -115,16 +115,6 @@ def _scaled(seconds: dict[str, float], small: RunConfig, config: RunConfig) -> D
         * config.iterations
         * _turns(config.rollout.max_steps)
         / small.rollout.max_steps,
-    )
-
-
-def _minutes(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 100
-        else f"{seconds / 60:.0f} min"
-        if seconds < 6000
-        else f"{seconds / 3600:.1f} h"
     )
 
 

@@ -93,7 +93,7 @@ def test_the_pilot_says_how_long_each_part_of_a_run_takes() -> None:
     assert min(took.warm_start, took.evaluations, took.iterations) > 0
     longer = estimate(RunConfig.model_validate({**SMALL, "iterations": 40}))
     assert longer.iterations > 4 * took.iterations
-    part = r"\d+ (s|min)"
+    part = r"(\d+ h )?\d+ (s|min)"
     assert re.fullmatch(rf"about {part} \(warm start {part}, evaluations {part}, iterations {part}\)", str(took))
 
 
