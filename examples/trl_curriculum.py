@@ -4,8 +4,8 @@
     python examples/trl_curriculum.py
 
 The model plays small ALFWorld tasks in which the last line of every message is the next command of a plan. It repeats
-the line, nine times in ten at the temperature 0.5, so a long plan is harder than a short one: a task whose group is
-always solved is rewritten into a longer one, and the printed lineage tells how.
+the line, though not always at the temperature 0.8, so a long plan is harder than a short one: a task whose group is
+always solved is rewritten into a harder one, and the printed lineage tells how.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def main(arguments: list[str] | None = None) -> TaskPool:
     options.add_argument("--model", default="smollm2-135m", help="a packaged model, a folder, or a name on the hub")
     options.add_argument("--pool", type=Path, default=Path("pool.sqlite"))
     options.add_argument("--tasks", type=int, default=3)
-    options.add_argument("--updates", type=int, default=8)
-    options.add_argument("--rollouts", type=int, default=4, help="episodes in a group")
+    options.add_argument("--updates", type=int, default=12)
+    options.add_argument("--rollouts", type=int, default=6, help="episodes in a group")
     options.add_argument("--rate", type=float, default=1e-5)
     chosen = options.parse_args(arguments)
 
@@ -158,7 +158,7 @@ def main(arguments: list[str] | None = None) -> TaskPool:
                 max_steps=chosen.updates,
                 per_device_train_batch_size=chosen.rollouts,
                 num_generations=chosen.rollouts,
-                temperature=0.4,
+                temperature=0.8,
                 max_completion_length=640,
                 max_tool_calling_iterations=STEPS,
                 generation_kwargs={"max_new_tokens": 24},
