@@ -105,10 +105,11 @@ class ClickFinder:
         return [Click("click", *self._pointer)]
 
     def _now(self) -> tuple[int, int] | None:
-        if not hasattr(self._env, "client"):
-            return None
-        try:
-            x, y = self._env.client.cursor_position()
+        try:  # the property itself fails where the action has broken the desktop
+            client = getattr(self._env, "client", None)
+            if client is None:
+                return None
+            x, y = client.cursor_position()
         except InfrastructureError:
             return None
         return int(x), int(y)

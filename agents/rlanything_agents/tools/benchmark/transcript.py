@@ -65,11 +65,11 @@ class RecordedConversation(Conversation):
         return turn
 
     def _keep_screen(self, action: str, number: int) -> None:
-        client = getattr(self.env.unwrapped, "client", None)
-        if client is None:
-            return
         clicks = self._clicks.find(action)
-        with contextlib.suppress(InfrastructureError):
+        with contextlib.suppress(InfrastructureError):  # of a desktop that the action has broken there is no picture
+            client = getattr(self.env.unwrapped, "client", None)
+            if client is None:
+                return
             picture = packed(mark_clicks(client.screenshot_array(), clicks))
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / f"{self._name}-{number:03d}.webp").write_bytes(picture)
