@@ -1,14 +1,13 @@
-"""Learning curve of one or more runs: ``python scripts/picture_learning.py FIGURE.png NAME=RUN ...``.
+"""Learning curve of finished runs: ``python scripts/picture_learning.py FIGURE.png NAME=RUN ...``.
 
 Points with bars are evaluations on held-out tasks, with Wilson intervals: before, during and after the loop. Lines are
 the shares of an iteration's rollouts that were solved, on tasks that adapt to the policy, as a mean over four
 iterations at most.
 """
 
+import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,10 @@ def main() -> None:
         solved = np.array([row["feedback"]["accuracy"] for row in folder.rows()])
         means = [solved[max(0, k - MEAN + 1) : k + 1].mean() for k in range(len(solved))]
         axes.plot(range(1, len(solved) + 1), means, color=colour, label=f"{name}: rollouts")
-        for at, panel in evaluations(folder, len(solved)):
+        summary = json.loads(folder.summary.read_text())
+        points = [(0, summary["before"]), *((point["iteration"], point) for point in summary["curve"])]
+        for at, evaluation in [*points, (len(solved), summary["after"])]:
+            panel = next(iter(evaluation["panels"].values()))
             bar = [[panel["rate"] - panel["low"]], [panel["high"] - panel["rate"]]]
             label = None if at else f"{name}: {panel['episodes']} held-out tasks"
             axes.errorbar(at + APART * number, panel["rate"], yerr=bar, fmt="o", color=colour, capsize=3, label=label)
@@ -38,14 +40,6 @@ def main() -> None:
     axes.set_ylim(0, 1)
     axes.legend(fontsize=7, loc="upper left")
     figure.savefig(sys.argv[1], dpi=130)
-
-
-def evaluations(folder: RunFolder, iterations: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The first panel of each evaluation, with the iteration after which it was played."""
-    names = {0: "before", **{k: f"iteration-{k:04d}" for k in range(1, iterations)}, iterations: "after"}
-    for at, name in names.items():
-        if stage := folder.stage(name):
-            yield at, next(iter(stage["panels"].values()))
 
 
 if __name__ == "__main__":

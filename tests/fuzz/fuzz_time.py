@@ -190,7 +190,7 @@ def too_long(once: Callable[[], object], size: int) -> str | None:
     taken = min(_measured(once, allowed))
     if taken <= allowed:
         return None
-    allowed *= max(1, max(_measured(_reference, 0)) / _REFERENCE)
+    allowed *= max(1, min(_measured(_reference, 0)) / _REFERENCE)
     return f"{taken:.2f} s for {size}, at most {allowed:.2f} s" if taken > allowed else None
 
 

@@ -283,7 +283,10 @@ class Run:
             )
 
     def _say_time_left(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Say how long the rest takes, by the newest iteration and the evaluation before the loop."""
+        """Say how long the rest takes, by the newest iteration and the evaluation before the loop.
+
+        Evaluations during the loop (``evaluation.every``) are left out.
+        """
         loop = (1 / self.config.used(rows) - 1) * len(rows) * sum(rows[-1]["seconds"].values())
         evaluation = (self.folder.stage("before") or {}).get("seconds", 0.0)
         if loop > 0:
