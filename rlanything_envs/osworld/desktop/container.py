@@ -7,12 +7,12 @@ import importlib
 import secrets
 import time
 import weakref
-from typing import Any, Self
+from typing import Any
 
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError
-from rlanything_envs.osworld.desktop.local import check_screen
+from rlanything_envs.osworld.desktop.local import LocalDesktop, check_screen
 
 __all__ = ["DockerDesktop", "engine", "sdk"]
 
@@ -52,7 +52,29 @@ def engine() -> Any:
     return client
 
 
-class DockerDesktop:
+class _Container:
+    """A container whose guest answers."""
+
+    def __init__(self, container: Any, client: GuestClient) -> None:
+        self.container, self.client = container, client
+        self._remove = weakref.finalize(self, _remove, container)
+
+    def restore(self) -> None:
+        self.client.reset()
+
+    def runs(self) -> bool:
+        """Whether the guest's server, which is the container's root, still runs."""
+        try:
+            self.container.reload()
+        except Exception:  # of the engine, the SDK or the connection
+            return False
+        return bool(self.container.status == "running")
+
+    def end(self) -> None:
+        self._remove()
+
+
+class DockerDesktop(LocalDesktop):
     """The light desktop in a container of the image that ``rlanything desktop build`` makes.
 
     Args:
@@ -69,6 +91,7 @@ class DockerDesktop:
     def __init__(
         self, screen: tuple[int, int] = (1920, 1080), image: str = "rlanything-desktop", memory: str = "4g"
     ) -> None:
+        super().__init__()
         self.screen = width, height = check_screen(screen)
         self.image = image
         self._token = secrets.token_urlsafe(32)
@@ -83,30 +106,8 @@ class DockerDesktop:
             "security_opt": ["no-new-privileges"],
             "mem_limit": memory,
         }
-        self._client: GuestClient | None = None
-        self._container: Any = None
-        self._remove: weakref.finalize[[Any], DockerDesktop] | None = None
 
-    @property
-    def client(self) -> GuestClient:
-        """The way to the running guest.
-
-        Raises:
-            DesktopError: the desktop is not running.
-        """
-        if self._client is None:
-            raise DesktopError("the desktop is not running: call start() first")
-        return self._client
-
-    def start(self) -> None:
-        """Start the container, unless it runs; returns when the first screenshot can be taken.
-
-        Raises:
-            MissingExtra: the docker SDK is not installed.
-            DesktopError: no engine, no image, or the guest does not answer in time.
-        """
-        if self._client is not None:
-            return
+    def _start(self) -> _Container:
         docker, errors = engine(), sdk().errors
         try:
             docker.images.get(self.image)  # `run` would go and look for it on the internet
@@ -117,17 +118,15 @@ class DockerDesktop:
             raise DesktopError(f"no image {self.image}; build it with: rlanything desktop build") from error
         except errors.DockerException as error:
             raise DesktopError(f"cannot start a container of {self.image}: {error}") from error
-        self._remove = weakref.finalize(self, _remove, container)
-        self._container = container
         try:
             container.reload()
             port = container.ports["5000/tcp"][0]["HostPort"]
             client = GuestClient(f"http://127.0.0.1:{port}", self._token)
             self._wait(client, container)
         except BaseException:
-            self.close()
+            _remove(container)
             raise
-        self._client = client
+        return _Container(container, client)
 
     def _wait(self, client: GuestClient, container: Any) -> None:
         end = time.monotonic() + _START_SECONDS
@@ -143,41 +142,6 @@ class DockerDesktop:
                         f"the guest of {self.image} does not answer: {error}; it printed: {said}"
                     ) from error
             time.sleep(0.05)
-
-    def intact(self) -> bool:
-        """Whether the guest's server, which is the container's root, still runs."""
-        try:
-            self._container.reload()
-        except Exception:  # of the engine, the SDK or the connection; or it was never started
-            return False
-        return bool(self._container.status == "running")
-
-    def reset(self) -> None:
-        """A new home and no application; a container that no longer answers is replaced.
-
-        Raises:
-            DesktopError: it cannot be started.
-        """
-        if self._client is not None:
-            with contextlib.suppress(DesktopError):
-                self._client.reset()
-                return
-        self.close()
-        self.start()
-
-    def close(self) -> None:
-        """Remove the container."""
-        self._client = None
-        if self._remove is not None:
-            self._remove()
-            self._remove = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _remove(container: Any) -> None:

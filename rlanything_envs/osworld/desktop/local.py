@@ -62,6 +62,7 @@ class LocalDesktop(ABC):
         """Start the desktop, unless it runs; returns when the first screenshot can be taken.
 
         Raises:
+            MissingExtra: a package of an extra is not installed, such as the Docker SDK.
             DesktopError: something is not installed (`MissingPackages`), or the desktop does not start; the message has
                 its output.
         """
