@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-all machines bench soak fuzz audit lint docs desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
-	@echo "About 10 minutes of work on two idle cores. Ctrl-C stops it; the same command resumes from the last checkpoint."
+	@echo "10 to 16 minutes of work on two cores. Ctrl-C stops it; the same command resumes from the last checkpoint."
 	$(BIN)/rlanything train $(CONFIG)
 	@echo "Next:  . $(BIN)/activate    # puts the rlanything command on your path"
 	@echo "       rlanything view runs/quickstart"

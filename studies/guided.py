@@ -27,8 +27,8 @@ __all__ = ["GuidedFile", "guided_tables", "load_guided", "read_guided", "run_gui
 SETTINGS = "guided.json"
 MAX_TOKENS = 256
 """Most tokens of a proposal; one of a goal has some 40."""
-BASELINES = ("random", "llm_blind")
-"""Arms that the others with the same rewriter are compared with."""
+BASELINES = ({"scripted": "random", "llm": "llm_other"}, {"scripted": "blind", "llm": "llm_blind"})
+"""Arms that the others with the same rewriter are compared with: one with a wrong critique, and one with none."""
 
 
 class GuidedFile(BaseModel):
@@ -181,17 +181,16 @@ def _table(rows: pd.DataFrame, file: GuidedFile, player: str, meaning: str) -> T
     lines = []
     for arm in arms:
         found = rows[rows.arm == arm]
-        alike = [name for name in BASELINES if name in arms and file.arms[name].rewriter == file.arms[arm].rewriter]
-        base = alike[0] if alike else None
+        bases = [names[file.arms[arm].rewriter] for names in BASELINES]
         lines.append((
             arm,
             str(int(found.proposed.sum())),
             str(int(found.discarded.sum())),
             points(_shown(accepted[arm])),
-            _difference(arm, base, accepted, 100),
+            *(_difference(arm, base, accepted, 100) for base in bases),
             points(_shown(inside[arm])),
             _number(estimate(list(steps[arm].values()))),
-            _difference(arm, base, steps, 1),
+            *(_difference(arm, base, steps, 1) for base in bases),
             _blamed(found),
         ))  # fmt: skip
     counts = rows.groupby("arm").seed.nunique().tolist()
@@ -199,11 +198,11 @@ def _table(rows: pd.DataFrame, file: GuidedFile, player: str, meaning: str) -> T
     return Table(
         title=f"{file.name}, {player}: {meaning}",
         note=f"{tasks} failed tasks in all. Accepted: of 100 proposals on trial. Steps: environment steps of all "
-        f"groups of a task until it is inside the band, at most {file.settings.groups} groups. Differences from "
-        f"{' and '.join(name for name in BASELINES if name in arms)}, paired over seeds; * the interval excludes 0. "
-        f"{interval_note('Means over seeds', counts)}",
-        header=("critique", "proposals", "discarded", "accepted, %", "difference", "inside, %", "steps", "difference",
-                "blamed first, %: search, fetch, prepare, place"),
+        f"groups of a task until it is inside the band, at most {file.settings.groups} groups. Differences: from a "
+        f"wrong critique ({' or '.join(BASELINES[0].values())}) and from none, paired over seeds; * the interval "
+        f"excludes 0. {interval_note('Means over seeds', counts)}",
+        header=("critique", "proposals", "discarded", "accepted, %", "minus wrong", "minus none", "inside, %", "steps",
+                "minus wrong", "minus none", "blamed first, %: search, fetch, prepare, place"),
         rows=tuple(lines),
     )  # fmt: skip
 
@@ -222,8 +221,8 @@ def _shown(values: dict[int, float]) -> Estimate:
     return estimate(list(values.values())) if values else Estimate(float("nan"), None, None, 0)
 
 
-def _difference(arm: str, base: str | None, values: dict[str, dict[int, float]], scale: float) -> str:
-    if base is None or arm == base:
+def _difference(arm: str, base: str, values: dict[str, dict[int, float]], scale: float) -> str:
+    if base not in values or arm == base:
         return "–"
     found = paired_difference(arm, base, values[arm], values[base])
     if found is None:

@@ -141,7 +141,7 @@ def test_the_command_goes_on_and_reports(tmp_path: Path) -> None:
 
 def test_the_table_by_hand(tmp_path: Path) -> None:
     file = tmp_path / "guided.yaml"
-    file.write_text(MICRO)
+    file.write_text(MICRO + "  blind: {meaning: Nothing., critique: none}\n")
     empty = {"groups": 2, "discarded": 1, "blamed": []}
     rows = [
         {"player": "expert", "seed": seed, "arm": arm, "slot": slot, "steps": steps + 10 * seed, "inside": inside,
@@ -150,14 +150,14 @@ def test_the_table_by_hand(tmp_path: Path) -> None:
         for arm, slot, steps, inside, proposed, accepted in (
             ("random", 0, 100, True, 2, 1), ("random", 1, 300, False, 2, 0),
             ("truth", 0, 100, True, 1, 1), ("truth", 1, 200, True, 3, 1),
+            ("blind", 0, 120, True, 2, 0), ("blind", 1, 280, True, 3, 1),
         )
     ]  # fmt: skip
     (table,) = guided_tables(pd.DataFrame(rows), load_guided(file))
-    random, truth = table.rows
-    assert random[:4] == ("random", "12", "6", "25.0 [25.0, 25.0]")
-    assert truth[:5] == ("truth", "12", "6", "50.0 [50.0, 50.0]", "+25.0 [+25.0, +25.0]*")
-    assert random[5].startswith("50.0")
-    assert truth[5].startswith("100.0")
-    assert random[6].startswith("210")
-    assert truth[7] == "-50.0 [-50.0, -50.0]*"
-    assert (random[8], truth[8]) == ("–", "50, 0, 0, 50")
+    random, truth, blind = table.rows
+    assert random[:5] == ("random", "12", "6", "25.0 [25.0, 25.0]", "–")
+    assert truth[:6] == ("truth", "12", "6", "50.0 [50.0, 50.0]", "+25.0 [+25.0, +25.0]*", "+30.0 [+30.0, +30.0]*")
+    assert blind[3:6] == ("20.0 [20.0, 20.0]", "-5.0 [-5.0, -5.0]*", "–")
+    assert (random[6][:5], truth[6][:6], random[7][:4]) == ("50.0 ", "100.0 ", "210 ")
+    assert truth[8:10] == ("-50.0 [-50.0, -50.0]*", "-50.0 [-50.0, -50.0]*")
+    assert (random[10], truth[10]) == ("–", "50, 0, 0, 50")
