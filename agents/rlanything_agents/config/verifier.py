@@ -24,9 +24,9 @@ class VerifierConfig(Section):
     """Share of every batch that is played on tasks with a verifier; as the scheduler draws them if None."""
     others: Literal["judged", "shorter", "known"] = "judged"
     """Stand-in for the outcomes of the other tasks. ``judged``: success for the episodes whose mean vote, over all
-    their steps, lies above the median of their group, failure for the rest. ``shorter``: the same by the number of
-    steps, fewer being better. ``known``: their true outcomes; only the draws are those of the other choices. The last
-    two are controls."""
+    their steps, lies above the threshold that errs least on the latest episodes with a verifier, failure for the rest.
+    ``shorter``: the same by the number of steps, fewer being better. ``known``: their true outcomes; only the draws are
+    those of the other choices. The last two are controls."""
 
     @property
     def judges(self) -> bool:

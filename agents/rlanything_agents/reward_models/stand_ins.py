@@ -1,16 +1,15 @@
-"""Groups of tasks without a verifier: their outcomes are hidden, and what stands in for them is a rank in the group."""
+"""Groups of tasks without a verifier: their outcomes are hidden, and a threshold on their scores stands in for them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rlanything_agents.config import VerifierConfig
-from rlanything_agents.feedback import mean_votes, ranked_outcomes
+from rlanything_agents.feedback import mean_votes, outcomes_above, success_threshold
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -19,6 +18,9 @@ from rlanything_task_pools import Outcome
 __all__ = ["hidden", "pool_outcomes", "stand_in"]
 
 G = TypeVar("G", bound=RolloutGroup)
+CALIBRATION = 128
+"""Latest episodes with a verifier that the threshold is set on. More are surer, and older: of another policy, and of
+another reward model where it is trained."""
 
 
 def hidden(episodes: Sequence[Trajectory]) -> list[Trajectory]:
@@ -27,25 +29,41 @@ def hidden(episodes: Sequence[Trajectory]) -> list[Trajectory]:
 
 
 def stand_in(
-    groups: Sequence[G], judged: Sequence[G], played: Sequence[Sequence[Trajectory]], config: VerifierConfig
+    groups: Sequence[G],
+    judged: Sequence[G],
+    played: Sequence[Sequence[Trajectory]],
+    config: VerifierConfig,
+    before: Sequence[Mapping[str, Any]],
 ) -> tuple[list[G], list[G], dict[str, Any]]:
-    """Put ranks in the place of hidden outcomes.
+    """Put successes by a threshold in the place of hidden outcomes.
 
     Args:
         groups: Groups that models learn from, with hidden outcomes where there is no verifier.
         judged: The same groups as they were judged, before any deliberate noise.
         played: Their episodes as they were played.
-        config: Says which slots are hidden, and what stands in for them.
+        config: Says which slots are hidden, and what the score of an episode is.
+        before: Metrics of all earlier iterations; the threshold is set on the scores in them, too.
 
     Returns:
-        The groups that models learn from; the judged ones with the true outcomes, for the curves; and how well the
-        first stand for the second, as metrics. Nothing changes, and there are no metrics, where nothing is hidden.
+        The groups that models learn from; the judged ones with the true outcomes, for the curves; and metrics: the
+        scores of episodes with a verifier, and how well the stand-ins agree with what is hidden. Nothing changes, and
+        there are no metrics, where nothing is hidden.
     """
     if not config.hides_any:
         return list(groups), list(judged), {}
-    ranked = [_ranked(group, config) if config.hides(group.assignment.slot) else group for group in groups]
+    verified = [group for group in groups if not config.hides(group.assignment.slot)]
+    scored = [
+        [float(score), outcome]
+        for group in verified
+        for score, outcome in zip(_scores(group, config), group.outcomes, strict=True)
+        if outcome is not None and not np.isnan(score)
+    ]
+    known = [*(pair for row in before for pair in row["verifier"]["scored"]), *scored][-CALIBRATION:]
+    pairs = np.array(known, dtype=np.float64).reshape(-1, 2)
+    threshold = success_threshold(pairs[:, 0], pairs[:, 1])
+    called = [_called(g, config, threshold) if config.hides(g.assignment.slot) else g for g in groups]
     true = _with_outcomes(judged, played)
-    return ranked, true, {"verifier": _order_of_hidden(ranked, true, config)}
+    return called, true, {"verifier": {**_agreement(called, true, config), "scored": scored}}
 
 
 def pool_outcomes(group: RolloutGroup, actor: str, config: VerifierConfig) -> list[Outcome]:
@@ -72,8 +90,8 @@ def _with_result(trajectory: Trajectory, true: Trajectory) -> Trajectory:
     return dataclasses.replace(trajectory, outcome=true.outcome, score=true.score)
 
 
-def _ranked(group: G, config: VerifierConfig) -> G:
-    outcomes = ranked_outcomes(_worth(group, config))
+def _called(group: G, config: VerifierConfig, threshold: float) -> G:
+    outcomes = outcomes_above(threshold, _scores(group, config))
     return dataclasses.replace(
         group,
         trajectories=[
@@ -83,19 +101,19 @@ def _ranked(group: G, config: VerifierConfig) -> G:
     )
 
 
-def _worth(group: RolloutGroup, config: VerifierConfig) -> Floats:
-    """Worth of each episode, shape (n,); NaN for one that is masked or has no steps."""
+def _scores(group: RolloutGroup, config: VerifierConfig) -> Floats:
+    """Score of each episode, shape (n,); NaN for one that is masked, or without votes."""
     if config.others == "shorter":
-        worth = [-float(len(t.steps)) for t in group.trajectories]
+        scores = [-float(len(t.steps)) for t in group.trajectories]
     else:
-        worth = [float(mean_votes(scores).mean()) if len(scores) else np.nan for scores in group.scores()]
-    return np.array([np.nan if t.outcome is None else w for t, w in zip(group.trajectories, worth, strict=True)])
+        scores = [float(mean_votes(votes).mean()) if votes.size else np.nan for votes in group.scores()]
+    return np.array([np.nan if t.outcome is None else s for t, s in zip(group.trajectories, scores, strict=True)])
 
 
-def _order_of_hidden(
+def _agreement(
     groups: Sequence[RolloutGroup], true: Sequence[RolloutGroup], config: VerifierConfig
-) -> dict[str, Any]:
-    """How well the stand-ins order what is hidden, for the curves alone.
+) -> dict[str, int | float | None]:
+    """How well the stand-ins agree with what is hidden, for the curves alone.
 
     Args:
         groups: Groups with stand-ins.
@@ -103,17 +121,20 @@ def _order_of_hidden(
         config: Says which slots are hidden.
 
     Returns:
-        ``hidden``: number of episodes without a verifier. ``ordered``: of the pairs of a solved and a failed one of the
-        same group, the share that the stand-ins put in this order, pairs with equal stand-ins counting half (.5 is
-        chance); None without such a pair.
+        ``hidden``: number of episodes without a verifier. ``precision``: share of those called solved that were.
+        ``recall``: share of the solved ones that are called so. None without any.
     """
-    pairs: list[float] = []
-    episodes = 0
-    for group, known in zip(groups, true, strict=True):
-        if not config.hides(group.assignment.slot):
-            continue
-        both = [(s, o) for s, o in zip(group.outcomes, known.outcomes, strict=True) if s is not None and o is not None]
-        episodes += len(both)
-        solved, failed = [s for s, o in both if o == 1], [s for s, o in both if o == -1]
-        pairs += [0.5 + 0.25 * (one - other) for one, other in product(solved, failed)]
-    return {"hidden": episodes, "ordered": float(np.mean(pairs)) if pairs else None}
+    pairs = [
+        (called == 1, outcome == 1)
+        for group, known in zip(groups, true, strict=True)
+        if config.hides(group.assignment.slot)
+        for called, outcome in zip(group.outcomes, known.outcomes, strict=True)
+        if called is not None and outcome is not None
+    ]
+    called, solved = sum(c for c, _ in pairs), sum(s for _, s in pairs)
+    right = sum(c and s for c, s in pairs)
+    return {
+        "hidden": len(pairs),
+        "precision": right / called if called else None,
+        "recall": right / solved if solved else None,
+    }

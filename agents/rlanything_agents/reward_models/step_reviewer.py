@@ -143,8 +143,10 @@ class StepReviewer:
     def _is_queried(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> bool:
         """Whether the reward model is queried about a group."""
         feedback, curriculum, verifier = self.config.feedback, self.config.curriculum, self.config.verifier
+        if verifier.judges:  # votes on tasks with a verifier set the threshold for those without
+            return self.config.queries_judge
         if verifier.hides(assignment.slot):
-            return self.config.queries_judge and (verifier.judges or feedback.reads_votes)
+            return self.config.queries_judge and feedback.reads_votes
         outcomes = rewarded_outcomes(episodes, feedback)
         accuracy = group_accuracy(np.array([np.nan if t.outcome is None else t.outcome for t in episodes]))
         # The tasks of these groups are rewritten, and the rewriter reads what the votes blame.

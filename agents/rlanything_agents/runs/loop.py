@@ -135,7 +135,7 @@ class Loop:
         judged, played, batches = self._rollout_and_judge(iteration, rng, stopwatch)
         env_steps = sum(len(trajectory.steps) for group in judged for trajectory in group.trajectories)
         groups, corrupted = self._corrupt(judged, iteration)
-        groups, judged, ordered = stand_in(groups, judged, played, self.config.verifier)
+        groups, judged, agreement = stand_in(groups, judged, played, self.config.verifier, before)
         with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
             if self.config.curriculum.rejected == "drop":
@@ -170,7 +170,7 @@ class Loop:
             "agent_crash": {"episodes": crashes, "share": crashes / len(trajectories)},
             "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
             **corrupted,
-            **ordered,
+            **agreement,
             "feedback": review.stats(),
             "judge_quality": quality,
             "policy": _update_metrics(policy),
