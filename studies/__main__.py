@@ -33,6 +33,10 @@ Warm = Annotated[
         help="Folder of another study of the regime: its warm starts are used, and its trained judges if it has any.",
     ),
 ]
+TrainedIn = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="ARM", help="Arm of --warm whose reward model is the trained judge."),
+]
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 LLMUrl = Annotated[str | None, typer.Option(help="An OpenAI-compatible service that rewrites tasks.")]
@@ -227,6 +231,7 @@ def alignment(
     seeds: Seeds = None,
     out: Where = Path("runs/alignment"),
     warm: Warm = None,
+    judge: TrainedIn = None,
     workers: Workers = 2,
     override: Changes = None,
     file: File = Path("configs/study/judge.yaml"),
@@ -235,7 +240,8 @@ def alignment(
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
-    _on_judges("align", file, out, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
+    options = {"seeds": seeds, "warm": warm, "judge": judge, "workers": workers, "overrides": override or ()}
+    _on_judges("align", file, out, **options)
 
 
 @app.command()
@@ -243,6 +249,7 @@ def search(
     seeds: Seeds = None,
     out: Where = Path("runs/search"),
     warm: Warm = None,
+    judge: TrainedIn = None,
     workers: Workers = 2,
     override: Changes = None,
     file: File = Path("configs/study/judge.yaml"),
@@ -251,7 +258,8 @@ def search(
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
-    _on_judges("search", file, out, seeds=seeds, warm=warm, workers=workers, overrides=override or ())
+    options = {"seeds": seeds, "warm": warm, "judge": judge, "workers": workers, "overrides": override or ()}
+    _on_judges("search", file, out, **options)
 
 
 @app.command()

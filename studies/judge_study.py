@@ -103,6 +103,7 @@ def run_on_judges(
     workers: int,
     command: str,
     warm: Path | None = None,
+    judge: str | None = None,
     overrides: Sequence[str] = (),
 ) -> int:
     """Make the warm starts and trained judges that are missing, run one job of a kind on each seed, and write the page.
@@ -116,21 +117,24 @@ def run_on_judges(
         workers: Processes side by side.
         command: The user's command line.
         warm: Folder of another study, whose warm starts are used, and its trained judges where it has them.
+        judge: Arm of ``warm`` whose reward model is the trained judge; the arm of this study's name if None.
         overrides: ``key.subkey=value``, for every run.
 
     Returns:
         The number of jobs that failed or could not be begun.
 
     Raises:
-        StudyError: The folder holds a study with other settings, or ``warm`` lacks a warm start.
+        StudyError: The folder holds a study with other settings, or ``warm`` lacks a warm start or the judge.
     """
+    if judge is not None and warm is None:
+        raise StudyError(f"--judge {judge} is an arm of another study: name its folder with --warm")
     plan, console = make_plan(file.study, seeds=seeds, overrides=overrides), Console(highlight=False, markup=False)
     settings = (file.alignment if kind == "align" else file.search).model_dump(mode="json")
-    making = _making_jobs(plan, folder, command, warm)
-    _keep_settings(folder / f"{kind}.json", settings)
+    making = _making_jobs(plan, folder, command, warm, judge)
+    _keep_settings(folder / f"{kind}.json", settings | ({} if judge is None else {"judge": judge}))
     try:
         failed = run_study(plan, folder, workers=workers, command=command, jobs=making)
-        jobs = [_job(plan, kind, settings, folder, warm, seed) for seed in plan.seeds]
+        jobs = [_job(plan, kind, settings, folder, warm, judge, seed) for seed in plan.seeds]
         ready = [job for job in jobs if all(has_ended(RunFolder(Path(run))) for run in job.work["judges"].values())]
         title = f"{kind}: {len(ready)} seeds, {workers} workers"
         return failed + run_board(title, ready, stored_progress, _note, workers, console)
@@ -138,7 +142,7 @@ def run_on_judges(
         console.print(f"Page: {write(folder)}", soft_wrap=True)
 
 
-def _making_jobs(plan: Plan, folder: Path, command: str, warm: Path | None) -> list[Job]:
+def _making_jobs(plan: Plan, folder: Path, command: str, warm: Path | None, judge: str | None) -> list[Job]:
     """Runs that make warm starts and trained judges; with ``warm`` only what that study lacks."""
     jobs = training_jobs(plan, folder, command)
     if warm is None:
@@ -147,7 +151,11 @@ def _making_jobs(plan: Plan, folder: Path, command: str, warm: Path | None) -> l
     for job in jobs:
         source = run_path(warm, *job.key)
         if job.key.arm != BEFORE:
-            if not has_ended(RunFolder(source)):
+            if judge is not None:
+                trained = run_path(warm, job.key.regime, judge, job.key.seed)
+                if not has_ended(RunFolder(trained)):
+                    raise StudyError(f"--judge {judge}: {trained} is no finished run: let that study come to it")
+            elif not has_ended(RunFolder(source)):
                 kept.append(job)
             continue
         if not (source / "stages" / "warm_start.json").exists():
@@ -160,11 +168,19 @@ def _making_jobs(plan: Plan, folder: Path, command: str, warm: Path | None) -> l
     return kept
 
 
-def _job(plan: Plan, kind: Kind, settings: Mapping[str, Any], folder: Path, warm: Path | None, seed: int) -> Job:
+def _job(
+    plan: Plan,
+    kind: Kind,
+    settings: Mapping[str, Any],
+    folder: Path,
+    warm: Path | None,
+    judge: str | None,
+    seed: int,
+) -> Job:
     (regime,), (arm,) = plan.regimes, plan.arms
     before, trained = run_path(folder, regime, BEFORE, seed), run_path(folder, regime, arm, seed)
-    if warm is not None and not has_ended(RunFolder(trained)):
-        trained = run_path(warm, regime, arm, seed)
+    if warm is not None and (judge is not None or not has_ended(RunFolder(trained))):
+        trained = run_path(warm, regime, judge or arm, seed)
     place = folder / kind / f"seed-{seed}"
     return Job(
         key=Key(regime, kind, seed),

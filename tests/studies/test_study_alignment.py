@@ -201,3 +201,9 @@ def test_a_policy_that_solves_nothing_has_no_gradient_of_success(micro_file: Pat
     assert played == {path.name: path.stat().st_mtime_ns for path in place.glob("*.npz")}
     other = [*arguments[:3], "--out", str(tmp_path / "two"), "--seeds", "1", "--warm"]
     assert "no warm start" in CliRunner().invoke(app, [*other, str(tmp_path)]).output
+    judged = [*other[:-1], "--judge", "full"]
+    assert "name its folder with --warm" in CliRunner().invoke(app, judged).output
+    CliRunner().invoke(app, [*judged, "--warm", str(folder)])
+    assert json.loads((tmp_path / "two" / "align.json").read_text())["judge"] == "full"
+    unknown = [*other[:3], "--out", str(tmp_path / "three"), "--warm", str(folder), "--judge", "nobody"]
+    assert "no finished run" in CliRunner().invoke(app, unknown).output
