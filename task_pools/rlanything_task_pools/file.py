@@ -50,7 +50,7 @@ class PoolFile:
                 (application,) = pool._db.execute("PRAGMA application_id").fetchone()
                 (version,) = pool._db.execute("PRAGMA user_version").fetchone()
                 (tables,) = pool._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes a damaged schema
                 raise PoolVersionError(f"{path} is not a task pool ({error}): choose another path") from None
             if not tables:
                 raise PoolMissing(f"the pool {path} was never finished: make it again with TaskPool.create")

@@ -134,11 +134,11 @@ def test_arms_of_the_verifier_study_differ_in_what_stands_in_for_hidden_outcomes
     plan = make_plan(load_study(TABLE1.with_name("verifier.yaml")))
     configs = {arm: plan.config("hard", arm, 0) for arm in plan.arms}
     assert len({config.env_steps for config in configs.values()}) == 1
-    assert {config.feedback.lam for config in configs.values()} == {0.0}
-    assert [arm for arm, config in configs.items() if config.judge.learns] == ["trained"]
-    assert [arm for arm, config in configs.items() if config.queries_judge] == ["trained", "warm", "ready"]
-    assert [arm for arm, config in configs.items() if not config.verifier.hides(16)] == ["few", "known"]
-    assert {config.verified_groups for arm, config in configs.items() if arm != "few"} == {4}
+    assert {arm for arm, config in configs.items() if config.feedback.lam} == {"steps"}
+    assert {arm for arm, config in configs.items() if config.judge.learns} == {"few", "trained"}
+    assert {arm for arm, config in configs.items() if config.verifier.judges} == {"ready", "trained", "warm", "oracle"}
+    assert {arm for arm, config in configs.items() if not config.verifier.hides(16)} == {"few", "known", "steps"}
+    assert {config.verified_groups for arm, config in configs.items() if arm != "few"} == {2}
 
 
 def test_arms_of_the_sparse_study_learn_from_groups_that_failed() -> None:
