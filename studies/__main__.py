@@ -240,8 +240,7 @@ def alignment(
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
-    options = {"seeds": seeds, "warm": warm, "judge": judge, "workers": workers, "overrides": override or ()}
-    _on_judges("align", file, out, **options)
+    _on_judges("align", file, out, seeds=seeds, warm=warm, judge=judge, workers=workers, overrides=override or ())
 
 
 @app.command()
@@ -258,8 +257,7 @@ def search(
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
-    options = {"seeds": seeds, "warm": warm, "judge": judge, "workers": workers, "overrides": override or ()}
-    _on_judges("search", file, out, **options)
+    _on_judges("search", file, out, seeds=seeds, warm=warm, judge=judge, workers=workers, overrides=override or ())
 
 
 @app.command()

@@ -149,13 +149,12 @@ def _making_jobs(plan: Plan, folder: Path, command: str, warm: Path | None, judg
         return jobs
     kept = []
     for job in jobs:
-        source = run_path(warm, *job.key)
-        if job.key.arm != BEFORE:
-            if judge is not None:
-                trained = run_path(warm, job.key.regime, judge, job.key.seed)
-                if not has_ended(RunFolder(trained)):
-                    raise StudyError(f"--judge {judge}: {trained} is no finished run: let that study come to it")
-            elif not has_ended(RunFolder(source)):
+        regime, arm, seed = job.key
+        source = run_path(warm, regime, arm if arm == BEFORE else judge or arm, seed)
+        if arm != BEFORE:
+            if not has_ended(RunFolder(source)):
+                if judge is not None:
+                    raise StudyError(f"--judge {judge}: {source} is no finished run: let that study come to it")
                 kept.append(job)
             continue
         if not (source / "stages" / "warm_start.json").exists():

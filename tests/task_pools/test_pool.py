@@ -79,6 +79,17 @@ def test_opening_the_wrong_thing(pool: TaskPool, tmp_path: Path) -> None:
         TaskPool.open(pool.path)
 
 
+def test_a_damaged_schema_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pool.sqlite"
+    TaskPool.create(path, [root(0)]).close()
+    content = path.read_bytes()
+    keyword = b"event INTEGER PRIMARY KEY"
+    assert keyword in content
+    path.write_bytes(content.replace(keyword, b"event INTEGER PRIMARY \x80EY"))  # SQLite's message quotes it
+    with pytest.raises(PoolVersionError, match="not a task pool"):
+        TaskPool.open(path)
+
+
 def test_an_unfinished_creation_is_missing_and_can_be_made_again(tmp_path: Path) -> None:
     path = tmp_path / "pool.db"
     with sqlite3.connect(path) as db:

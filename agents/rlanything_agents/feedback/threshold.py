@@ -27,11 +27,10 @@ def success_threshold(scores: Floats, outcomes: Floats) -> float:
     ordered, solved = scores[counts][order], outcomes[counts][order] > 0
     # errors[k]: if the k lowest are called failed, the solved ones among them and the failed ones above.
     errors = np.concatenate([[0], np.cumsum(solved)]) + np.concatenate([np.cumsum(~solved[::-1])[::-1], [0]])
-    between = np.concatenate([[True], np.diff(ordered) > ZERO, [True]]) if len(ordered) else np.array([True])
+    bounds = np.concatenate([[-np.inf], ordered, [np.inf]])
+    between = np.diff(bounds) > ZERO  # equal scores are not told apart
     best = int(np.flatnonzero(between & (errors == errors[between].min()))[-1])
-    if best == len(ordered):
-        return float("inf")
-    return float("-inf") if best == 0 else float(ordered[best - 1 : best + 1].mean())
+    return float("inf") if best == len(ordered) else float(bounds[best : best + 2].mean())
 
 
 def outcomes_above(threshold: float, scores: Floats) -> Floats:

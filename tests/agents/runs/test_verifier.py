@@ -130,6 +130,11 @@ def test_no_update_and_no_decision_reads_a_hidden_outcome(course: Callable[..., 
         assert [row[key] for row in one.rows] == [row[key] for row in other.rows], key
     assert [row["success"] for row in one.rows] != [row["success"] for row in other.rows], "curves show the truth"
     assert [row["verifier"]["scored"] for row in one.rows] == [row["verifier"]["scored"] for row in other.rows]
+    if others == "judged":
+        right = [row["verifier"]["precision"] for row in one.rows if row["verifier"]["precision"] is not None]
+        assert right, "nothing is called solved"
+        wrong = [row["verifier"]["precision"] for row in other.rows if row["verifier"]["precision"] is not None]
+        assert wrong == pytest.approx([1 - share for share in right])
 
 
 def test_what_is_not_hidden_is_read(course: Callable[..., Course]) -> None:
@@ -169,13 +174,18 @@ def test_votes_above_a_threshold_have_succeeded(course: Callable[..., Course]) -
     """With the threshold that errs least on all episodes with a verifier so far."""
     found = course(mixed)
     known: list[tuple[float, int]] = []
+    kinds = set()
     for number, row in enumerate(found.rows, 1):
         episodes = [e for e in found.episodes if e["iteration"] == number]
         mean = [round(np.mean([[vote or 0 for vote in turn["votes"]] for turn in e["turns"]]), 9) for e in episodes]
         known += [(m, e["outcome"]) for m, e in zip(mean, episodes, strict=True) if e["slot"] < VERIFIED]
         assert sorted((round(m, 9), o) for m, o in row["verifier"]["scored"]) == sorted(known[-8:])
         threshold = success_threshold(*np.array(known, dtype=float).T)
+        verified = [e for e in episodes if e["slot"] < VERIFIED]
+        assert [e["outcome"] for e in verified] == [mixed(e["slot"], at % 4) for at, e in enumerate(verified)]
         hidden = [(m, e) for m, e in zip(mean, episodes, strict=True) if e["slot"] >= VERIFIED]
         assert [e["outcome"] for _, e in hidden] == [1 if m > threshold else -1 for m, _ in hidden]
+        kinds |= {e["outcome"] for _, e in hidden}
         called = [mixed(e["slot"], place % 4) == 1 for place, (m, e) in enumerate(hidden) if m > threshold]
         assert row["verifier"]["precision"] == (pytest.approx(np.mean(called)) if called else None)
+    assert kinds == {1, -1}, "the threshold tells no hidden episodes apart"
