@@ -142,7 +142,7 @@ def _outputs(box: Sandbox, problem: Problem, inputs: Sequence[str]) -> list[str]
     if isinstance(checker, Interactor):
         openings = [checker.opening(text, "") for text in inputs]
         talks = box.interact(program, checker.source, openings, LIMITS, checker.limits(LIMITS))
-        found: list[tuple[str, str, bytes]] = [(*ruling(talk), talk.transcript) for talk in talks]
+        found: list[tuple[str, str, bytes]] = [(*ruling(talk)[:2], talk.transcript) for talk in talks]
     else:
         runs = box.run(program, [text.encode() for text in inputs], LIMITS)
         found = [(run.status, why(run), run.stdout) for run in runs]

@@ -17,7 +17,8 @@ from rlanything_verifiers.coding import (
     parse_checker,
     shared_sandbox,
 )
-from rlanything_verifiers.coding.checkers import ProgramChecker
+from rlanything_verifiers.coding.checkers import Interactor, ProgramChecker
+from rlanything_verifiers.coding.checkers.interactor import failure
 
 __all__ = ["Screened", "checker_flaw", "flaw", "screen"]
 
@@ -66,26 +67,47 @@ def screen(
 
 
 def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequence[str] = ()) -> str | None:
-    """The fault of a checker that is a program, which must decide on the expected output of the first test; else None.
+    """The fault of a checker or interactor that is a program, in a sentence; None where there is none.
+
+    On the first test, a checker must decide on the expected output, and either must decide on garbage, on nothing and
+    on a megabyte: else an agent could end its episode without an outcome.
 
     Raises:
         MissingLanguage: There is no compiler for it here.
         SandboxError: The programs could not be run.
     """
-    if not isinstance(parse_checker(payload.checker), ProgramChecker):
+    checker, test = parse_checker(payload.checker), payload.tests[0]
+    box = shared_sandbox(allow_unsafe=allow_unsafe, packages=packages)
+    limits = replace(payload.judge_limits(), source=1 << 24)
+    if isinstance(checker, Interactor):
+        opening, bound = checker.opening(test.stdin, test.stdout), checker.limits(limits)
+        for words, output in _PROBES.items():
+            talk = box.interact(_printing(output), checker.source, [opening], limits, bound)[0]
+            if (reason := failure(talk.interactor)) is not None:
+                return f"the interactor does not decide on {words}: {reason}"
         return None
-    test = payload.tests[0]
-    echo = f"import sys\nsys.stdout.write({test.stdout!r})\n"
-    job = Job(echo, [Test(test.stdin, test.stdout)], payload.checker, replace(payload.judge_limits(), source=1 << 24))
-    judgement = judge_many([job], sandbox=shared_sandbox(allow_unsafe=allow_unsafe, packages=packages))[0]
-    return judgement.error
+    if not isinstance(checker, ProgramChecker):
+        return None
+    outputs = {"the expected output": test.stdout, **_PROBES}
+    jobs = [Job(_printing(text), [Test(test.stdin, test.stdout)], checker, limits) for text in outputs.values()]
+    for words, judgement in zip(outputs, judge_many(jobs, sandbox=box), strict=True):
+        if judgement.error is not None:
+            return f"the checker does not decide on {words}: {judgement.error}"
+    return None
+
+
+_PROBES = {"garbage": "dunno\n", "nothing": "", "a megabyte": "9" * 1_000_000}
+
+
+def _printing(text: str) -> str:
+    return f"import sys\nsys.stdout.write({text!r})\n"
 
 
 def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
     """The fault of a task of unknown origin, in a sentence; None when its program solves it.
 
-    The tests of a generated task obey its statement, the program of `Task.proof` passes all tests, and each of the
-    wrong programs fails one.
+    The tests of a generated task obey its statement, its checker decides on any output (`checker_flaw`), the program of
+    `Task.proof` passes all tests, and each of the wrong programs fails one.
 
     Raises:
         SandboxError: The programs could not be run, which says nothing of the task.
@@ -105,6 +127,8 @@ def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
     if len(task.proof) != 1:
         return f"the proof must be one correct program, and there are {len(task.proof)}"
     try:
+        if (broken := checker_flaw(payload, allow_unsafe=allow_unsafe)) is not None:
+            return broken
         found = screen(payload, task.proof, payload.wrong, allow_unsafe=allow_unsafe)
     except JudgeError as error:
         return str(error)

@@ -19,7 +19,7 @@ from rlanything_verifiers.coding import (
     judge_many,
     parse_checker,
 )
-from rlanything_verifiers.coding.checkers import Interactor
+from rlanything_verifiers.coding.checkers import Interactor, interactor
 from rlanything_verifiers.coding.checkers.interactor import ruling
 from rlanything_verifiers.coding.sandbox import Interaction, Run, available_tiers
 
@@ -131,15 +131,16 @@ def test_a_program_that_does_not_end(box: Sandbox, program: str, verdict: str) -
 
 BROKEN = {
     "crash": "1 / 0",
-    "crash in the middle": "input()\nprint('100 7', flush=True)\ninput()\nprint('LESS', flush=True)\n1 / 0",
     "no verdict": "pass",
     "no program": "(",
     "flood": "while True: print('1' * 1000, flush=True)",
+    "endless": "input()\nwhile True: pass",
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_faults_of_the_interactor_are_nobody_else_s(box: Sandbox, name: str) -> None:
+def test_faults_of_the_interactor_are_nobody_else_s(box: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interactor, "CHECKER_LIMITS", Limits(cpu=0.5))
     judgement = talk(box, RIGHT, BROKEN[name])
     assert (judgement.verdicts, judgement.outcome, judgement.passed) == (("IE",), None, False), judgement.details
     assert "the interactor" in (judgement.error or "")
@@ -151,12 +152,48 @@ def test_an_interactor_that_fails_on_one_test_judges_the_others(box: Sandbox) ->
     assert judgement.outcome is None
 
 
-def test_an_interactor_that_hangs_is_no_fault_of_the_program() -> None:
-    """The program waited too long; but its partner did not even end at the end of its input."""
+# An interactor as people write them: it reads a number and believes it.
+NAIVE = """
+import json, sys
+n = int(json.loads(input())["stdin"])
+print(n, flush=True)
+k = int(input())
+while k < 0: k -= 1
+words = ["x" * 10**6] * k
+for _ in range(k): print(words[0], flush=True)
+print("AC" if k == n + 1 else "WA", file=sys.stderr)
+"""
+STUMBLING = {
+    "garbage": "print('dunno')",
+    "nothing": "pass",
+    "a megabyte": "print('9' * 10**6)",
+    "bytes": "import os\nos.write(1, b'\\xff\\n')",
+    "too slow": "print(-1)",
+    "too slow, and waits": "print(-1, flush=True)\ninput()\ninput()",
+    "memory": "print(10**11)",
+    "a flood, and waits": "print(10**4, flush=True)\nimport time\ntime.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("name", STUMBLING)
+def test_a_program_that_breaks_the_interactor_is_wrong(
+    box: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interactor, "CHECKER_LIMITS", Limits(cpu=1.0))
+    began = time.monotonic()
+    judgement = talk(box, STUMBLING[name], NAIVE, limits=QUICK, tests=[("7", "")] * 4)
+    assert judgement.outcome is False, judgement
+    assert "IE" not in judgement.verdicts
+    assert time.monotonic() - began < 60
+    assert talk(box, "print(int(input()) + 1)", NAIVE, tests=[("0", "")]).passed
+
+
+def test_an_interactor_that_stumbles_leaves_the_verdict_on_the_program() -> None:
     slow, busy = Run("TLE_WALL"), Run("TLE", detail="10 s")
-    assert ruling(Interaction(slow, busy, "program"))[0] == "IE"
-    assert ruling(Interaction(slow, Run("OK", stderr=b"WA\n"), "program"))[0] == "TLE_WALL"
-    assert ruling(Interaction(slow, Run("OK", stderr=b"WA\n"), "interactor"))[0] == "WA"
+    assert ruling(Interaction(slow, busy, "program"))[::2] == ("TLE_WALL", True)
+    assert ruling(Interaction(slow, Run("OK", stderr=b"WA\n"), "program"))[::2] == ("TLE_WALL", False)
+    assert ruling(Interaction(slow, Run("OK", stderr=b"WA\n"), "interactor"))[::2] == ("WA", False)
+    assert ruling(Interaction(Run("OK"), Run("OK", stderr=b"?\n"), "program"))[::2] == ("WA", True)
 
 
 def test_an_interactor_may_leave_the_end_of_the_input_to_python(box: Sandbox) -> None:

@@ -27,6 +27,7 @@ from rlanything_verifiers.coding import (
     judge_many,
     run_program,
     shared_sandbox,
+    trial,
 )
 from rlanything_verifiers.coding.cache import RUNS
 
@@ -220,7 +221,7 @@ def test_after_two_time_limits_the_rest_counts_as_slow(box):
     judgement = judge(program, tests, limits=QUICK, sandbox=box)
     assert judgement.verdicts == ("AC", "TLE", "AC", "TLE", "TLE", "TLE", "TLE", "TLE")
     assert judgement.cpu[4:] == (0.0,) * 4
-    assert "2 tests before it" in judgement.details[4]
+    assert "tests before it" in judgement.details[4]
     assert judge(program, tests[:4], limits=QUICK, sandbox=box, stop_after_tle=1).verdicts == (
         "AC",
         "TLE",
@@ -292,6 +293,29 @@ def test_a_python_checker_that_fails_decides_nothing(source, box):
     assert judgement.verdicts == ("IE",)
     assert judgement.outcome is None
     assert "checker" in judgement.error
+
+
+# A checker as people write them: it reads a number and believes it.
+NAIVE = """
+import json, sys
+test = json.load(sys.stdin)
+n = int(test["actual"].split("\\n")[0])
+while n < 0: n -= 1
+print("AC" if sum([n] * n) == int(test["expected"]) ** 2 else "WA")
+"""
+STUMBLING = ["'dunno'", "''", "'9' * 10**6", "'\\udcff\\0'", "-1", "10**11", "'AC'", "'1\\nAC'", "'[' * 10**5"]
+
+
+@pytest.mark.parametrize("tier", ["full", "landlock"])
+def test_an_output_that_breaks_a_checker_is_wrong(tier, monkeypatch):
+    monkeypatch.setattr(trial, "CHECKER_LIMITS", Limits(cpu=1.0))
+    with Sandbox(1, tier=tier) as box:
+        tests = [("", "5"), ("", "7"), ("", "9")]
+        source = "import os\nos.write(1, str(%s).encode(errors='surrogateescape'))"
+        jobs = [Job(source % output, tests, {"kind": "python", "source": NAIVE}) for output in STUMBLING]
+        for output, found in zip(STUMBLING, judge_many(jobs, sandbox=box), strict=True):
+            assert (set(found.verdicts), found.outcome) == ({"WA"}, False), (output, found)
+        assert judge("print(5)", tests[:1], checker={"kind": "python", "source": NAIVE}, sandbox=box).passed
 
 
 # Many, and without waiting

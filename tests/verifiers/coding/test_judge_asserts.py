@@ -1,13 +1,16 @@
 """Functions judged by asserts: nothing that a submission does or returns can pass for another result."""
 
+import builtins
 import itertools
+import json
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlanything_verifiers.coding import CheckerError, Limits, TestFormatError, judge
-from rlanything_verifiers.coding.asserts import MAX_ROUNDS
+from rlanything_verifiers.coding import CheckerError, Job, Limits, TestFormatError, answers, judge, judge_many
+from rlanything_verifiers.coding.checkers import Asserts
 
 LIMITS = Limits(cpu=2.0)
 
@@ -107,11 +110,132 @@ def test_cheats_do_not_pass(program):
     assert found.error is None, found
 
 
-def test_a_submission_that_answers_otherwise_each_time_comes_to_an_end():
-    program = "import time\ndef f(x): return time.time_ns()"
-    test = "x = f(0)\nwhile x:\n    x = f(x)"
-    found = judgement(program, test)
-    assert (found.verdicts, str(MAX_ROUNDS) in found.details[0]) == (("WA",), True), found
+# A submission prints answers of its choice as the driver would, and the driver prints nothing more.
+FORGER = """
+import os
+def f(*_):
+    os.write(1, b"\\n\\x1d result OK " + {answers!r} + b"\\n")
+    os._exit(0)
+"""
+# What code would do that ran in the checking process: accept, behind all marks that it can know.
+ACCEPT = r"""
+import os, sys
+for mark in (b"\x1d result ", globals().get("mark", b""), sys._getframe(1).f_locals.get("mark", b"")):
+    os.write(1, b"\n" + mark + b"AC \n")
+os._exit(0)
+"""
+SETUP = f"ACCEPT = {ACCEPT!r}\n"
+HIDDEN = (
+    "assert f(7) == 123456 + 1",
+    "x = f(7)\nassert x(ACCEPT) == 3",
+    "for x in map(f, [7]):\n    assert x == 123457",
+)
+NAMES = sorted({*dir(builtins), "__class__", "os.system", "mark", "", "Stop", "Remote", "x" * 300})
+
+
+def test_no_name_of_builtins_is_code_in_an_answer():
+    """An answer names exceptions and types; such a name once chose what the checking process ran."""
+    forged = [json.dumps([["!", name, ACCEPT]]) for name in NAMES]
+    forged += [json.dumps([["=", ["T", name]]]) for name in NAMES]
+    jobs = [
+        Job(FORGER.format(answers=text.encode()), [(test, "") for test in HIDDEN], Asserts(SETUP), LIMITS, None, "f")
+        for text in forged
+    ]
+    for text, found in zip(forged, judge_many(jobs), strict=True):
+        assert "AC" not in found.verdicts, (text, found)
+        assert found.error is None, (text, found)
+
+
+FORGED = [
+    "", "0", "{}", "[]", "[[]]", "[7]", '[["="]]', '[["=",7],["=",7]]', '[["=",{"a":1}]]', '[["=",[7]]]',
+    '[["=",["l"]]]', '[["=",["x",[]]]]', '[["=",[["l"],[]]]]', '[["=",["l",7]]]', '[["=",["d",[7]]]]',
+    '[["=",["d",[[["l",[]],1]]]]]', '[["=",["s",[["l",[]]]]]]', '[["=",["F",[1,0]]]]', '[["=",["F",["1e999999999"]]]]',
+    '[["=",["D","1E99999999999"]]]', '[["=",["c",["1","2"]]]]', '[["=",["r",[0,1,0]]]]', '[["=",["b","0"]]]',
+    '[["=",["b",[1]]]]', '[["=",["o",-1]]]', '[["=",["o",[]]]]', '[["=",["T","eval"]]]', '[["=",["T",7]]]',
+    '[["!","eval","1"]]', '[["!","SystemExit","0"]]', '[["!","KeyboardInterrupt",""]]', '[["!",7,""]]',
+    '[["!","KeyError",7]]', '[["!","KeyError"]]', '[["=",' + "9" * 5000 + "]]",
+    '[["=",' + '["l",[' * 160 + "]]" * 160 + "]]", "[" * 100_000, '[["=",["D","' + "9" * 5000 + '"]]]', "[NaN]",
+    '"\\ud800"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FORGED, ids=range(len(FORGED)))
+def test_answers_that_no_driver_writes(text):
+    with pytest.raises(answers.AnswerError):
+        answers.read(text.encode(), 1)
+    found = judgement(FORGER.format(answers=text.encode()), "assert f(1) == 7")
+    assert (found.verdicts, found.error) == (("WA",), None)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.sampled_from([*"ltsfiqdbBcrFDTo=!"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+)
+
+
+@given(JSON.map(lambda value: [["=", value]]) | JSON)
+@settings(deadline=None)
+def test_any_json_is_an_answer_or_refused(value):
+    try:
+        once = answers.read(json.dumps(value).encode(), 1)
+    except answers.AnswerError:
+        return
+    assert answers.read(once, 1) == once
+
+
+@pytest.mark.parametrize("piece", ["[", '["l",[', '["=",', "9", "{", '"', "1e", "[],", '["d",[["a",', " ", "\\ud800"])
+def test_answers_are_read_in_linear_time(piece):
+    began = time.process_time()
+    with pytest.raises(answers.AnswerError):
+        answers.read((piece * (4_000_000 // len(piece))).encode(), 1)
+    assert time.process_time() - began < 5
+
+
+def test_results_that_are_too_long():
+    program = "def f(n): return 'x' * n"
+    found = judgement(program, f"assert len(f({9 << 20})) == {9 << 20}", limits=Limits(cpu=2.0, output=1 << 25))
+    assert (found.verdicts, "are read" in found.details[0]) == (("WA",), True)
+
+
+def test_what_ends_a_loop_of_the_asserts_is_an_error():
+    found = judgement("def f(x): raise StopIteration", "for x in map(f, [1, 2]):\n    assert x == 3")
+    assert found.verdicts == ("RE",), found
+
+
+def test_a_result_that_differs_from_itself_can_be_an_argument():
+    found = judgement("def f(x): return x if x != x else float('nan')", "y = f(f(1))\nassert y != y")
+    assert found.passed, found
+
+
+@pytest.mark.parametrize(
+    ("program", "test", "verdict"),
+    [
+        ("import time\ndef f(x): return time.time_ns()", "x = f(0)\nwhile x:\n    x = f(x)", "WA"),
+        ("def f(x): return x + 1", "x = f(0)\nwhile x:\n    x = f(x)", "WA"),  # never ends, and goes on each time
+        ("def f(x):\n    for _ in range(10**6): pass\n    return x + 1", "x = f(0)\nwhile x:\n    x = f(x)", "TLE"),
+        ("import time\ndef f(x):\n    time.sleep(1.5)\n    return x + 1", "x = f(0)\nwhile x:\n    x = f(x)", "TLE"),
+        ("import os, time\ndef f(x):\n    time.sleep(1.5)\n    os._exit(0)", "x = f(0)\nassert f(x) == 1", "RE"),
+    ],
+)
+def test_the_rounds_of_a_test_share_its_limits(program, test, verdict):
+    began = time.monotonic()
+    found = judgement(program, test, limits=Limits(cpu=0.3, wall=2.0))
+    assert found.verdicts[0].removesuffix("_WALL") == verdict, found
+    assert found.error is None
+    assert time.monotonic() - began < 20
+
+
+def test_processor_time_of_a_test_is_that_of_all_rounds():
+    program = "def f(x):\n    for _ in range(10**6): pass\n    return x - 1"
+    once, many = judgement(program, "assert f(1) == 0"), judgement(program, "x = 6\nwhile x > 0:\n    x = f(x)")
+    assert once.passed
+    assert many.passed
+    assert many.cpu[0] > 10 * once.cpu[0]  # 1 + 2 + ... + 6 calls
 
 
 BROKEN = [

@@ -5,14 +5,19 @@ a missing one it reports the calls that it needs. The answering program runs the
 the return values. Both are started again for each round, and mostly one round is enough: while an answer is only
 compared, the checking program goes on without it and collects further calls.
 
-This process passes bytes from one to the other and never decodes them. The submission's prints and patches can only
-change its own return values: the verdict is printed by a process in which none of its code runs.
+The submission controls the whole process of the answering program, so whatever that prints is an answer and nothing
+else: `answers` reads it in this process, by a schema in which no value names code. The verdict is printed by the
+checking program, in which no code of the submission runs, behind a mark that is drawn for each run and that only this
+process and the checking program know.
 """
 
+import itertools
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from . import answers
 from .cache import RUNS, digest
 from .checkers.asserts import Asserts, check_python
 from .drivers import ANSWER, CHECK, VALUES
@@ -25,6 +30,10 @@ from .verdict import Verdict
 MAX_ROUNDS = 64
 """Rounds of calls and answers of one test. A round is needed where a call depends on the result of another."""
 
+_CLOCK = 4
+"""Wall limits of one test that its rounds have together. They share one limit of processor time; on the clock a round
+may also have waited for a core."""
+_LEAST = 0.01  # seconds that a round needs to be started
 _MIN_CPU = 2.0  # seconds for the asserts, which may compute longer than a submission
 _OUTPUT = 1 << 24  # bytes of calls that asserts may request
 
@@ -56,12 +65,13 @@ def answering(program: bytes, entry_point: str) -> bytes:
         ProgramFormatError: The entry point is not the name of a function.
     """
     check_name(entry_point)
-    return _driver(ANSWER, imports=imports_of(program), source=program)
+    return _driver(ANSWER, imports=imports_of(program), mark=MARK, source=program)
 
 
 def _driver(text: str, *, imports: str, **values: object) -> bytes:
+    values |= {"exceptions": answers.EXCEPTIONS, "types": sorted(answers.TYPES)}
     constants = "".join(f"{key.upper()} = {value!r}\n" for key, value in values.items())
-    return f"{imports}MARK = {MARK!r}\n{constants}{VALUES}\n{text}".encode()
+    return f"{imports}{constants}{VALUES}\n{text}".encode()
 
 
 class Exchange:
@@ -91,8 +101,8 @@ class Exchange:
         """
         calls: list[bytes] = []
         broken: dict[int, str] = {}
-        for i, run in enumerate(self._run([test + b"\n[]\n[]" for test in self._tests], cache)):
-            kind, rest = _report(run)
+        for i, run in enumerate(self._check([test + b"\n[]\n[]" for test in self._tests], self._limits, cache)):
+            kind, rest = _report(run, b"")
             if kind == b"AC":  # it calls nothing
                 rest = b"[]"
             elif kind != b"MORE":
@@ -102,80 +112,131 @@ class Exchange:
         return calls, broken
 
     def decide(
-        self, program: bytes, limits: Limits, asked: Mapping[int, bytes], answers: Mapping[int, bytes]
-    ) -> dict[int, Finding]:
-        """The verdicts on tests whose first calls were answered.
+        self, program: bytes, limits: Limits, asked: Sequence[bytes], runs: Mapping[int, Run], most_tle: int | None
+    ) -> dict[int, tuple[Finding, float]]:
+        """The verdicts on tests whose first calls were answered, and the processor time of further rounds.
 
         Args:
             program: The answering program, for further rounds.
-            limits: Its limits.
-            asked: The calls of each test.
-            answers: Output of the answering program for each test.
+            limits: Its limits, which the rounds of a test share.
+            asked: The first calls of each test.
+            runs: Runs of the answering program on them, which ended by themselves.
+            most_tle: Number of tests over the time limit after which the others count as over it too.
 
         Raises:
             SandboxError: The sandbox failed.
         """
-        found: dict[int, Finding] = {}
-        asked, answers = dict(asked), dict(answers)
-        for _ in range(MAX_ROUNDS):
-            more: dict[int, bytes] = {}
-            questions = [b"\n".join((self._tests[i], asked[i], answers[i])) for i in answers]
-            for i, run in zip(answers, self._run(questions, cache=False), strict=True):
-                kind, rest = _report(run)
-                if kind == b"MORE":
-                    more[i] = rest
-                elif run.status == "IE":
-                    found[i] = "IE", f"the asserts were not run: {run.detail}"
-                elif kind in (b"AC", b"WA", b"RE"):
-                    found[i] = _VERDICTS[kind], rest.decode(errors="replace")
-                else:
-                    found[i] = "WA", f"the asserts do not end with these results ({run.status}): {run.detail}"
-            if not more:
-                return found
-            asked, answers = more, {}
-            for i, run in zip(more, self._box.run(program, list(more.values()), limits), strict=True):
-                outcome = answer_of(run)
-                if isinstance(outcome, bytes):
-                    answers[i] = outcome
-                else:
-                    found[i] = outcome
-        for i in answers:
-            found[i] = "WA", f"the asserts need more than {MAX_ROUNDS} rounds of calls"
+        found: dict[int, tuple[Finding, float]] = {}
+        given: dict[int, bytes] = {}
+        for i, run in runs.items():
+            answer = answer_of(run, asked[i])
+            if isinstance(answer, bytes):
+                given[i] = answer
+            else:
+                found[i] = answer, 0.0
+        questions = [b"\n".join((self._tests[i], asked[i], given[i])) for i in given]
+        for i, run in zip(given, self._check(questions, self._limits), strict=True):
+            ruling = self._rule(run)
+            if not isinstance(ruling, bytes):
+                found[i] = ruling, 0.0
+            elif most_tle is not None and sum(f[0] in _SLOW for f, _ in found.values()) >= most_tle:
+                found[i] = ("TLE", f"not decided: {most_tle} tests were over the time limit"), 0.0
+            else:
+                found[i] = self._go_on(i, program, limits, asked[i], ruling, runs[i], run)
         return found
 
-    def _run(self, inputs: list[bytes], cache: bool) -> list[Run]:
-        if not cache:
-            return self._box.run(self._program, inputs, self._limits)
+    def _go_on(
+        self, i: int, program: bytes, limits: Limits, asked: bytes, more: bytes, run: Run, check: Run
+    ) -> tuple[Finding, float]:
+        """Further rounds of a test whose calls depend on answers; `run` and `check` are those of the first."""
+        first = cpu = run.cpu
+        wall, checking, confirmed = run.wall, check.cpu, 0
+        for _ in range(MAX_ROUNDS - 1):
+            before, confirmed = confirmed, _common(asked, more)
+            if confirmed == before:
+                return ("WA", "the same calls have other results each time"), cpu - first
+            left = limits.cpu - cpu, _CLOCK * limits.deadline - wall
+            if min(left) < _LEAST:
+                return ("TLE", f"{cpu:.2f} s of processor time in all rounds of calls"), cpu - first
+            shared = replace(limits, cpu=left[0], wall=min(limits.deadline, left[1]))
+            run = self._box.run(program, [more], shared)[0]
+            cpu, wall = cpu + run.cpu, wall + run.wall
+            answer = answer_of(run, more)
+            if not isinstance(answer, bytes):
+                return answer, cpu - first
+            if checking > self._limits.cpu - _LEAST:
+                return ("WA", "the asserts do not end with these results"), cpu - first
+            again = replace(self._limits, cpu=self._limits.cpu - checking)
+            check = self._check([b"\n".join((self._tests[i], more, answer))], again)[0]
+            checking += check.cpu
+            ruling = self._rule(check)
+            if not isinstance(ruling, bytes):
+                return ruling, cpu - first
+            asked, more = more, ruling
+        return ("WA", f"the asserts need more than {MAX_ROUNDS} rounds of calls"), cpu - first
+
+    @staticmethod
+    def _rule(run: Run) -> Finding | bytes:
+        """The verdict of the checking program, or the calls that it still needs."""
+        if run.status == "IE":
+            return "IE", f"the asserts were not run: {run.detail}"
+        kind, rest = _report(run, b"")
+        if kind == b"MORE":
+            return rest
+        if kind in _VERDICTS:
+            return _VERDICTS[kind], rest.decode(errors="replace")
+        return "WA", f"the asserts do not end with these results ({run.status}): {run.detail}"
+
+    def _check(self, inputs: list[bytes], limits: Limits, cache: bool = False) -> list[Run]:
+        """Run the checking program; the output of a run is its report without the mark."""
         name = digest(self._program)
-        keys = [(name, digest(data), self._limits, self._box.identity, "python") for data in inputs]
-        known = {i: run for i, key in enumerate(keys) if (run := RUNS.get(key)) is not None}
+        keys = [(name, digest(data), limits, self._box.identity, "python") for data in inputs]
+        known = {i: run for i, key in enumerate(keys) if (run := RUNS.get(key)) is not None} if cache else {}
         missing = [i for i in range(len(inputs)) if i not in known]
         if missing:
-            runs = self._box.run(self._program, [inputs[i] for i in missing], self._limits)
-            RUNS.put((keys[i], run) for i, run in zip(missing, runs, strict=True))
+            mark = secrets.token_hex(16).encode()
+            runs = self._box.run(self._program, [mark + b"\n" + inputs[i] for i in missing], limits)
+            runs = [replace(run, stdout=b"\n" + b" ".join(_report(run, mark))) for run in runs]
+            if cache:
+                RUNS.put((keys[i], run) for i, run in zip(missing, runs, strict=True))
             known.update(zip(missing, runs, strict=True))
         return [known[i] for i in range(len(inputs))]
 
 
 _VERDICTS: dict[bytes, Verdict] = {b"AC": "AC", b"WA": "WA", b"RE": "RE"}
+_SLOW = ("TLE", "TLE_WALL")
 
 
-def answer_of(run: Run) -> bytes | Finding:
-    """The answers in a run of the answering program, or the verdict where there are none."""
+def answer_of(run: Run, asked: bytes) -> bytes | Finding:
+    """The checked answers in a run of the answering program, or the verdict where there are none.
+
+    Args:
+        run: The run.
+        asked: JSON of the calls that it was to answer.
+    """
     if run.status != "OK":
         return run.status, run.detail
-    kind, rest = _report(run)
-    if kind == b"OK":
-        return rest
+    kind, rest = _report(run, MARK)
     if kind == b"CE":
         return "CE", rest.decode(errors="replace")
-    return "RE", "the program ended before the function returned"
+    if kind != b"OK":
+        return "RE", "the program ended before the function returned"
+    try:
+        return answers.read(rest, len(json.loads(asked)))
+    except answers.AnswerError as error:
+        return "WA", str(error)
 
 
-def _report(run: Run) -> tuple[bytes, bytes]:
+def _common(one: bytes, other: bytes) -> int:
+    """Number of calls in which two lists begin alike."""
+    pairs = zip(json.loads(one), json.loads(other), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: json.dumps(pair[0]) == json.dumps(pair[1]), pairs))
+
+
+def _report(run: Run, mark: bytes) -> tuple[bytes, bytes]:
     """The word after the last mark, and the rest of its line; empty where the run failed."""
     if run.status != "OK":
         return b"", b""
-    _, found, rest = run.stdout.rpartition(b"\n" + MARK)
+    _, found, rest = run.stdout.rpartition(b"\n" + mark)
     kind, _, value = rest.partition(b"\n")[0].partition(b" ")
     return (kind, value) if found else (b"", b"")

@@ -1,7 +1,8 @@
 """Sources of the programs that run in the sandbox around a submission; `asserts` combines them.
 
 ``VALUES`` is the beginning of both programs and converts plain values to JSON and back. ``ANSWER`` runs a submission on
-calls, ``CHECK`` runs asserts with the answers. The constants before them are ``MARK`` and those that `asserts` adds.
+calls, ``CHECK`` runs asserts with the answers, which `answers` has checked. The constants before them are the lists of
+`answers`, ``EXCEPTIONS`` and ``TYPES``, and those that `asserts` adds.
 """
 
 __all__ = ["ANSWER", "CHECK", "VALUES"]
@@ -24,6 +25,7 @@ class Opaque:
 
 
 _objects = []  # of the submission, which the asserts know by their numbers
+_TYPES = {name: getattr(builtins, name) for name in TYPES}
 _LISTS = {"l": list, "t": tuple, "s": set, "f": frozenset, "i": iter, "q": collections.deque}
 
 
@@ -48,7 +50,7 @@ def encode(value):
         return ["F", [value.numerator, value.denominator]]
     if isinstance(value, decimal.Decimal):
         return ["D", str(value)]
-    if isinstance(value, type) and getattr(builtins, value.__name__, None) is value:
+    if isinstance(value, type) and _TYPES.get(value.__name__) is value:
         return ["T", value.__name__]
     if type(value) in (type({}.keys()), type({}.items())):
         return ["s", [encode(item) for item in value]]
@@ -75,14 +77,14 @@ def decode(data):
     if kind == "o":
         return known(content)
     if kind == "T":
-        return getattr(builtins, content)
+        return _TYPES[content]
     make = {"c": complex, "r": range, "F": fractions.Fraction}
     return decimal.Decimal(content) if kind == "D" else make[kind](*content)
 
 
-def report(kind, text=""):
+def report(mark, kind, text=""):
     """Print a line that the judge looks for, after everything else."""
-    data = b"\\n" + MARK + (kind + " " + " ".join(text.splitlines())).encode(errors="replace") + b"\\n"
+    data = b"\\n" + mark + (kind + " " + " ".join(text.splitlines())).encode(errors="replace") + b"\\n"
     while data:
         data = data[os.write(1, data) :]
 '''
@@ -112,7 +114,8 @@ def _answer(module, call):
         result = function(*[_decode(arg) for arg in args], **{key: _decode(arg) for key, arg in kwargs.items()})
         return ["=", _encode(result)]
     except Exception as error:
-        known_as = next(c.__name__ for c in type(error).__mro__ if getattr(builtins, c.__name__, None) is c)
+        names = [c.__name__ for c in type(error).__mro__ if getattr(builtins, c.__name__, None) is c]
+        known_as = next(name for name in names if name in EXCEPTIONS)
         return ["!", known_as, type(error).__name__ + ": " + str(error)[:200]]
 
 
@@ -123,7 +126,7 @@ def _main():
     try:
         code = compile(SOURCE, "<submission>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
-        return report("CE", type(error).__name__ + ": " + str(error))
+        return report(MARK, "CE", type(error).__name__ + ": " + str(error))
     exec(code, module.__dict__)
     answers = [_answer(module, call) for call in calls]
     for stream in (sys.stdout, sys.stderr):
@@ -131,7 +134,7 @@ def _main():
             stream.flush()
         except BaseException:
             pass
-    report("OK", _dumps(answers))
+    report(MARK, "OK", _dumps(answers))
 
 
 _main()
@@ -143,12 +146,11 @@ import builtins
 import random
 
 
+_EXCEPTIONS = {name: getattr(builtins, name) for name in EXCEPTIONS.values()}
+
+
 class Stop(BaseException):
     """The asserts need an answer that is not there yet."""
-
-
-class Raised(Exception):
-    """The submission raised something."""
 
 
 class Unknown:
@@ -192,7 +194,8 @@ class Calls:
         call = json.loads(json.dumps(call))
         number, self.number = self.number, self.number + 1
         if not self.ahead:
-            if number < len(self.answers) and self.asked[number] == call:
+            # Compared as texts, since NaN differs from itself.
+            if number < len(self.answers) and json.dumps(self.asked[number]) == json.dumps(call):
                 return self._result(self.answers[number])
             self.ahead = True
             del self.asked[number:]
@@ -210,12 +213,7 @@ class Calls:
         if answer[0] == "=":
             return decode(answer[1])
         _, name, self.raised = answer
-        kind = getattr(builtins, name)
-        try:
-            error = kind(self.raised)
-        except TypeError:  # such as UnicodeDecodeError, which needs more
-            error = Raised(self.raised)
-        raise error
+        raise _EXCEPTIONS[name](self.raised)
 
 
 class Remote:
@@ -310,14 +308,9 @@ def _run_asserts(calls, source):
 
 def _main():
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))
-    test, asked, answers = sys.stdin.buffer.read().split(b"\\n", 2)
+    mark, test, asked, answers = sys.stdin.buffer.read().split(b"\\n")
     source, result = json.loads(test)
-    try:
-        calls = Calls(json.loads(asked), json.loads(answers))
-        if not isinstance(calls.answers, list):
-            raise ValueError
-    except (ValueError, RecursionError):
-        return report("WA", "the results cannot be read")
+    calls = Calls(json.loads(asked), json.loads(answers))
     sys.stdout = sys.stderr = Nowhere()
     said = "AC", ""
     try:
@@ -333,8 +326,8 @@ def _main():
         text = type(error).__name__ + ": " + str(error)[:300]
         said = ("RE", calls.raised) if calls.raised and calls.raised in text else ("WA", text)
     if calls.ahead:
-        return report("MORE", json.dumps(calls.asked))
-    report(*said)
+        return report(mark, "MORE", json.dumps(calls.asked))
+    report(mark, *said)
 
 
 _main()

@@ -14,6 +14,8 @@ from .errors import CheckerError, ProgramFormatError, TestFormatError
 from .test import Test
 
 MARK = b"\x1d result "  # a control character, so that no output of the submission matches it by accident
+MAX_RESULT = 8 << 20
+"""Bytes of results of a function that are read: the JSON of a value takes up to 25 times its length in memory."""
 _LONGEST_INT = 4000  # digits; Python refuses to read longer ones by default, and they would take long
 
 # The module is not called __main__, so that code for a start as a program does not run.
@@ -134,6 +136,8 @@ def result(stdout: bytes) -> bytes:
         raise NoResult("the program ended before the function returned")
     if kind == b"CE":
         raise DidNotCompile(value.decode(errors="replace"))
+    if len(value) > MAX_RESULT:
+        raise NoResult(f"{len(value)} bytes of a result; at most {MAX_RESULT} are read")
     return value
 
 

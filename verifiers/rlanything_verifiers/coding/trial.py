@@ -6,14 +6,14 @@ also where some of it was run.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from . import asserts, function
 from .cache import RUNS, Key, digest
 from .checkers import Asserts, Checker, Interactor, ProgramChecker, TextChecker, parse_checker
-from .checkers.interactor import ruling
+from .checkers.interactor import failure, ruling
 from .checkers.program import CHECKER_LIMITS
 from .errors import CheckerError, JudgeError, LanguageError, ProgramFormatError
 from .language import TITLES, Language, check_language
@@ -24,7 +24,6 @@ from .verdict import MAX_DETAIL, Judgement, Verdict, why
 DEFAULT_LIMITS = Limits()
 
 _SLOW = ("TLE", "TLE_WALL")
-_ENDED = ("OK", "RE", "MLE")  # statuses of programs that ended by themselves
 _TESTS_A_PART = 4  # fewest tests in a part of a program that is split among workers
 
 
@@ -160,24 +159,35 @@ class Trial:
     def _talk(self, interactor: Interactor, part: list[int], stop: Callable[[int, Run], bool]) -> list[Run]:
         """Run the conversations of a part and decide them; the status of a run is then that of the verdict."""
         runs: list[Run] = []
+        stumbled: list[int] = []
+        tests = [self.tests[i] for i in part]
+        openings = [interactor.opening(test.stdin, test.stdout) for test in tests]
+        source = interactor.source.encode(errors="surrogatepass")
+        bounds = self.limits, interactor.limits(self.limits)
 
         def rule(position: int, talk: Interaction) -> bool:
-            verdict, reason = ruling(talk)
+            verdict, reason, unsure = ruling(talk)
+            if unsure:
+                stumbled.append(position)
             tail = talk.transcript[-MAX_DETAIL // 2 :].decode(errors="replace")
             self.rulings[part[position]] = (
                 verdict,
                 reason if verdict == "AC" else f"{reason[: MAX_DETAIL // 2]}\n{tail}",
             )
-            # An interactor that failed on this test may work on others; only a failed sandbox ends the trial.
-            spoken = verdict == "AC" or verdict == "WA" or (verdict == "IE" and talk.program.status != "IE")
-            runs.append(replace(talk.program, status="OK" if spoken else talk.program.status, detail=reason))
+            if unsure and talk.interactor.status in _SLOW:  # the other tests may take as long
+                with self._lock:
+                    self._cut = min(self._cut, part[position] + 1)
+            status = "OK" if verdict in ("AC", "WA") else talk.program.status
+            runs.append(replace(talk.program, status=status, detail=reason))
             return stop(position, runs[-1])
 
-        tests = [self.tests[i] for i in part]
-        openings = [interactor.opening(test.stdin, test.stdout) for test in tests]
-        source = interactor.source.encode(errors="surrogatepass")
-        bounds = self.limits, interactor.limits(self.limits)
         self.box.interact(self.program, source, openings, *bounds, rule, self.language)
+        # The program may have written what broke the interactor. One that fails without it is broken by itself; so it
+        # may judge other tests, and only a failed sandbox ends the trial.
+        alone = self.box.run(source, [openings[i] for i in stumbled], bounds[1]) if stumbled else []
+        for position, run in zip(stumbled, alone, strict=True):
+            if (reason := run.detail if run.status == "IE" else failure(run)) is not None:
+                self.rulings[part[position]] = "IE", reason
         return runs
 
     def _fail(self, reason: str) -> None:
@@ -199,13 +209,15 @@ class Trial:
             verdict, detail = self._verdict(i, test, outputs)
             verdicts.append(verdict)
             details.append(detail)
+        more_cpu: dict[int, float] = {}
         if self.exchange is not None and outputs:
-            for i, (verdict, detail) in self._settle(self.exchange, outputs).items():
+            for i, ((verdict, detail), more_cpu[i]) in self._settle(self.exchange, outputs).items():
                 verdicts[i], details[i] = verdict, detail
         if isinstance(self.checker, ProgramChecker) and outputs:
             for i, (verdict, detail) in self._ask(self.checker, outputs).items():
                 verdicts[i], details[i] = verdict, detail
-        cpu = [self.runs[i].cpu if i in self.runs and i < self._cut else 0.0 for i in range(len(self.tests))]
+        ran = [i in self.runs and i < self._cut for i in range(len(self.tests))]
+        cpu = [self.runs[i].cpu + more_cpu.get(i, 0.0) if known else 0.0 for i, known in enumerate(ran)]
         error = next((detail for verdict, detail in zip(verdicts, details, strict=True) if verdict == "IE"), None)
         capped = tuple(detail[:MAX_DETAIL] for detail in details)
         return Judgement(tuple(verdicts), self.box.tier, tuple(cpu), capped, error)
@@ -213,7 +225,7 @@ class Trial:
     def _verdict(self, i: int, test: Test, outputs: dict[int, bytes]) -> tuple[Verdict, str]:
         """The verdict on a test; an output for a checker program is added to `outputs`."""
         if i >= self._cut:
-            return "TLE", f"not run: {self.most_tle} tests before it were over the time limit"
+            return "TLE", "not run: tests before it were over the time limit"
         run = self.runs.get(i)
         if run is None:
             return "IE", f"not run: {self.failure or 'the sandbox left it out'}"
@@ -224,10 +236,7 @@ class Trial:
         if run.status != "OK":
             return run.status, why(run)
         if self.exchange is not None:
-            answered = asserts.answer_of(run)
-            if not isinstance(answered, bytes):
-                return answered
-            outputs[i] = answered
+            outputs[i] = run.stdout
             return "AC", ""
         output = run.stdout
         if self.calls:
@@ -246,28 +255,30 @@ class Trial:
             reason = self.checker.complaint(test.stdout.encode(), output)
         return ("AC", "") if reason is None else ("WA", reason)
 
-    def _settle(self, exchange: asserts.Exchange, answers: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
-        """Verdicts of the asserts on the answers."""
-        asked = {i: self.inputs[i] for i in answers}
+    def _settle(self, exchange: asserts.Exchange, outputs: Iterable[int]) -> dict[int, tuple[asserts.Finding, float]]:
+        """Verdicts of the asserts on the answers, and the processor time that further calls took."""
+        runs = {i: self.runs[i] for i in outputs}
         try:
-            return exchange.decide(self.program, self.limits, asked, answers)
+            return exchange.decide(self.program, self.limits, self.inputs, runs, self.most_tle)
         except UnsafeSandbox:
             raise
         except SandboxError as error:
-            return dict.fromkeys(answers, ("IE", f"the asserts were not run: {error}"))
+            return dict.fromkeys(runs, (("IE", f"the asserts were not run: {error}"), 0.0))
 
     def _ask(self, checker: ProgramChecker, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
-        """Verdicts of a checker program on the outputs."""
+        """Verdicts of a checker program on the outputs.
+
+        An output that the checker fails on is wrong if the checker decides on the expected output.
+        """
         try:
             runs = self._consult(checker, outputs)
-            broken = [i for i, run in runs.items() if run.status in _ENDED and checker.finding(run) is None]
-            expected = {i: self.tests[i].stdout.encode() for i in broken if checker.breakable}
-            again = self._consult(checker, expected)
+            failed = [i for i, run in runs.items() if run.status not in ("IE", "CE") and checker.finding(run) is None]
+            again = self._consult(checker, {i: self.tests[i].stdout.encode() for i in failed})
         except (UnsafeSandbox, MissingLanguage):
             raise
         except SandboxError as error:
             return dict.fromkeys(outputs, ("IE", f"the checker was not run: {error}"))
-        said: dict[int, tuple[Verdict, str]] = dict.fromkeys(outputs, ("IE", "the checker was not run"))
+        said: dict[int, tuple[Verdict, str]] = {}
         for i, run in runs.items():
             finding = checker.finding(run)
             if finding is not None:
@@ -278,14 +289,17 @@ class Trial:
                 said[i] = "WA", f"the checker fails on this output ({run.status}): {reason}"
             else:
                 said[i] = "IE", f"the checker failed ({run.status}): {reason}"
-        return said
+        last = next(reversed(said.values()))  # the reason why the others were not run
+        return said | {i: (last[0], f"not checked: {last[1]}") for i in outputs if i not in said}
 
     def _consult(self, checker: ProgramChecker, outputs: Mapping[int, bytes]) -> dict[int, Run]:
-        """Run a checker program on outputs."""
+        """Run a checker program on outputs, up to one for which it is too slow."""
         if not outputs:
             return {}
         questions = [checker.question(self.tests[i].stdin, self.tests[i].stdout, data) for i, data in outputs.items()]
-        runs = self.box.run(checker.program(), questions, CHECKER_LIMITS, language=checker.language)
+        runs = self.box.run(
+            checker.program(), questions, CHECKER_LIMITS, lambda _, run: run.status in _SLOW, checker.language
+        )
         return dict(zip(outputs, runs, strict=False))
 
 

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rlanything_verifiers.coding.errors import CheckerError
 from rlanything_verifiers.coding.sandbox import Interaction, Limits, Run
@@ -26,7 +26,8 @@ class Interactor(Checker):
     test's texts only as far as the interactor prints them.
 
     An interactor must handle any output of the submission. Where it crashes, is too slow or gives no verdict, the
-    verdict is IE, except for an ``EOFError`` after the end of the submission, which stopped too early: WA.
+    submission is wrong (WA), provided that the interactor does better against a submission that writes nothing; an
+    ``EOFError`` at the end of its input will do. Else the interactor is broken: IE.
 
     Raises:
         CheckerError: the source is not a text, or blank.
@@ -55,34 +56,55 @@ class Interactor(Checker):
         return Limits(cpu=CHECKER_LIMITS.cpu, wall=program.deadline + _SPARE)
 
 
-def ruling(talk: Interaction) -> tuple[Verdict, str]:
-    """The verdict on a conversation and its reason; a side that ended first with an error decides."""
+class Ruling(NamedTuple):
+    """What a conversation shows of the program.
+
+    Attributes:
+        verdict: The verdict on the program, provided that the interactor works.
+        reason: The reason of the verdict.
+        stumbled: Whether the interactor failed. It may be broken, or the program wrote what broke it: `failure` of a
+            run on nothing but its opening tells the two apart.
+    """
+
+    verdict: Verdict
+    reason: str
+    stumbled: bool = False
+
+
+def ruling(talk: Interaction) -> Ruling:
+    """The verdict on a conversation; a side that ended first with an error decides."""
     program, interactor = talk.program, talk.interactor
     if program.status in ("IE", "CE"):
-        return program.status, program.detail
-    if interactor.status == "OLE":
-        return _failed(interactor)
-    finding = Python.answer(interactor.stderr) if interactor.status == "OK" else None
+        return Ruling(program.status, program.detail)
+    if interactor.status == "IE":
+        return Ruling("IE", interactor.detail)
+    reason = failure(interactor)
     if talk.first == "program" and program.status != "OK":
         # An interactor that waits for the program stops at the end of its input; one that goes on hangs by itself.
         hung = program.status == "TLE_WALL" and interactor.status in ("TLE", "TLE_WALL")
-        return _failed(interactor) if hung else (program.status, why(program))
+        return Ruling(program.status, why(program), hung or interactor.status == "OLE")
+    if reason is not None:
+        return Ruling("WA", reason, True)
+    finding = _finding(interactor)
     if finding is None:
-        if talk.first == "program" and _reached_the_end(interactor):
-            return "WA", "the program ended before the conversation did"
-        return _failed(interactor)
-    accepted, reason = finding
+        return Ruling("WA", "the program ended before the conversation did", talk.first == "interactor")
+    accepted, said = finding
     if accepted and program.status != "OK":
-        return program.status, why(program)
-    return ("AC" if accepted else "WA"), reason
+        return Ruling(program.status, why(program))
+    return Ruling("AC" if accepted else "WA", said)
 
 
-def _reached_the_end(interactor: Run) -> bool:
+def failure(interactor: Run) -> str | None:
+    """The reason why a run of an interactor decides nothing; None for a verdict or an ``EOFError`` at its end."""
+    if _finding(interactor) is not None:
+        return None
     last = interactor.stderr.rstrip(b"\n").rpartition(b"\n")[2]
-    return interactor.status == "RE" and last.startswith(b"EOFError")
-
-
-def _failed(interactor: Run) -> tuple[Verdict, str]:
+    if interactor.status == "RE" and last.startswith(b"EOFError"):
+        return None
     if interactor.status == "OK":
-        return "IE", f"the interactor gave no verdict: standard error was {interactor.stderr[:60]!r}, not AC or WA"
-    return "IE", f"the interactor failed ({interactor.status}): {why(interactor)}"
+        return f"the interactor gave no verdict: standard error was {interactor.stderr[:60]!r}, not AC or WA"
+    return f"the interactor failed ({interactor.status}): {why(interactor)}"
+
+
+def _finding(interactor: Run) -> tuple[bool, str] | None:
+    return Python.answer(interactor.stderr) if interactor.status == "OK" else None

@@ -10,7 +10,7 @@ from rlanything_verifiers.coding.sandbox import Limits, Run
 from .base import Checker
 
 CHECKER_LIMITS = Limits(cpu=10.0)
-"""Limits of a checker program; longer than those of a submission, since its failure is not a verdict."""
+"""Limits of a checker program; longer than those of most submissions, since an output it is too slow for is wrong."""
 
 
 class ProgramChecker(Checker):
@@ -23,8 +23,6 @@ class ProgramChecker(Checker):
     source: str
 
     language: ClassVar[Language] = "python"
-    breakable: ClassVar[bool] = False
-    """Whether an output that makes it crash is wrong, provided that the expected output does not."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str) or not self.source.strip():

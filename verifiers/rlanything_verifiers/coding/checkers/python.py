@@ -14,8 +14,8 @@ class Python(ProgramChecker):
     """A Python program that decides, run in the same sandbox as the submissions.
 
     It reads one JSON object with the texts ``stdin``, ``expected`` and ``actual`` and prints ``AC`` or ``WA``,
-    optionally followed by the reason. It must handle any ``actual``: where it crashes, is too slow or prints anything
-    else, the verdict is IE.
+    optionally followed by the reason. An ``actual`` on which it crashes, is too slow or prints anything else is wrong
+    (WA), provided that it decides on the expected output; else the checker is broken: IE.
 
     Raises:
         CheckerError: the source is not a text, or blank.

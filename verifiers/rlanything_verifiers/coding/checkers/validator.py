@@ -22,8 +22,8 @@ class Validator(ProgramChecker):
     A program in the sandbox has no files. The three are in memory: ``std::ifstream``, ``std::ofstream`` and ``fopen``
     find them by their names, ``std::fstream`` and ``open`` do not.
 
-    An output that makes it crash is wrong, unless it crashes on the expected output as well. In that case, and where it
-    is too slow or does not compile, the verdict is IE.
+    An output on which it crashes or is too slow is wrong (WA), provided that it decides on the expected output; else,
+    and where it does not compile, the validator is broken: IE.
 
     Raises:
         CheckerError: The source is not a text, or blank, or the flags are not texts.
@@ -31,7 +31,6 @@ class Validator(ProgramChecker):
 
     kind: ClassVar[str] = "validator"
     language: ClassVar[Language] = "cpp"
-    breakable: ClassVar[bool] = True
 
     source: str
     flags: tuple[str, ...] = ()
