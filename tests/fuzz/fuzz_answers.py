@@ -39,6 +39,8 @@ from rlanything_envs.tools import ToolCallError
 from rlanything_task_pools import Rejection, get_domain
 from rlanything_verifiers.alfworld import Game, World
 from rlanything_verifiers.coding import Run
+from rlanything_verifiers.coding.answers import AnswerError
+from rlanything_verifiers.coding.answers import read as read_answers
 from rlanything_verifiers.coding.checkers import Float, Lines, Python, TextChecker, Tokens, Unordered, YesNo
 from rlanything_verifiers.coding.function import DidNotCompile, NoResult, complaint, result
 from rlanything_verifiers.coding.sandbox.frames import pack as pack_frame
@@ -283,6 +285,12 @@ TARGETS = (
         _returned,
         (NoResult, DidNotCompile),
         lambda: [b"\n\x1d result OK [1, 2.5, [3]]\n"],
+    ),
+    Target(
+        "answers to asserts",
+        lambda content: read_answers(content, 1),
+        (AnswerError,),
+        lambda: [b'[["=",["t",[1,["d",[["a",["F",[1,2]]]]],["s",[1]],["T","int"]]]]]', b'[["!","KeyError","x"]]'],
     ),
     Target("output of a program", _printed, (), lambda: [b"1 2.50\nYES\n", b"-0 +1 007\n\n  1e5"]),
     Target("frame of a container", _frame, (ValueError,), lambda: [pack_frame({"a": 1}, b"xyz")]),

@@ -26,6 +26,7 @@ PRIMITIVE_ENDINGS = frozenset({"raw_decode", "model_validate_json", "load_workbo
 
 READERS: dict[str, tuple[str, ...]] = {
     "rlanything_verifiers.alfworld.gamefile": ("alfworld game file",),
+    "rlanything_verifiers.coding.answers": ("answers to asserts",),
     "rlanything_verifiers.coding.checkers.asserts": ("coding problem", "coding checker"),
     "rlanything_verifiers.coding.function": ("result of a function",),
     "rlanything_verifiers.coding.sandbox.frames": ("frame of a container",),

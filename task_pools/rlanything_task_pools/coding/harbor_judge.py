@@ -35,7 +35,7 @@ def reward_of(problem: dict[str, Any], program: bytes) -> float:
         limits=Limits(**limits),
         entry_point=problem["entry_point"],
     )
-    if judgement.error is not None:
+    if judgement.outcome is None:
         raise SandboxError(judgement.error)
     print(f"{judgement.counts} in the sandbox {judgement.sandbox}")
     return float(judgement.passed)

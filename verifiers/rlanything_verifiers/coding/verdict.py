@@ -41,8 +41,9 @@ class Judgement:
 
     @property
     def outcome(self) -> bool | None:
-        """`passed`, or None where the judge failed: such a judgement is neither a success nor a failure."""
-        return None if self.error is not None else self.passed
+        """`passed`, or None where the judge failed and no test did: that is neither a success nor a failure."""
+        failed = any(verdict not in ("AC", "IE") for verdict in self.verdicts)
+        return None if self.error is not None and not failed else self.passed
 
     @property
     def counts(self) -> dict[str, int]:
