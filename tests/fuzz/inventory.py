@@ -106,6 +106,7 @@ TESTED: dict[str, str] = {
 """Modules that read what others wrote in ways that need processes or sockets, with the file of tests."""
 
 OWN: dict[str, str] = {
+    "rlanything_verifiers.coding.asserts": "calls that its own checking program printed",
     "rlanything_verifiers.coding.sandbox.runtime": "what this machine's own Python prints about its library",
     "rlanything_verifiers.coding.sandbox.worker": "the first message of the judge's own process",
     "rlanything_verifiers.osworld.bridge_worker": "the question of the process that started it",
