@@ -83,7 +83,7 @@ def benchmark(
     """Run an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
 
     The same command continues after an interruption, and repeats episodes with an infrastructure failure; while there
-    are some, the exit code is 75.
+    are some, the exit code is 75, or 2 if the agent gave no answer at all.
     """
     spin_little()
     with plain_errors():
@@ -131,12 +131,13 @@ def benchmark(
             _show(summary, folder)
         rate = summary["total"]["rate"]
         broken = {game.task for game in chosen.unreadable}
-        if left := summary["left"] - len(broken) * episodes:
+        left = summary["left"] - len(broken) * episodes
+        if left and any(steps for task in summary["tasks"] for steps in task["steps"]):
             told = next((error["error"] for error in summary["errors"] if error["task"] not in broken), "not played")
             raise NotAllPlayed(
                 f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command goes on"
             )
-        if rate is None:
+        if rate is None:  # no answer at all: more likely a wrong address than a lost service
             raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
     if fail_under is not None and rate < fail_under:
         from rlanything_agents.feedback.percent import percent

@@ -44,7 +44,8 @@ def train(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Check all that needs no weights, estimate the time, print the plan, and start nothing."
+            "--dry-run",
+            help="Check all that needs no weights, print the plan, estimate the time, and keep nothing.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -153,7 +154,7 @@ def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
         for table in plan_tables(looked.plan):
             out.print(table)
     if healthy:
-        out.print("Running a pilot to estimate the time ...")
+        out.print("Running a pilot to estimate the time, which takes minutes with a pretrained model ...")
         out.print(f"Time: {_time(settings)}", soft_wrap=True)
     return healthy
 

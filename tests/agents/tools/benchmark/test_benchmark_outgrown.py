@@ -122,6 +122,12 @@ def test_a_service_that_comes_back_has_cost_nothing(games: Panel, service: Servi
     assert (found["left"], found["total"]["slow"], found["total"]["steps"]) == (0, 0, 6.0)
 
 
+def test_it_dies_before_the_first_episode_has_ended(service: Service, tmp_path: Path) -> None:
+    service.script.extend([say("Action: look")] * 2)
+    service.default = status(500)
+    assert benchmark(service, tmp_path / "out")[0] == 75
+
+
 def benchmark(service: Service, out: Path) -> tuple[int, str]:
     command = ["benchmark", "--panel", "alfworld-easy", "--limit", "4", "--agent", "openai:m", "--workers", "1"]
     command += ["--env", "max_episode_steps=6", "--base-url", service.base_url, "--out", str(out)]
@@ -145,10 +151,10 @@ def test_a_service_that_dies_in_the_middle_is_to_be_tried_later(service: Service
     assert json.loads((tmp_path / "out" / "results.json").read_text())["left"] == 0
 
 
-@pytest.mark.parametrize(("death", "code"), [(status(500), 75), (status(401), 2), (status(404), 2)])
-def test_a_service_that_never_answered(service: Service, tmp_path: Path, death: Any, code: int) -> None:
-    service.default = death
-    assert benchmark(service, tmp_path / "out")[0] == code
+@pytest.mark.parametrize("code", [400, 401, 404, 500])
+def test_a_service_that_never_answered_is_bad_input(service: Service, tmp_path: Path, code: int) -> None:
+    service.default = status(code)
+    assert benchmark(service, tmp_path / "out")[0] == 2
 
 
 def test_results_of_earlier_versions_have_no_reason() -> None:
