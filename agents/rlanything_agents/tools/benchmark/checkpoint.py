@@ -69,9 +69,8 @@ class CheckpointAgent:
         self._generator = TransformersGenerator(self.model, self.template.tokenizer)
         shape = self.model.config.get_text_config()
         self.context: int | None = getattr(shape, "max_position_embeddings", None)
-        if settings.max_history is not None:
-            turns = min(turns, settings.max_history + 1)
-        self.settings = settings.sized(MOST if self.context is None else tokens_for(self.context, turns))
+        read = turns if settings.max_history is None else min(turns, settings.max_history + 1)
+        self.settings = settings.sized(MOST if self.context is None else tokens_for(self.context, read))
         if self.context is not None and self.settings.answer_tokens >= self.context:
             raise AgentError(
                 f"{self.name}: answers of {self.settings.answer_tokens} tokens leave no room for a chat in the model's "
@@ -111,6 +110,8 @@ class CheckpointAgent:
                 self._answer(live)
 
     def _answer(self, dialogues: Sequence[_Dialogue]) -> None:
+        if not dialogues:
+            return
         prompts = self.template.prompts([dialogue.chat for dialogue in dialogues])
         fitting: list[tuple[_Dialogue, list[int]]] = []
         for dialogue, prompt in zip(dialogues, prompts, strict=True):

@@ -220,10 +220,11 @@ def test_the_pace_is_told_before_the_first_answers_are_whole(
 
 
 def test_the_tokens_of_the_pace_are_those_that_the_model_reads(checkpoint: Path, tmp_path: Path) -> None:
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=6), tmp_path / "log", 50)
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=6, max_history=2), tmp_path / "log", 50)
     chat = [{"role": "user", "content": "hi"}]
     (said,) = agent.reply([chat], [0])
     assert said.usage
+    assert agent.pace.most == 50
     # The last token is sampled and not read.
     assert round(agent.pace._tokens) == said.usage.prompt_tokens + said.usage.completion_tokens - 1
 
