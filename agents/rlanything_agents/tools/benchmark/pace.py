@@ -54,8 +54,8 @@ class Pace:
         self._tokens += self._share * states.shape[:-1].numel()
 
 
-def _layers(model: nn.Module) -> list[nn.Module]:
+def _layers(model: Any) -> list[nn.Module]:
     """The layers of a decoder, through which each token passes once; else its embedding."""
-    count = model.config.get_text_config().num_hidden_layers  # type: ignore[union-attr,operator]
+    count = model.config.get_text_config().num_hidden_layers
     stacks = [list(part) for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == count]
-    return stacks[0] if stacks else [model.get_input_embeddings()]  # type: ignore[operator]
+    return stacks[0] if stacks else [model.get_input_embeddings()]

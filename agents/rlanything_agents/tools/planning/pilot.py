@@ -143,7 +143,8 @@ def _scaled(seconds: dict[str, float], row: Mapping[str, Any], small: RunConfig,
 def _iteration(whole: float, row: Mapping[str, Any], small: RunConfig, config: RunConfig) -> float:
     """Seconds of an iteration of the run, from the steps of the pilot's; the rest, such as the checkpoint, is alike."""
     learning = Assumptions().learning
-    rollout, judge, laps = config.rollout, config.judge, row["seconds"]
+    rollout, judge = config.rollout, config.judge
+    laps: dict[str, float] = row["seconds"]
     batches = sum((1 - learning) ** batch for batch in range(1 + rollout.refill))
     groups = batches * rollout.tasks / small.rollout.tasks
     turns = groups * _turns(rollout.max_steps) / small.rollout.max_steps
