@@ -20,12 +20,14 @@ from rlanything_envs.llm.errors import (
     GenerationStopped,
     MalformedAnswer,
     MissingKey,
+    PromptTooLong,
     RequestFailed,
     RequestRejected,
     ServerBusy,
     TimedOut,
 )
 from rlanything_envs.llm.redact import redact
+from rlanything_envs.llm.refusal import is_about_length
 
 __all__ = ["Client"]
 
@@ -140,7 +142,7 @@ class Client:
             return EndpointRefused(f"{self._endpoint.base_url} refuses model {self._endpoint.model!r}: {message}")
         if status in _BUSY or status >= 500:
             return ServerBusy(message, wait_s=wire.retry_after(error.response.headers))
-        return RequestRejected(message)
+        return PromptTooLong(message) if is_about_length(status, error.response.text) else RequestRejected(message)
 
     def _clean(self, message: str) -> str:
         # Redacted before it is cut, or half a key could remain.

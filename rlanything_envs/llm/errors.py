@@ -21,6 +21,7 @@ __all__ = [
     "MissingKey",
     "NoAnswer",
     "NotTrainable",
+    "PromptTooLong",
     "RequestFailed",
     "RequestRejected",
     "RunMustStop",
@@ -28,6 +29,8 @@ __all__ = [
     "ServiceLost",
     "TimedOut",
     "is_outage",
+    "is_time_out",
+    "is_too_long",
 ]
 
 
@@ -44,7 +47,13 @@ class NotTrainable(TypeError):
 
 
 class RunMustStop(RuntimeError):
-    """A failure that must end the run, resumably; callers must not treat it as one failed request."""
+    """A failure that must end the run, resumably; callers must not treat it as one failed request.
+
+    Attributes:
+        exit_code: Exit code of a command that ends with it (``EX_TEMPFAIL`` of sysexits.h).
+    """
+
+    exit_code = 75
 
 
 class ServiceLost(RunMustStop):
@@ -107,9 +116,13 @@ class ServerBusy(RequestFailed):
 
 
 class RequestRejected(RequestFailed):
-    """The service refuses this request, such as a too long prompt or an unknown field."""
+    """The service refuses this request, such as one with an unknown field."""
 
     outage = False
+
+
+class PromptTooLong(RequestRejected):
+    """The service refuses this request because prompt and answer together outgrow the model's context."""
 
 
 class ConnectionLost(RequestFailed):
@@ -152,3 +165,13 @@ def is_outage(error: str | None) -> bool:
     [True, False, False]
     """
     return (error or "").partition(":")[0] in _OUTAGES
+
+
+def is_too_long(error: str | None) -> bool:
+    """Whether the failure in `Completion.error` is a refusal of a prompt that is too long; see `is_outage`."""
+    return (error or "").partition(":")[0] == PromptTooLong.__name__
+
+
+def is_time_out(error: str | None) -> bool:
+    """Whether the failure in `Completion.error` is an answer that did not come in time; see `is_outage`."""
+    return (error or "").partition(":")[0] == TimedOut.__name__

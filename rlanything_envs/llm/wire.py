@@ -17,8 +17,9 @@ from typing import Any, Literal
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.endpoint import Endpoint
-from rlanything_envs.llm.errors import MalformedAnswer, RequestFailed, RequestRejected, ServerBusy
+from rlanything_envs.llm.errors import MalformedAnswer, PromptTooLong, RequestFailed, RequestRejected, ServerBusy
 from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams
+from rlanything_envs.llm.refusal import is_about_length
 
 __all__ = [
     "STRUCTURED",
@@ -245,5 +246,6 @@ def _reported(error: Any) -> RequestFailed:
     text = error.get("message") if isinstance(error, dict) else error
     message = f"the service reports an error with status 200: {str(text)[:500]}"
     if type(code) is int and 400 <= code < 500 and code not in (408, 425, 429):
-        return RequestRejected(message)
+        too_long = is_about_length(code, json.dumps({"error": error}))
+        return PromptTooLong(message) if too_long else RequestRejected(message)
     return ServerBusy(message)

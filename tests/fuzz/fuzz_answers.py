@@ -27,6 +27,7 @@ from rlanything_envs.curriculum.llm_rewriter import read_proposal
 from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.llm.errors import RequestFailed
 from rlanything_envs.llm.log import LogFormatError, read_log
+from rlanything_envs.llm.refusal import is_about_length
 from rlanything_envs.llm.wire import parse_answer, retry_after
 from rlanything_envs.osworld.actions import Unreadable, read_action
 from rlanything_envs.osworld.clicks import clicks_of
@@ -295,6 +296,12 @@ TARGETS = (
     Target("output of a program", _printed, (), lambda: [b"1 2.50\nYES\n", b"-0 +1 007\n\n  1e5"]),
     Target("frame of a container", _frame, (ValueError,), lambda: [pack_frame({"a": 1}, b"xyz")]),
     Target("completion", parse_answer, (RequestFailed,), lambda: [json.dumps(ANSWER).encode()]),
+    Target(
+        "refusal of a service",
+        lambda content: is_about_length(400, as_text(content)),
+        (),
+        lambda: [b'{"error": {"message": "prompt is too long: 2 tokens > 1 maximum"}}', b'[{"error": {"code": "x"}}]'],
+    ),
     Target("answer of a vLLM server", read_object, (RequestFailed,), lambda: [b'{"is_sleeping": true}']),
     Target(
         "time to wait",

@@ -58,6 +58,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_envs.curriculum.critique": ("critique",),
     "rlanything_envs.curriculum.llm_rewriter": ("rewrite",),
     "rlanything_envs.llm.log": ("log of prompts",),
+    "rlanything_envs.llm.refusal": ("refusal of a service",),
     "rlanything_envs.llm.wire": ("completion",),
     "rlanything_envs.osworld.accessibility": ("accessibility tree",),
     "rlanything_envs.coding.tool_calls": ("coding action",),

@@ -84,9 +84,10 @@ class RolloutConfig(Section):
     """Environments that step at once, where a step waits for a sandbox or another machine; one after the other if
     None."""
     deadline: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Most seconds of an episode; one that takes longer ends before its next turn, without an outcome, as with any
-    other failure of the infrastructure. What an agent may cost is limited by ``max_steps``, ``max_tokens`` and the time
-    limits of its programs, which count as its own failures."""
+    """Most seconds of an episode; one that takes longer ends before its next turn. It has failed where its own steps
+    took at least half of them: set it well above what honest steps take. Elsewhere it waited for the engine or for
+    other episodes and has no outcome, as with any other failure of the infrastructure: the tokens of an agent have
+    limits of their own, ``max_tokens`` and ``context``."""
     screenshots: Annotated[int, Field(ge=0, exclude=True)] = 0
     """Number of environments that keep a small picture of the screen after each turn, where a domain has a screen;
     about 20 KB each. This option does not define a run and is not stored with it."""

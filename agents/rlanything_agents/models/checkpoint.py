@@ -27,6 +27,7 @@ __all__ = [
     "check_bitsandbytes",
     "checkpoint_source",
     "is_hub_name",
+    "weights_are_here",
 ]
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
@@ -88,6 +89,16 @@ def checkpoint_source(name: str, dtype: str) -> tuple[str, bool]:
 def is_hub_name(name: str) -> bool:
     """Whether a checkpoint's name has the form of a name on the Hugging Face hub."""
     return _HUB_NAME.fullmatch(name) is not None
+
+
+def weights_are_here(name: str) -> bool:
+    """Whether the weights of a checkpoint can be loaded without a download."""
+    if name in PACKAGED or os.path.exists(name):  # noqa: PTH110  (pathlib raises over names that no file can have)
+        return True
+    from huggingface_hub import try_to_load_from_cache
+
+    files = ("model.safetensors", "model.safetensors.index.json")
+    return is_hub_name(name) and any(isinstance(try_to_load_from_cache(name, file), str) for file in files)
 
 
 def check_attention(name: str, attention: str) -> None:

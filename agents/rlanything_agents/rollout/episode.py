@@ -40,12 +40,15 @@ class Episode:
     """Texts that end an answer."""
     since: float = 0.0
     """When it began, on the clock of `time.monotonic`."""
+    worked: float = 0.0
+    """Seconds that its own steps took in the environment."""
     opening: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
     first_message: str = ""
     done: bool = False
     error: str = ""
     overlong: bool = False
+    late: bool = False
     score: float = 0.0
     steps: list[Step] = field(default_factory=list)
     prompt_ids: list[int] = field(default_factory=list)
@@ -102,12 +105,15 @@ class Episode:
     def step(self) -> None:
         """Execute the action of this turn in the environment, and append the next message."""
         thought, action = self.renderer.read(self.answers[-1], self.stop)
+        begun = time.monotonic()
         try:
             observation, reward, terminated, truncated, self.info = self.env.step(action)
         except INFRASTRUCTURE as error:
             self.steps.append(Step(thought, action, ""))
             self.fail(error)
             return
+        finally:
+            self.worked += time.monotonic() - begun
         message = str(self.info.get("message", ""))
         self.steps.append(Step(thought, action, observation, command_of(self.info), message))
         self.score = float(reward)
@@ -120,6 +126,20 @@ class Episode:
         context = self.renderer.context
         _log.warning("episode on %s cut off: %d tokens and a turn outgrow %d", self.task_id, tokens, context)
         self.done = self.overlong = True
+
+    def expire(self, deadline: float) -> None:
+        """End the episode at its deadline.
+
+        Steps that ended without an error are the doing of their actions, and an environment that finds its machinery
+        overloaded says so. Where they took half of the time, the agent made the episode slow, and it has failed;
+        elsewhere it waited for the engine or for other episodes, and it has no outcome.
+        """
+        told = f"the episode took more than {deadline:g} s (rollout.deadline)"
+        if self.worked < deadline / 2:
+            self.fail(InfrastructureError(told))
+            return
+        _log.warning("episode on %s cut off: %s, %.0f of them in its own steps", self.task_id, told, self.worked)
+        self.done = self.late = True
 
     def fail(self, error: Exception) -> None:
         """End the episode without an outcome: the infrastructure failed."""
@@ -146,6 +166,7 @@ class Episode:
             allowed=self.allowed[:length],
             turns=tuple(self.turns),
             overlong=self.overlong,
+            late=self.late,
             agent_crash=str(self.info.get("agent_crash") or ""),
         )
 

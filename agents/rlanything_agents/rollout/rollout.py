@@ -61,7 +61,7 @@ def rollout(
         tags: Tags of the trajectories, one per task.
         threads: Environments that step at once; more than one helps where a step waits for another process.
         first: Number of the first episode, where these are a shard of a larger rollout.
-        deadline: Most seconds of an episode; one that takes longer ends before its next turn, without an outcome.
+        deadline: Most seconds of an episode; one that takes longer ends before its next turn (`Episode.expire`).
         progress: Called with the number of episodes that have just ended.
 
     Returns:

@@ -75,6 +75,7 @@ class Trajectory:
         turns: Turns with their own prompts, where each turn re-renders its prompt; else empty. The lists above then
             contain each message and answer once, in order, a sequence that no model need have read.
         overlong: Whether the episode was cut off, as failed, because its next turn would have outgrown the context.
+        late: Whether the episode was cut off, as failed, because its own steps took too much of its deadline.
         agent_crash: What the policy's actions broke, where that ended the episode as failed; else empty.
     """
 
@@ -93,6 +94,7 @@ class Trajectory:
     turns: tuple[PromptedTurn, ...] = ()
     message: str = ""
     overlong: bool = False
+    late: bool = False
     agent_crash: str = ""
 
     @property
@@ -114,6 +116,7 @@ class Trajectory:
             "error": self.error,
             "score": self.score,
             **({"overlong": True} if self.overlong else {}),
+            **({"late": True} if self.late else {}),
             **({"agent_crash": self.agent_crash} if self.agent_crash else {}),
             "opening": self.opening,
             **({"message": self.message} if self.message else {}),

@@ -58,7 +58,8 @@ class Turns:
         """Sample the answers of these episodes.
 
         An episode whose next turn would exceed the context is cut off and has failed. An episode whose answer the
-        engine could not generate, or whose time is up, ends with an infrastructure failure.
+        engine could not generate ends with an infrastructure failure; one whose time is up, with a failure of whoever
+        took the time (`Episode.expire`).
 
         Args:
             episodes: Live episodes.
@@ -77,7 +78,7 @@ class Turns:
         for episode, number in zip(episodes, numbers, strict=True):
             prompt = episode.prompt()
             if self.deadline is not None and now - episode.since > self.deadline:
-                episode.fail(InfrastructureError(f"the episode took more than {self.deadline:g} s (rollout.deadline)"))
+                episode.expire(self.deadline)
             elif len(prompt) + renderer.limit > renderer.context:
                 episode.cut(len(prompt))
             else:

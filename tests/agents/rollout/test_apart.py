@@ -106,7 +106,7 @@ class Slow(gym.Wrapper[Any, Any, Any, Any]):
 
 
 @pytest.mark.parametrize("way", ["apart", "lock step"])
-def test_an_episode_beyond_its_deadline_has_no_outcome(
+def test_an_episode_beyond_its_deadline_fails_by_its_own_steps(
     untrained: Policy, served: Policy, envs: Envs, games: Games, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     clock = [0.0]
@@ -115,13 +115,34 @@ def test_an_episode_beyond_its_deadline_has_no_outcome(
     slow: Envs = [Slow(env, clock) for env in envs[:2]]
     playing = served if way == "apart" else untrained
     (late,) = rollout(playing, slow[:1], games(1), max_steps=5, seed=0, deadline=25)
-    assert len(late.steps) == 3
-    assert late.outcome is None
-    assert late.error == "InfrastructureError: the episode took more than 25 s (rollout.deadline)"
+    assert (len(late.steps), late.outcome, late.error, late.late) == (3, -1, "", True)
+    assert late.to_dict()["late"] is True
     both = rollout(playing, slow, games(2), max_steps=2, seed=0, deadline=5)
-    assert [one.outcome for one in both] == [None, None], "and no service is lost"
+    assert [one.outcome for one in both] == [-1, -1]
     (free,) = rollout(playing, slow[:1], games(1), max_steps=5, seed=0)
-    assert (len(free.steps), free.error) == (5, "")
+    assert (len(free.steps), free.error, free.late) == (5, "", False)
+
+
+@pytest.mark.parametrize("way", ["apart", "lock step"])
+def test_an_episode_that_waited_beyond_its_deadline_has_no_outcome(
+    untrained: Policy, served: Policy, envs: Envs, games: Games, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    clock = [0.0]
+    for module in (episode, turns):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    playing = served if way == "apart" else untrained
+    generate = playing.engine.generate
+
+    def slowly(*given: Any) -> Any:
+        clock[0] += 10
+        return generate(*given)
+
+    monkeypatch.setattr(playing.engine, "generate", slowly)
+    (late,) = rollout(playing, envs[:1], games(1), max_steps=5, seed=0, deadline=25)
+    assert (len(late.steps), late.outcome, late.late) == (3, None, False)
+    assert late.error == "InfrastructureError: the episode took more than 25 s (rollout.deadline)"
+    both = rollout(playing, envs[:2], games(2), max_steps=2, seed=0, deadline=5)
+    assert [one.outcome for one in both] == [None, None], "and no service is lost"
 
 
 def test_one_failed_answer_ends_one_episode_and_all_end_the_run(served: Policy, envs: Envs, games: Games) -> None:

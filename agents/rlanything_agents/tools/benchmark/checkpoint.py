@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -16,8 +17,11 @@ from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.tools.benchmark.episode import Episode, Result, course
-from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.errors import AgentError, Outgrown
+from rlanything_agents.tools.benchmark.pace import Pace
 from rlanything_agents.tools.benchmark.player import History, Message, Response
+from rlanything_agents.tools.benchmark.settings import MOST, tokens_for
+from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.choices import fitted
 from rlanything_envs.llm.generator import SamplingParams
@@ -41,18 +45,19 @@ class CheckpointAgent:
     Args:
         checkpoint: Name of the model, as everywhere (`rlanything_agents.models.checkpoint`).
         settings: Sampling and history.
-        log: File of the prompts and the answers.
+        log: File of the prompts and the answers. The seconds of an answer are those of its whole batch, which it waited
+            for.
+        turns: Most turns of an episode, for which answers are sized where ``settings`` do not say how long they are.
 
     Raises:
-        AgentError: There is no such model, or its tokenizer has no chat template.
+        AgentError: There is no such model, its tokenizer has no chat template, or no answer fits into its context.
         MissingExtra: The package of the model is not installed.
     """
 
     parallel = 16
 
-    def __init__(self, checkpoint: str, settings: ChatSettings, log: Path) -> None:
+    def __init__(self, checkpoint: str, settings: ChatSettings, log: Path, turns: int) -> None:
         self.name = f"hf:{checkpoint}"
-        self.settings = settings
         self.log = PromptLog(log)
         transformers_logging.disable_progress_bar()
         config = CheckpointConfig(checkpoint=checkpoint, max_tokens=1, context=2)  # `reply` knows its own limits
@@ -62,6 +67,20 @@ class CheckpointAgent:
         except CheckpointError as error:
             raise AgentError(f"{self.name} cannot be loaded: {error}") from error
         self._generator = TransformersGenerator(self.model, self.template.tokenizer)
+        shape = self.model.config.get_text_config()
+        self.context: int | None = getattr(shape, "max_position_embeddings", None)
+        read = turns if settings.max_history is None else min(turns, settings.max_history + 1)
+        self.settings = settings.sized(MOST if self.context is None else tokens_for(self.context, read))
+        if self.context is not None and self.settings.answer_tokens >= self.context:
+            raise AgentError(
+                f"{self.name}: answers of {self.settings.answer_tokens} tokens leave no room for a chat in the model's "
+                f"context of {self.context}: lower --max-tokens"
+            )
+        self.pace = Pace(self.model, turns)
+
+    def progress(self) -> str:
+        """How fast it plays, and how long the rest may take; another thread may ask."""
+        return str(self.pace)
 
     def check(self, episodes: Sequence[Episode]) -> None:
         """Nothing to look at."""
@@ -74,6 +93,7 @@ class CheckpointAgent:
         """Play the episodes, ``parallel`` of them in step."""
         waiting = deque(enumerate(episodes))
         live: list[_Dialogue] = []
+        self.pace.begin()
         with contextlib.ExitStack() as stack:
             free = [stack.enter_context(world.open()) for _ in range(min(parallel, len(episodes)))]
             while waiting or live:
@@ -85,19 +105,42 @@ class CheckpointAgent:
                         free.append(stack.enter_context(world.open()) if failed else dialogue.conversation)
                         yield dialogue.result
                 live = [dialogue for dialogue in live if dialogue.result is None]
+                playing = sum(self.pace.most - dialogue.turns for dialogue in live)
+                self.pace.left = playing + self.pace.most * len(waiting)
                 self._answer(live)
 
     def _answer(self, dialogues: Sequence[_Dialogue]) -> None:
         if not dialogues:
             return
+        prompts = self.template.prompts([dialogue.chat for dialogue in dialogues])
+        fitting: list[tuple[_Dialogue, list[int]]] = []
+        for dialogue, prompt in zip(dialogues, prompts, strict=True):
+            if self.context is not None and len(prompt) + self.settings.answer_tokens > self.context:
+                dialogue.fail(self._too_long(len(prompt), dialogue.turns))
+            else:
+                fitting.append((dialogue, prompt))
+        if not fitting:
+            return
+        live = [dialogue for dialogue, _ in fitting]
         responses = self.reply(
-            [dialogue.chat for dialogue in dialogues],
-            [seed_of(dialogue.episode.seed, "turn", dialogue.turns) for dialogue in dialogues],
-            [dialogue.number for dialogue in dialogues],
-            [dialogue.form for dialogue in dialogues],
+            [dialogue.chat for dialogue in live],
+            [seed_of(dialogue.episode.seed, "turn", dialogue.turns) for dialogue in live],
+            [dialogue.number for dialogue in live],
+            [dialogue.form for dialogue in live],
+            [prompt for _, prompt in fitting],
         )
-        for dialogue, response in zip(dialogues, responses, strict=True):
+        for dialogue, response in zip(live, responses, strict=True):
             dialogue.answer(response)
+
+    def _too_long(self, tokens: int, turns: int) -> Outgrown | InfrastructureError:
+        """Failure of an episode whose next answer does not fit; before its first answer it is not the agent's."""
+        told = (
+            f"a chat of {tokens} tokens and an answer of {self.settings.answer_tokens} do not fit into the model's "
+            f"context of {self.context}"
+        )
+        if turns:
+            return Outgrown("overlong", told)
+        return InfrastructureError(f"{told}: lower --max-tokens, or take a model with a longer context")
 
     def reply(
         self,
@@ -105,6 +148,7 @@ class CheckpointAgent:
         seeds: Sequence[int],
         keys: Sequence[int] = (),
         forms: Sequence[Form | None] = (),
+        prompts: Sequence[list[int]] | None = None,
     ) -> list[Response]:
         """Sample an answer to each chat with its own seed.
 
@@ -113,29 +157,22 @@ class CheckpointAgent:
             seeds: Seed of each answer.
             keys: Number of each chat's episode; what the model has read of an episode is not read again.
             forms: Form of each answer, None where it is free; empty if all are free.
-
-        Raises:
-            AgentError: A chat is longer than the model's context.
+            prompts: Token ids of the chats, if they are known.
         """
-        prompts = self.template.prompts(chats)
-        longest = max(map(len, prompts))
-        limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        if limit is not None and longest + self.settings.max_tokens > limit:
-            raise AgentError(
-                f"{self.name}: a chat of {longest} tokens and an answer of {self.settings.max_tokens} do not fit into "
-                f"the model's {limit}: cut the history with --max-history, or the answers with --max-tokens"
-            )
-        greedy = self.settings.temperature == 0
+        prompts = self.template.prompts(chats) if prompts is None else prompts
+        most, greedy = self.settings.answer_tokens, self.settings.temperature == 0
         params = SamplingParams(
-            self.settings.max_tokens,
+            most,
             temperature=1.0 if greedy else self.settings.temperature,
             top_k=1 if greedy else 0,
             seeds=tuple(seeds),
-            choices=tuple(None if form is None else fitted(form, self.settings.max_tokens) for form in forms),
+            choices=tuple(None if form is None else fitted(form, most) for form in forms),
             keys=tuple(keys),
         )
-        responses = []
+        begun = time.perf_counter()
         answers = self._generator.generate(prompts, params)
+        seconds = time.perf_counter() - begun
+        responses = []
         for chat, prompt, own, (answer,) in zip(chats, prompts, params.each(len(chats)), answers, strict=True):
             usage = Usage(len(prompt), len(answer.token_ids or ()))
             self.log.write(
@@ -147,9 +184,11 @@ class CheckpointAgent:
                     params=own.settings,
                     finish_reason=answer.finish_reason,
                     usage=usage,
+                    seconds=round(seconds, 3),
                 )
             )
             responses.append(Response(answer.text, usage))
+        self.pace.answered(sum(len(answer.token_ids or ()) for (answer,) in answers), len(chats))
         return responses
 
 
@@ -169,6 +208,13 @@ class _Dialogue:
         self._history.wrote(response.text)
         self.turns += 1
         self._go_on(response)
+
+    def fail(self, failure: Exception) -> None:
+        """End the episode by a failure in place of an answer."""
+        try:
+            self._course.throw(failure)
+        except StopIteration as end:
+            self.result = end.value
 
     def _go_on(self, response: Response | None) -> None:
         try:

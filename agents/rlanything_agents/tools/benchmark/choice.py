@@ -15,13 +15,14 @@ FORMS = ("random", "expert", "openai:MODEL", "hf:CHECKPOINT", "run:FOLDER", "pyt
 """Forms of the names of agents."""
 
 
-def open_agent(name: str, settings: ChatSettings, log: Path) -> Solo | Lockstep:
+def open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Solo | Lockstep:
     """Open the agent of a name, and import the packages of its kind.
 
     Args:
         name: A name in one of the `FORMS`.
         settings: Settings of chat agents.
         log: File of the prompts to a model and its answers.
+        turns: Most turns of an episode.
 
     Raises:
         AgentError: There is no agent of this name, or it cannot be opened.
@@ -40,7 +41,7 @@ def open_agent(name: str, settings: ChatSettings, log: Path) -> Solo | Lockstep:
         case "hf", True:
             from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
 
-            return CheckpointAgent(rest, settings, log)
+            return CheckpointAgent(rest, settings, log, turns)
         case "run", True:
             from rlanything_agents.tools.benchmark.policy import RunAgent
 

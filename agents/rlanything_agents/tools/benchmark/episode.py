@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gymnasium as gym
+
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.tools.benchmark.errors import BenchmarkError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError, Outgrown
 from rlanything_agents.tools.benchmark.transcript import RecordedConversation
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.player import Player, Response
 
 __all__ = [
+    "OUTGROWN",
     "Episode",
     "Key",
     "Result",
@@ -31,8 +34,15 @@ __all__ = [
     "course",
     "episodes_of",
     "is_count",
+    "most_turns",
     "play_episode",
 ]
+
+TURNS = 50
+"""Turns for which a local model's answers are sized where an environment has no limit."""
+
+OUTGROWN = ("overlong", "slow")
+"""Reasons of `Outgrown`."""
 
 Key = tuple[str, str, int]
 """Group, task id and number of an episode, which identify it in a folder of results."""
@@ -84,6 +94,8 @@ class Result:
         readable: Number of answers with a readable action; None where the environment does not report it.
         admissible: Number of answers with an admissible action; None likewise.
         agent_crash: What the agent's actions broke, where that ended the episode as failed; else empty.
+        outgrown: ``overlong`` or ``slow``, where the agent's chat or answer outgrew what its model or service takes,
+            which ended the episode as failed (`Outgrown`); else empty.
     """
 
     group: str
@@ -98,6 +110,7 @@ class Result:
     readable: int | None = None
     admissible: int | None = None
     agent_crash: str = ""
+    outgrown: str = ""
 
     @property
     def key(self) -> Key:
@@ -116,7 +129,8 @@ class Result:
             BenchmarkError: The data are not a result; the message names the field.
         """
         if isinstance(record, Mapping):
-            record = {"readable": None, "admissible": None, "agent_crash": "", **record}  # new since earlier versions
+            later = {"readable": None, "admissible": None, "agent_crash": "", "outgrown": ""}  # than the first version
+            record = {**later, **record}
         if not isinstance(record, Mapping) or (missing := {f.name for f in fields(cls)} ^ set(record)):
             what = f"fields {sorted(missing)}" if isinstance(record, Mapping) else f"{record!r:.80}"
             raise BenchmarkError(f"not a result: {what}")
@@ -132,6 +146,7 @@ class Result:
             "seconds": _is_number(record["seconds"]),
             "error": isinstance(record["error"], str),
             "agent_crash": isinstance(record["agent_crash"], str),
+            "outgrown": record["outgrown"] in OUTGROWN or record["outgrown"] == "",
             **{
                 name: record[name] is None or (is_count(record[name]) and record[name] <= record["steps"])
                 for name in ("readable", "admissible")
@@ -180,6 +195,12 @@ def episodes_of(panel: Panel, count: int, seed: int) -> list[Episode]:
     ]
 
 
+def most_turns(env: gym.Env[Any, Any]) -> int:
+    """Most turns of an episode of an environment; `TURNS` where it has no limit that it names."""
+    limits = [env.spec.max_episode_steps if env.spec else None, getattr(env.unwrapped, "max_turns", None)]
+    return min((limit for limit in limits if limit), default=TURNS)
+
+
 def broken_of(panel: Panel, count: int) -> list[Result]:
     """Results of the unreadable tasks of a panel: ``count`` each, without an outcome."""
     return [
@@ -192,7 +213,8 @@ def broken_of(panel: Panel, count: int) -> list[Result]:
 def course(conversation: Conversation, episode: Episode, counts: bool) -> Generator[Turn, Response, Result]:
     """Run one episode as a generator: it yields turns of the environment, is sent answers, and returns the result.
 
-    An `InfrastructureError` of the environment, or one thrown into the generator, ends it with a result too.
+    An `InfrastructureError` of the environment, or one thrown into the generator, ends it with a result too; an
+    `Outgrown` that is thrown into it ends it as failed.
 
     Args:
         conversation: Conversation with the environment; it may have been used before.
@@ -200,7 +222,7 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
         counts: Whether the agent counts its tokens.
     """
     start, steps, score, usage = time.perf_counter(), 0, 0.0, Usage()
-    outcome, error, crash = None, "", ""
+    outcome, error, crash, outgrown = None, "", "", ""
     commands: list[str] = []
     try:
         turn = conversation.start(episode.task, seed=episode.seed)
@@ -213,6 +235,10 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
         crash = str(turn.info.get("agent_crash") or "")
     except InfrastructureError as failure:
         error = str(failure) or type(failure).__name__
+    except Outgrown as failure:
+        outcome, outgrown = -1, failure.reason
+        if isinstance(conversation, RecordedConversation):
+            conversation.cut(failure.reason)
     return Result(
         episode.group,
         episode.task.id,
@@ -225,6 +251,7 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
         error,
         **counted(commands),
         agent_crash=crash,
+        outgrown=outgrown,
     )
 
 
@@ -254,7 +281,7 @@ def play_episode(conversation: Conversation, player: Player, episode: Episode) -
         while True:
             try:
                 response = player.act(turn)
-            except InfrastructureError as failure:
+            except (InfrastructureError, Outgrown) as failure:
                 turn = played.throw(failure)
             else:
                 turn = played.send(response)

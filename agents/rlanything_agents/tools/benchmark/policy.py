@@ -133,4 +133,5 @@ def _result(episode: Episode, played: Trajectory, seconds: float) -> Result:
         error,
         **counted([step.command for step in played.steps]),
         agent_crash=played.agent_crash,
+        outgrown="overlong" if played.overlong else "",
     )

@@ -8,6 +8,7 @@ from typing import Any
 from rlanything_agents.feedback.percent import interval, percent
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.report.page import page_templates
+from rlanything_agents.tools.benchmark.episode import OUTGROWN
 from rlanything_agents.tools.benchmark.record import ResultFolder
 from rlanything_verifiers.plain_text import printable
 
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 HEADER = (
-    *("", "tasks", "success", "no outcome", "steps", "steps when solved", "readable", "admissible"),
+    *("", "tasks", "success", "no outcome", *OUTGROWN, "steps", "steps when solved", "readable", "admissible"),
     *("tokens in", "tokens out", "$", "seconds"),
 )
 ALWAYS = 3
@@ -63,6 +64,7 @@ def cells(name: str, row: Mapping[str, Any]) -> list[str]:
         str(row["tasks"]),
         success_text(row),
         str(row["errors"] or NOTHING),
+        *(str(row.get(reason) or NOTHING) for reason in OUTGROWN),
         _number(row["steps"], 1),
         _number(row["steps_won"], 1),
         _percent(row.get("readable")),
@@ -102,7 +104,14 @@ def write_reports(folder: ResultFolder, summary: Mapping[str, Any]) -> None:
     rows = [(*row, text) for row, text in zip(rows_of(summary), texts, strict=True)]
     write_atomically(
         folder.page,
-        page.render(summary=summary, header=header, rows=rows, difference=difference_text, p_text=p_text),
+        page.render(
+            summary=summary,
+            header=header,
+            rows=rows,
+            outgrown=[about_outgrown(reason, count) for reason in OUTGROWN if (count := summary["total"].get(reason))],
+            difference=difference_text,
+            p_text=p_text,
+        ),
     )
 
 
@@ -176,6 +185,7 @@ def _markdown(summary: Mapping[str, Any]) -> str:
         lines += ["", f"{summary['left']} of {summary['episodes']} episodes have no outcome yet."]
     if crashes := summary.get("agent_crashes"):
         lines += ["", f"{crashes} episodes failed because the agent broke its machine."]
+    lines += [line for reason in OUTGROWN if total.get(reason) for line in ("", about_outgrown(reason, total[reason]))]
     if adapted := summary["adapted"]:
         lines += [
             "",
@@ -199,6 +209,15 @@ def _about_intervals(summary: Mapping[str, Any]) -> str:
     alike = "" if summary["settings"]["episodes"] == 1 else ", wider where episodes of one task are alike"
     shares = " Readable and admissible are shares of all answers." if "admissible" in table_of(summary)[0] else ""
     return f"Success with 95 % Wilson intervals{alike}.{shares} Seconds and tokens are of all episodes together."
+
+
+def about_outgrown(reason: str, count: int) -> str:
+    """Sentence about the episodes that failed for one of the `OUTGROWN` reasons."""
+    why = {
+        "overlong": "the agent's chat outgrew the model's context",
+        "slow": "the service answered the same chat shortly, but not at the length of the agent's answer in time",
+    }
+    return f"{count} episode{'s' if count > 1 else ''} failed because {why[reason]}."
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

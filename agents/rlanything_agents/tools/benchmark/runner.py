@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
 from rlanything_agents.tools.benchmark.choice import open_agent, packages_of
-from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of
+from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of, most_turns
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.parallel import play_in_parallel
 from rlanything_agents.tools.benchmark.record import ResultFolder
@@ -25,6 +26,9 @@ from rlanything_envs.llm.budget import Price
 from rlanything_task_pools.panel import Panel
 
 __all__ = ["run_benchmark"]
+
+FIRST_S, LATER_S = 8.0, 30.0
+"""Seconds until the pace of an agent is told, and between later times."""
 
 
 def run_benchmark(
@@ -78,19 +82,25 @@ def run_benchmark(
         "episodes": episodes,
         "seed": seed,
         "environment": dict(world.arguments),
-        "chat": chat.result_settings(),
+        "chat": chat.result_settings(agent),
     }
-    replace(world, record="").open().close()  # fails early where the environment rejects its arguments
+    with replace(world, record="").open() as conversation:  # fails early where the environment rejects its arguments
+        turns = most_turns(conversation.env)
     wanted = episodes_of(panel, episodes, seed)
     with ResultFolder.open(out, settings, restart=restart) as folder:
         results = folder.results()
         left = [episode for episode in wanted if episode.key not in results or results[episode.key].outcome is None]
-        with contextlib.closing(open_agent(agent, chat, folder.prompts)) as player:
+        with contextlib.closing(open_agent(agent, chat, folder.prompts, turns)) as player:
             player.check(wanted)
             folder.claim(settings)  # not earlier: a mistyped agent must not bind the folder
+            used: ChatSettings = getattr(player, "settings", chat)
+            settings = {**settings, "chat": used.result_settings(agent)}
+            title = f"{agent} on {len(wanted)} episodes"
+            if chat.max_tokens != used.max_tokens:
+                title += f", answers of at most {used.max_tokens} tokens"
             try:
                 if left:
-                    _play(player, world, left, folder, workers, reporter, f"{agent} on {len(wanted)} episodes")
+                    _play(player, world, left, folder, workers, reporter, title)
             finally:
                 summary = _summary(panel, settings, wanted, folder, chat.price, command)
                 write_atomically(folder.summary, json.dumps(summary, indent=1) + "\n")
@@ -112,6 +122,7 @@ def _play(
     with (
         contextlib.closing(play_in_parallel(agent, world, left, workers or agent.parallel)) as results,
         reporter.stage(title, len(left)) as stage,
+        _telling(agent, stage.tell),
     ):
         for result in results:
             folder.append(result)
@@ -119,6 +130,30 @@ def _play(
             ended += result.outcome is not None
             won += result.outcome == 1
             stage.reach(ended + broken, f"solved {won} of {ended}" + (f", {broken} without outcome" if broken else ""))
+
+
+@contextlib.contextmanager
+def _telling(agent: Solo | Lockstep, tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell the pace of an agent that measures it, while the block plays."""
+    progress: Callable[[], str] | None = getattr(agent, "progress", None)
+    if progress is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def work() -> None:
+        pause = FIRST_S
+        while not ended.wait(pause):
+            tell(progress())
+            pause = LATER_S
+
+    thread = threading.Thread(target=work, name="pace", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _summary(

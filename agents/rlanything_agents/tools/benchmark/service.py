@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.tools.benchmark.errors import Outgrown
 from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
+from rlanything_agents.tools.benchmark.settings import MOST
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.generator import SamplingParams
+from rlanything_envs.llm.errors import EndpointRefused, ServiceLost, is_time_out, is_too_long
+from rlanything_envs.llm.generator import Completion, SamplingParams
 from rlanything_envs.llm.log import PromptLog, Record, prompt_key, read_log, usage_of
 from rlanything_envs.llm.openai import OpenAIGenerator
 from rlanything_envs.llm.replay import RecordedAnswers
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.settings import ChatSettings
 
 __all__ = ["ServiceAgent"]
+
+WITNESS = 16
+"""Tokens of the short answer that shows whether a service is up and takes a chat."""
 
 
 class ServiceAgent:
@@ -45,7 +53,7 @@ class ServiceAgent:
 
     def __init__(self, model: str, settings: ChatSettings, log: Path, *, retries: Retries | None = None) -> None:
         self.name = f"openai:{model}"
-        self.settings = settings
+        self.settings = settings = settings.sized(MOST)
         self.log = _MeteredLog(log)
         self._generator = OpenAIGenerator(
             Endpoint(
@@ -90,33 +98,69 @@ class ServicePlayer(ChatPlayer):
         """Request one completion.
 
         Raises:
+            Outgrown: The service refuses the chat for its length, after the agent has written a part of it; or the
+                length of the answer alone keeps the service from giving it in time.
             InfrastructureError: The request failed after all retries.
             GenerationStopped: No further request can succeed: the key is refused, or the budget is spent.
+            ServiceLost: The service refuses every request, after it has answered some.
         """
         params = SamplingParams(
-            self._settings.max_tokens,
+            self._settings.answer_tokens,
             temperature=self._settings.temperature or 1.0,  # the endpoint sends a 0
             seed=seed_of(self._seed, "turn", self._turns),
             form=self.form,
         )
-        self._turns += 1
-        ((completion,),) = self._generator.generate([messages], params)
+        completion = self._ask(messages, params)
+        if is_time_out(completion.error) and self._answers_shortly(messages, params):
+            completion = self._ask(messages, params)  # the service may have come back in between
+            if is_time_out(completion.error) and self._answers_shortly(messages, params):
+                raise Outgrown("slow", f"the service answers this chat shortly, and not in full: {completion.error}")
+        if is_too_long(completion.error):
+            if self._turns:
+                raise Outgrown("overlong", f"the chat has outgrown the model's context: {completion.error}")
+            raise InfrastructureError(
+                f"the task's first message and an answer of {params.max_tokens} tokens do not fit into the model's "
+                f"context: lower --max-tokens, or serve the model with a longer context: {completion.error}"
+            )
         if completion.finish_reason == "error":
             raise InfrastructureError(f"the service gave no answer: {completion.error}")
+        self._turns += 1
         return Response(completion.text, self._log.usage(prompt_key(messages, params)))
+
+    def _ask(self, messages: list[Message], params: SamplingParams) -> Completion:
+        try:
+            ((completion,),) = self._generator.generate([messages], params)
+        except EndpointRefused as error:
+            if self._log.answered:
+                raise ServiceLost(f"the service has stopped to answer; the same command goes on: {error}") from error
+            raise
+        return completion
+
+    def _answers_shortly(self, messages: list[Message], params: SamplingParams) -> bool:
+        """Whether the service gives a short answer to a chat now: then it is up, and takes a chat of this length."""
+        # With a seed of its own it is asked, and never found in the log.
+        short = replace(params, max_tokens=min(WITNESS, params.max_tokens), form=None, seed=time.time_ns())
+        return self._ask(messages, short).finish_reason != "error"
 
 
 class _MeteredLog(PromptLog):
-    """A log with the token usage of each answer, also of those recorded earlier."""
+    """A log with the token usage of each answer, also of those recorded earlier.
+
+    Attributes:
+        answered: Whether the service has answered any request.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         self._lock = threading.Lock()
-        self._usages = {record.key: record.usage for record in read_log(path)} if Path(path).exists() else {}
+        records = list(read_log(path)) if Path(path).exists() else []
+        self._usages = {record.key: record.usage for record in records}
+        self.answered = any(record.finish_reason != "error" for record in records)
 
     def write(self, record: Record, secrets: Iterable[str] = ()) -> None:
         with self._lock:
             self._usages[record.key] = record.usage
+            self.answered |= record.finish_reason != "error"
         super().write(record, secrets)
 
     def usage(self, key: str) -> Usage:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_envs.llm.budget import Price
 
-__all__ = ["ChatSettings"]
+__all__ = ["LEAST", "MOST", "ChatSettings", "tokens_for"]
+
+MOST = 1024
+"""Most tokens of an answer by default."""
+
+LEAST = 32
+"""Fewest tokens of an answer by default: room for an action and a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +23,7 @@ class ChatSettings:
     """Sampling, history, service and budget.
 
     Attributes:
-        max_tokens: Most tokens of an answer.
+        max_tokens: Most tokens of an answer; None for `MOST`, and for less where a local model's context is short.
         temperature: Divisor of the logits; 0 takes the most probable token.
         max_history: Exchanges read before the latest message, besides the first message; None for all.
         base_url: Address of an OpenAI-compatible service.
@@ -30,7 +36,7 @@ class ChatSettings:
         BenchmarkError: A value is out of range.
     """
 
-    max_tokens: int = 1024
+    max_tokens: int | None = None
     temperature: float = 1.0
     max_history: int | None = None
     base_url: str = "http://localhost:8000/v1"
@@ -40,7 +46,7 @@ class ChatSettings:
     price: Price | None = None
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
+        if self.max_tokens is not None and self.max_tokens < 1:
             raise BenchmarkError(f"max_tokens = {self.max_tokens}: give at least 1")
         if not (self.temperature >= 0 and math.isfinite(self.temperature)):
             raise BenchmarkError(f"temperature = {self.temperature}: give 0 or more")
@@ -49,6 +55,27 @@ class ChatSettings:
         if self.max_dollars is not None and self.price is None:
             raise BenchmarkError("a limit on dollars needs prices: give --price-in and --price-out")
 
-    def result_settings(self) -> dict[str, Any]:
-        """The settings that results depend on."""
-        return {name: asdict(self)[name] for name in ("max_tokens", "temperature", "max_history", "base_url")}
+    def sized(self, most: int) -> ChatSettings:
+        """The settings with a number of tokens: the given one, else ``most``."""
+        return replace(self, max_tokens=most) if self.max_tokens is None else self
+
+    @property
+    def answer_tokens(self) -> int:
+        """``max_tokens`` of settings that are `sized`."""
+        return MOST if self.max_tokens is None else self.max_tokens
+
+    def result_settings(self, agent: str) -> dict[str, Any]:
+        """The settings that the results of an agent of this name depend on."""
+        kind = agent.partition(":")[0]
+        chat = self if kind == "hf" else self.sized(MOST)
+        names = ("max_tokens", "temperature", "max_history", *(("base_url",) if kind == "openai" else ()))
+        return {name: asdict(chat)[name] for name in names}
+
+
+def tokens_for(context: int, turns: int) -> int:
+    """Tokens of an answer with which an episode fits a context: half of it is for the environment's messages.
+
+    >>> tokens_for(8_192, 50), tokens_for(131_072, 50)
+    (81, 1024)
+    """
+    return min(MOST, max(LEAST, context // (2 * turns)))

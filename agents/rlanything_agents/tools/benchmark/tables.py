@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rlanything_agents.feedback.metrics import success_rate
-from rlanything_agents.tools.benchmark.episode import Episode, Key, Result, broken_of
+from rlanything_agents.tools.benchmark.episode import OUTGROWN, Episode, Key, Result, broken_of
 from rlanything_agents.tools.benchmark.pairing import pair
 from rlanything_envs.llm.budget import Price, Usage
 from rlanything_task_pools import Task
@@ -98,6 +98,7 @@ def row_of(results: Sequence[Result], price: Price | None) -> dict[str, Any]:
         "tasks": len({(result.group, result.task) for result in results}),
         **success,
         "errors": len(results) - len(ended),
+        **{reason: sum(result.outgrown == reason for result in results) for reason in OUTGROWN},
         "score": _mean(result.score for result in ended),
         "steps": _mean(result.steps for result in ended),
         "steps_won": _mean(result.steps for result in ended if result.outcome == 1),

@@ -64,6 +64,10 @@ class RecordedConversation(Conversation):
             self._write(outcome=1 if turn.won else -1, score=turn.reward)
         return turn
 
+    def cut(self, reason: str) -> None:
+        """End the record: the agent has failed for a reason (`Outgrown`) that is not the environment's."""
+        self._write(outcome=-1, score=0.0, outgrown=reason)
+
     def _keep_screen(self, action: str, number: int) -> None:
         clicks = self._clicks.find(action)
         with contextlib.suppress(InfrastructureError):  # of a desktop that the action has broken there is no picture

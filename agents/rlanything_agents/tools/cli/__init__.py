@@ -3,7 +3,7 @@ subcommand, whose heavy imports happen when it is called.
 
 - `train`, `view`, `pool`, `pool_views`, `task_diff`, `curriculum`, `export`, `doctor`: runs and their pools.
 - `benchmark`, `compare`, `audit`, `play`, `serve`, `desktop`: agents, environments and desktops.
-- `options`, `completion`, `output`, `screen`, `errors`: parts that subcommands share.
+- `options`, `completion`, `output`, `screen`, `errors`, `threads`: parts that subcommands share.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import typer
 from rlanything_agents.tools.cli import completion
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.threads import spin_little
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.settings import ChatSettings
@@ -56,7 +57,13 @@ def benchmark(
         str, typer.Option(help="Address of an OpenAI-compatible service.")
     ] = "http://localhost:8000/v1",
     key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 1024,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most tokens of an answer; 1024 by default, with hf: fewer where the context is short.",
+        ),
+    ] = None,
     temperature: Annotated[
         float, typer.Option(min=0, help="Sampling temperature; 0 takes the most probable token.")
     ] = 1.0,
@@ -75,11 +82,13 @@ def benchmark(
 ) -> None:
     """Run an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
 
-    The same command continues after an interruption, and repeats episodes with an infrastructure failure.
+    The same command continues after an interruption, and repeats episodes with an infrastructure failure; while there
+    are some, the exit code is 75, or 2 if the agent gave no answer at all.
     """
+    spin_little()
     with plain_errors():
         from rlanything_agents.runs.progress import Reporter
-        from rlanything_agents.tools.benchmark.errors import BenchmarkError
+        from rlanything_agents.tools.benchmark.errors import BenchmarkError, NotAllPlayed
         from rlanything_agents.tools.benchmark.runner import run_benchmark
         from rlanything_agents.tools.cli.options import key_values, open_panel
         from rlanything_agents.tools.cli.screen import error_console
@@ -121,7 +130,14 @@ def benchmark(
         else:
             _show(summary, folder)
         rate = summary["total"]["rate"]
-        if rate is None:
+        broken = {game.task for game in chosen.unreadable}
+        left = summary["left"] - len(broken) * episodes
+        if left and any(steps for task in summary["tasks"] for steps in task["steps"]):
+            told = next((error["error"] for error in summary["errors"] if error["task"] not in broken), "not played")
+            raise NotAllPlayed(
+                f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command goes on"
+            )
+        if rate is None:  # no answer at all: more likely a wrong address than a lost service
             raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
     if fail_under is not None and rate < fail_under:
         from rlanything_agents.feedback.percent import percent
@@ -165,9 +181,9 @@ def _show(summary: Mapping[str, Any], folder: Path) -> None:
     screen.print(table)
     for error in summary["errors"][:5]:
         screen.print(f"without outcome: {printable(error['task'], 200)}: {printable(error['error'], 200)}")
-    if summary["left"]:
-        how = "mend the files that cannot be read, and begin again with --restart" if panel["unreadable"] else ""
+    if broken := panel["unreadable"] * summary["settings"]["episodes"]:
         screen.print(
-            f"{summary['left']} of {summary['episodes']} episodes have no outcome: {how or 'the same command goes on'}"
+            f"{broken} of {summary['episodes']} episodes have no outcome: mend the files that cannot be read, and "
+            "begin again with --restart"
         )
     screen.print(f"Report: {folder / 'report.html'}")

@@ -17,6 +17,7 @@ from rlanything_agents.tools.cli import completion
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.options import Changes
 from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.threads import spin_little
 
 if TYPE_CHECKING:
     from rlanything_agents.config import RunConfig
@@ -43,7 +44,8 @@ def train(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Check all that needs no weights, estimate the time, print the plan, and start nothing."
+            "--dry-run",
+            help="Check all that needs no weights, print the plan, estimate the time, and keep nothing.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -70,7 +72,7 @@ def train(
         playing = [f"workers.number={workers}"] if workers else []
         settings = load_config(config, [*(override or ()), *watching, *playing])
         folder = RunFolder(out or Path("runs") / settings.name)
-        _spin_little()
+        spin_little()
         if dry_run:
             raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
         must_be_trainable(settings, process)
@@ -104,17 +106,10 @@ def _header(settings: RunConfig, folder: RunFolder) -> str:
 
 def _follow() -> int:
     """Train as a following process; returns the exit code."""
-    _spin_little()
+    spin_little()
     from rlanything_agents.runs.follow import follow
 
     return follow()
-
-
-def _spin_little() -> None:
-    # An OpenMP thread spins before it sleeps. By default it spins so long that threads take the cores from each other
-    # as soon as anything else runs here; without spinning a small model on two idle cores is 1.4 to 2 times slower.
-    # This many rounds cost neither. It must be set before torch loads.
-    os.environ.setdefault("GOMP_SPINCOUNT", "6000")
 
 
 @contextmanager
@@ -159,7 +154,7 @@ def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
         for table in plan_tables(looked.plan):
             out.print(table)
     if healthy:
-        out.print("Running a pilot to estimate the time ...")
+        out.print("Running a pilot to estimate the time, which takes minutes with a pretrained model ...")
         out.print(f"Time: {_time(settings)}", soft_wrap=True)
     return healthy
 

@@ -1,5 +1,5 @@
 """Resources of a run before it starts, behind ``rlanything train --dry-run``. A configuration comes in; a plan and
-findings about obstacles go out. No weights are read.
+findings about obstacles go out. Only the pilot reads weights.
 
 - `plan`: models, memory, tokens and the place of each phase; `show`: the plan as tables.
 - `models`, `sizes`, `published`: shapes of models; `cards`: memory of GPUs.

@@ -1,5 +1,8 @@
 """Agents with a model: a checkpoint of random weights, a policy of a training run, and code of one's own."""
 
+import io
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,7 @@ import pytest
 import torch
 from benchmark_parts import timeless
 from random_models import random_model
+from rich.console import Console
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -15,10 +19,14 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.models import precision
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.tools.benchmark import runner
 from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
 from rlanything_agents.tools.benchmark.episode import World, episodes_of
 from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.player import Response
 from rlanything_agents.tools.benchmark.policy import RunAgent
+from rlanything_agents.tools.benchmark.report import table_of
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.settings import ChatSettings
 from rlanything_envs.llm.choices import OneOf
@@ -71,7 +79,7 @@ def test_a_checkpoint_plays_in_batches(checkpoint: Path, games: Panel, tmp_path:
 
 
 def test_answers_are_kept_and_no_token_is_read_twice(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=6), tmp_path / "prompts.jsonl")
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=6), tmp_path / "prompts.jsonl", 50)
     read: list[int] = []
     agent.model.get_input_embeddings().register_forward_hook(lambda _, given, __: read.append(given[0].shape[1]))
     episodes = episodes_of(games, 2, seed=0)
@@ -88,7 +96,7 @@ def test_answers_are_kept_and_no_token_is_read_twice(checkpoint: Path, games: Pa
 
 
 def test_an_offered_form_is_kept(checkpoint: Path, tmp_path: Path) -> None:
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=20), tmp_path / "prompts.jsonl")
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=20), tmp_path / "prompts.jsonl", 50)
     chat = [{"role": "user", "content": "hi"}]
     form = OneOf(("look", "inventory"))
     found = {agent.reply([chat, chat], [seed, seed], [0, 1], [form, None])[0].text for seed in range(8)}
@@ -96,7 +104,7 @@ def test_an_offered_form_is_kept(checkpoint: Path, tmp_path: Path) -> None:
 
 
 def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path, tmp_path: Path) -> None:
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8), tmp_path / "log")
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8), tmp_path / "log", 50)
     chats = [[{"role": "user", "content": text}] for text in ("hello", "a longer message", "x")]
     together = agent.reply(chats, [1, 2, 3])
     assert [agent.reply([chat], [seed])[0] for chat, seed in zip(chats, [1, 2, 3], strict=True)] == together
@@ -104,13 +112,13 @@ def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path, tm
     assert [said.usage.prompt_tokens for said in together if said.usage] == [
         len(f"user: {chat[0]['content']}assistant: ") + 1 for chat in chats
     ]
-    greedy = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8, temperature=0), tmp_path / "log")
+    greedy = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8, temperature=0), tmp_path / "log", 50)
     assert greedy.reply(chats, [1, 2, 3]) == greedy.reply(chats, [4, 5, 6])
 
 
 def test_tokens_come_as_often_as_the_model_says(checkpoint: Path, tmp_path: Path) -> None:
     """Chi-squared of first tokens against the model's own distribution at a temperature of 0.7."""
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=1, temperature=0.7), tmp_path / "log")
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=1, temperature=0.7), tmp_path / "log", 50)
     chat, draws = [{"role": "user", "content": "hi"}], 2000
     with torch.no_grad():
         logits = agent.model(torch.tensor([agent.template.prompt(chat)])).logits[0, -1]
@@ -138,12 +146,99 @@ def test_what_is_no_chat_model(checkpoint: Path, tmp_path: Path, change: str, to
             if file.name != "chat_template.jinja":
                 (folder / file.name).write_bytes(file.read_bytes())
     with pytest.raises(AgentError, match=told):
-        CheckpointAgent(str(folder), ChatSettings(), tmp_path / "log")
+        CheckpointAgent(str(folder), ChatSettings(), tmp_path / "log", 50)
 
 
-def test_a_chat_that_is_too_long_is_told(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
-    with pytest.raises(AgentError, match="--max-history"):
+def test_answers_without_room_for_a_chat_are_told(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="lower --max-tokens"):
         run_benchmark(games, f"hf:{checkpoint}", tmp_path / "out", chat=ChatSettings(max_tokens=5000))
+
+
+def test_answers_are_sized_for_a_short_context(checkpoint: Path, tmp_path: Path) -> None:
+    sized = {
+        (turns, history): CheckpointAgent(
+            str(checkpoint), ChatSettings(max_history=history), tmp_path / "log", turns
+        ).settings.max_tokens
+        for turns, history in [(50, None), (4, None), (50, 3), (1, None), (500, None)]
+    }
+    context = 4096
+    assert sized == {(50, None): context // 100, (4, None): 512, (50, 3): 512, (1, None): 1024, (500, None): 32}
+    assert CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=7), tmp_path / "log", 50).settings.max_tokens == 7
+
+
+def test_a_chat_that_outgrows_the_context_ends_its_own_episode(
+    checkpoint: Path, games: Panel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four episodes with answers of one byte, the first one rambles: it has failed, and the others go on."""
+    reply = CheckpointAgent.reply
+
+    def rambling(self: CheckpointAgent, chats: Any, seeds: Any, keys: Any = (), *more: Any) -> list[Response]:
+        answers = reply(self, chats, seeds, keys, *more)
+        return [
+            Response("x" * 2500 if key == 0 else answer.text, answer.usage)
+            for key, answer in zip(keys, answers, strict=True)
+        ]
+
+    monkeypatch.setattr(CheckpointAgent, "reply", rambling)
+    out = tmp_path / "out"
+    found = run_benchmark(
+        games, f"hf:{checkpoint}", out, environment={"max_episode_steps": 3}, chat=ChatSettings(max_tokens=1)
+    )
+    assert (found["left"], found["errors"], found["total"]["overlong"], found["total"]["episodes"]) == (0, [], 1, 4)
+    results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    assert {(r["outgrown"], r["outcome"], r["steps"] < 3) for r in results} == {("overlong", -1, True), ("", -1, False)}
+    assert "1 episode failed because the agent's chat outgrew the model's context" in (out / "report.md").read_text()
+    header, rows = table_of(found)
+    assert rows[0][header.index("overlong")] == "1"
+    stored = json.loads(next((out / "episodes").glob(f"{games.entries[0].task.id}-*.json")).read_text())
+    assert (stored["outcome"], stored["outgrown"]) == (-1, "overlong")
+
+
+def test_a_first_message_that_does_not_fit_is_no_failure_of_the_agent(
+    checkpoint: Path, games: Panel, tmp_path: Path
+) -> None:
+    found = run_benchmark(games, f"hf:{checkpoint}", tmp_path / "out", chat=ChatSettings(max_tokens=4000))
+    assert (found["total"]["rate"], found["left"], found["total"]["overlong"]) == (None, 4, 0)
+    assert "lower --max-tokens" in found["errors"][0]["error"]
+
+
+def test_the_pace_is_told_before_the_first_answers_are_whole(
+    checkpoint: Path, games: Panel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "FIRST_S", 0.01)
+    monkeypatch.setattr(runner, "LATER_S", 0.01)
+    written = io.StringIO()
+    reporter, chat = Reporter(Console(file=written, width=1000)), ChatSettings(max_history=0)
+    run_benchmark(games, f"hf:{checkpoint}", tmp_path / "out", environment=SHORT, chat=chat, reporter=reporter)
+    said = written.getvalue().splitlines()
+    assert "answers of at most 1024 tokens" in said[0]
+    begun = r"  0 turns \(0 a second\), [\d,]+ tokens \([\d,]+ a second\); the first answers are not whole yet"
+    assert re.fullmatch(begun, said[1])
+    later = next(line for line in said if "turns at most" in line)
+    rest = r"\d+ tokens an answer; \d+ turns at most, so at most \d+"
+    assert re.match(rf"  \d+ turns \([\d.e+-]+ a second\), [\d,]+ tokens \([\d,]+ a second\), {rest}", later)
+
+
+def test_the_tokens_of_the_pace_are_those_that_the_model_reads(checkpoint: Path, tmp_path: Path) -> None:
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=6, max_history=2), tmp_path / "log", 50)
+    chat = [{"role": "user", "content": "hi"}]
+    (said,) = agent.reply([chat], [0])
+    assert said.usage
+    assert agent.pace.most == 50
+    # The last token is sampled and not read.
+    assert round(agent.pace._tokens) == said.usage.prompt_tokens + said.usage.completion_tokens - 1
+
+
+def test_a_local_model_stores_what_its_results_depend_on(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = run_benchmark(games, f"hf:{checkpoint}", out, environment=SHORT, chat=ChatSettings(max_history=1))
+    assert found["settings"]["chat"] == {"max_tokens": 1024, "temperature": 1.0, "max_history": 1}
+    assert "base_url" not in (out / "benchmark.json").read_text()
+    seconds = [record.seconds for record in read_log(out / "prompts.jsonl")]
+    assert min(seconds) > 0
+    assert sum(set(seconds)) <= found["total"]["seconds"]
+    again = run_benchmark(games, f"hf:{checkpoint}", out, environment=SHORT, chat=ChatSettings(max_history=1))
+    assert again == found
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from families import checkpoint
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
@@ -95,6 +96,46 @@ def test_the_pilot_says_how_long_each_part_of_a_run_takes() -> None:
     assert longer.iterations > 4 * took.iterations
     part = r"(\d+ h )?\d+ (s|min)"
     assert re.fullmatch(rf"about {part} \(warm start {part}, evaluations {part}, iterations {part}\)", str(took))
+
+
+def test_the_pilot_plays_with_pretrained_models(tmp_path: Path) -> None:
+    folder = str(checkpoint("qwen2.5", tmp_path / "model"))
+    model = {"checkpoint": folder, "max_tokens": 40, "context": 4096, "lessons": True}
+    config = RunConfig.model_validate(
+        {
+            **SMALL,
+            "environment": {"view": "short"},
+            "policy": model,
+            "reward_model": model,
+            "warm_start": {"demonstrations": 40, "judge_steps": 64},
+            "feedback": "recommended",
+        }
+    )
+    took = estimate(config)
+    assert min(took.warm_start, took.evaluations, took.iterations) > 0
+    assert took.without == "", "its groups teach, although all of them fail"
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+
+
+def test_the_pilot_downloads_nothing() -> None:
+    model = {"checkpoint": "somebody/unheard-of"}
+    with pytest.raises(Unmeasured, match="the weights of somebody/unheard-of are not on this machine"):
+        estimate(RunConfig.model_validate({**SMALL, "policy": model, "reward_model": model}))
+
+
+def test_each_step_of_an_iteration_is_scaled_by_what_it_depends_on() -> None:
+    judge, pool = {"scope": "useful", "steps": 64}, {"pool_size": 12}
+    config, small = (
+        RunConfig.model_validate({**SMALL, "rollout": rollout, "judge": judge, "curriculum": pool})
+        for rollout in (
+            {"tasks": 12, "rollouts": 8, "max_steps": 20},
+            {"tasks": 3, "rollouts": 8, "max_steps": 5},
+        )
+    )
+    steps = {"assign": 1.0, "rollout": 1.0, "judge": 1.0, "policy_update": 1.0, "judge_update": 1.0}
+    turns = 20 * (1 - 0.45 * 0.65) / 5
+    wanted = 7 + 4 * 1 + 4 * turns * (1 + 0.55 + 0.55) + 1  # the checkpoint and the judge's samples stay alike
+    assert pilot._iteration(12.0, {"seconds": steps}, small, config) == pytest.approx(wanted)
 
 
 def test_the_pilot_is_not_for_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
