@@ -220,10 +220,7 @@ def _choice(choice: Any, at: int) -> Choice:
         text = ""
     if not isinstance(text, str):
         raise MalformedAnswer(f"choice {at}: its text is a JSON {type(text).__name__}")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise MalformedAnswer(f"choice {at}: its text holds half of a surrogate pair") from None
+    text = text.encode(errors="replace").decode()  # half of a surrogate pair is the model's word, not a broken answer
     reason = choice.get("finish_reason")
     if reason == "length":
         return Choice(text, "length", fields=choice)
