@@ -20,7 +20,7 @@ from .run import Run, signal_name, status_of
 _START, _COMPILE = 60.0, 120.0
 #: Processor time of a compiler for all that it does, and how much longer each of its steps may take, in seconds. The
 #: largest standard header takes 2 s; a step that waits for something else than a core reads what it should not.
-_COMPILER, _IDLE = 20.0, 3.0
+_COMPILER, _IDLE = 10.0, 3.0
 #: Seconds after a test's own deadline until the worker is considered dead.
 _GRACE = 30.0
 #: Seconds after which a program that was ready to run is looked at again.
