@@ -174,13 +174,16 @@ def test_a_sleeper_gains_nothing(
 
 
 @contextmanager
-def busy(number: int) -> Iterator[None]:
-    """Processes that compute, on two cores."""
+def busy(number: int, on: int = 2) -> Iterator[None]:
+    """Processes that compute, on two cores or one, where all that is started meanwhile runs too."""
     cores = os.sched_getaffinity(0)
     others: list[subprocess.Popen[bytes]] = []
     try:
-        os.sched_setaffinity(0, set(sorted(cores)[:2]))
-        others += [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(number)]
+        os.sched_setaffinity(0, set(sorted(cores)[:on]))
+        others += [
+            subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"], start_new_session=True)
+            for _ in range(number)
+        ]
         yield
     finally:
         os.sched_setaffinity(0, cores)
@@ -189,15 +192,29 @@ def busy(number: int) -> Iterator[None]:
             other.wait()
 
 
+@pytest.mark.parametrize("others", [0, 4])
 @pytest.mark.parametrize("tier", ["full", "landlock"])
-def test_no_program_is_an_error_of_a_busy_machine(tier: str) -> None:
-    """With two others a core, a program that waits, by itself or by its threads, is ended by a limit of its own."""
+def test_no_program_is_an_error_of_the_machine(tier: str, others: int) -> None:
+    """Alone and with two others a core, a program that waits, by itself or by its threads, is ended by its limits."""
     if (reason := available_tiers()[tier]) is not None:
         pytest.skip(f"tier {tier!r} does not work here: {reason}")
-    with busy(4), Sandbox(1, tier=tier) as sandbox:  # type: ignore[arg-type]
+    with busy(others), Sandbox(1, tier=tier) as sandbox:  # type: ignore[arg-type]
         for name in ("crowd", "crowd_locked", "naps", "yields"):
-            found = run(sandbox, ATTACKS[name], limits=Limits(cpu=0.3, wall=0.5))
+            found = run(sandbox, ATTACKS[name], limits=Limits(cpu=1.0, wall=0.3))
             assert found.status in ("TLE_WALL", "TLE"), (name, found)
+
+
+@pytest.mark.slow
+def test_a_machine_that_gives_nobody_a_core_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that only computes gets a sixteenth of a core; one that sleeps is ended by its limit all the same."""
+    monkeypatch.setattr(waiting, "WITNESS", waiting.Witness())
+    with Sandbox(1) as sandbox:
+        with busy(0, on=1):
+            run(sandbox, "print(1)")
+        with busy(15, on=1):
+            found = run(sandbox, SPIN, b"0.3", Limits(cpu=0.4, wall=0.1))
+            assert (found.status, "overloaded" in found.detail) == ("IE", True), found
+            assert run(sandbox, SLEEP, limits=Limits(cpu=0.4, wall=0.1)).status == "TLE_WALL"
 
 
 @pytest.mark.slow

@@ -289,8 +289,10 @@ class Process:
         waited, ready = found
         more = limits.deadline - (elapsed - waited)
         if more < _STEP and ready:  # the current wait is not counted yet
-            more = min(_STEP, self._grace)
-            self._grace -= more
+            more = max(more, 0.0)
+            grace = min(_STEP - more, self._grace)
+            self._grace -= grace
+            more += grace
         if more <= 0.0:
             return 0.0
         more = min(more, limits.deadline, max(_STEP, limits.patience - elapsed))

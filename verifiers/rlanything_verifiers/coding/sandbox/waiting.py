@@ -70,16 +70,16 @@ class Witness:
         Args:
             seconds: How long it goes on.
         """
-        with self._wanted:
-            self._until = max(self._until, time.monotonic() + seconds)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="witness", daemon=True)
-                self._thread.start()
-            self._wanted.notify()
-            thread = self._thread.native_id
         try:
-            return _schedule(f"/proc/self/task/{thread}")
-        except (OSError, ValueError):
+            with self._wanted:
+                self._until = max(self._until, time.monotonic() + seconds)
+                if self._thread is None:
+                    thread = threading.Thread(target=self._work, name="witness", daemon=True)
+                    thread.start()
+                    self._thread = thread
+                self._wanted.notify()
+                return _schedule(f"/proc/self/task/{self._thread.native_id}")
+        except (OSError, RuntimeError, ValueError):  # of the kernel, or this process may start no thread
             return 0.0, 0.0
 
     def _work(self) -> None:
