@@ -23,6 +23,7 @@ from rlanything_verifiers.coding.sandbox import (
     executable,
     process,
     toolchain,
+    waiting,
 )
 
 if sys.platform != "linux":
@@ -237,10 +238,10 @@ def test_a_compiler_that_waits_is_ended(box: Sandbox, monkeypatch: pytest.Monkey
     """The clock counts for what no limit of processor time ends, and names it in the verdict."""
     monkeypatch.setattr(process, "_COMPILER", 0.6)
     monkeypatch.setattr(process, "_IDLE", 0.1)
-    monkeypatch.setattr(process.waiting, "waited", lambda *_: (0.0, False))
+    monkeypatch.setattr(waiting, "waited", lambda *_: (0.0, False))
     assert "waits for something" in compile_error(box, BOMBS["templates"])
-    monkeypatch.setattr(process.waiting, "waited", lambda *_: (1e6, False))  # the machine is busy, as the kernel says
-    monkeypatch.setattr(process.waiting.WITNESS, "look", lambda _: (0.0, 0.0))  # which is not enough for an error
+    monkeypatch.setattr(waiting, "waited", lambda *_: (1e6, False))  # the machine is busy, as the kernel says
+    monkeypatch.setattr(waiting.WITNESS, "look", lambda _: (0.0, 0.0))  # which is not enough for an error
     monkeypatch.setattr(process, "_COMPILER", 0.7)
     assert "takes longer" in compile_error(box, BOMBS["templates"] + "//")
 
