@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,16 +14,27 @@ from sandbox_attacks import assert_alive, run
 
 from rlanything_verifiers.coding import Job, LanguageError, MissingLanguage, judge, judge_many, run_program
 from rlanything_verifiers.coding.cache import RUNS
-from rlanything_verifiers.coding.sandbox import Limits, Run, Sandbox, available_tiers, compiled, executable, toolchain
+from rlanything_verifiers.coding.sandbox import (
+    Limits,
+    Run,
+    Sandbox,
+    available_tiers,
+    compiled,
+    executable,
+    process,
+    toolchain,
+    waiting,
+)
 
 if sys.platform != "linux":
     pytest.skip("worker processes need Linux", allow_module_level=True)
 
 SUM = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d\\n", a + b); }'
 ATTACKS = (Path(__file__).parent / "attacks" / "attacks.cpp").read_text()
-REFUSED = ("system_calls", "processes", "files", "network", "threads", "mmap", "code")
+REFUSED = ("system_calls", "processes", "files", "network", "threads", "mmap", "code", "notes", "priorities")
 SIGNALS = {"recurse": "SIGSEGV", "segfault": "SIGSEGV", "abort": "SIGABRT", "int80": "SIGSYS"}
 STATUSES = {"spin": "TLE", "ignore": "TLE", "sleep": "TLE_WALL", "flood": "OLE", "flood_errors": "OLE", "new": "MLE"}
+WAITING = ("crowd", "naps", "yields", "stop")
 LIMITS = {"TLE": Limits(cpu=0.2, wall=60.0), "TLE_WALL": Limits(cpu=0.5, wall=0.7)}
 PATIENT = Limits(cpu=3.0, wall=60.0)
 
@@ -97,6 +109,12 @@ def test_limits_hold(box: Sandbox, name: str) -> None:
     assert found.cpu < 4.0
 
 
+@pytest.mark.parametrize("name", WAITING)
+def test_waiting_is_ended_by_the_clock(box: Sandbox, name: str) -> None:
+    found = attack(box, name, LIMITS["TLE_WALL"])
+    assert found.status in ("TLE_WALL", "TLE"), found
+
+
 def test_an_exit_code_is_a_runtime_error(box: Sandbox) -> None:
     found = attack(box, "exit")
     assert (found.status, found.detail) == ("RE", "exit code 7")
@@ -146,22 +164,86 @@ def test_a_source_cannot_flood(box: Sandbox) -> None:
     compile_error(box, "\0" * 100)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "template<int N, int M> struct T { static const long v = T<N-1, 2*M>::v + T<N-1, 2*M+1>::v; };"
-        "template<int M> struct T<0, M> { static const long v = M; }; int main() { return T<26, 0>::v; }",
-        "constexpr long f() { long x = 0; for (int i = 0; i < 200000; i++) for (int j = 0; j < 200000; j++) x += i ^ j;"
-        "return x; } constexpr long v = f(); int main() {}",
-        "#define A x,x,x,x,x,x,x,x\n#define x B,B,B,B,B,B,B,B\n#define B C,C,C,C,C,C,C,C\n#define C D,D,D,D,D,D,D,D\n"
-        "#define D E,E,E,E,E,E,E,E\n#define E F,F,F,F,F,F,F,F\n#define F G,G,G,G,G,G,G,G\n#define G H,H,H,H,H,H,H,H\n"
-        "#define H 1,1,1,1,1,1,1,1\nint a[] = {A}; int main() {}",
-    ],
-    ids=["templates", "constexpr", "macros"],
+MAIN = "\nint main() {}\n"
+PLACES = (*(f"/proc/self/fd/{n}" for n in range(4)), "/dev/zero", "/dev/random", "/dev/stdin", "/proc/self/fd", ".")
+WAYS = (
+    '#include "PLACE"' + MAIN,
+    'asm(".incbin \\"PLACE\\"");' + MAIN,
+    'asm(".include \\"PLACE\\"");' + MAIN,
+    '#line 1 "PLACE"\nint x = y;',
+    '#embed "PLACE"' + MAIN,
+    '#pragma GCC dependency "PLACE"' + MAIN,
+    '#pragma GCC pch_preprocess "PLACE"' + MAIN,
 )
-def test_a_source_that_never_ends_is_ended(box: Sandbox, text: str) -> None:
-    assert compile_error(box, text)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_file_holds_the_compiler(box: Sandbox, way: str) -> None:
+    """No pipe, device or descriptor: what can be opened at all is a file in memory with an end."""
+    for place in PLACES:
+        begin = time.monotonic()
+        found = run_cpp(box, way.replace("PLACE", place))
+        assert found.status in ("CE", "OK"), (place, found)
+        assert time.monotonic() - begin < 30.0, place
+    assert_alive(box)
+
+
+SOURCES = {
+    "a plugin": '#pragma GCC optimize("plugin=x")' + MAIN,
+    "link-time optimisation": '__attribute__((optimize("lto"))) int f() { return 1; }' + MAIN,
+    "its sections": 'asm(".section .gnu.lto_.x,\\"e\\"\\n.byte 1");' + MAIN,
+    "an interpreter": 'asm(".section .interp,\\"a\\"\\n.asciz \\"/etc/passwd\\"");' + MAIN,
+    "room": 'asm(".space 0x7fffffffffff");' + MAIN,
+    "a place": 'asm(".org 1 << 50");' + MAIN,
+    "zeros": "char room[1ULL << 45];" + MAIN,
+    "macros of the assembler": 'asm(".macro a\\na\\na\\n.endm\\na");' + MAIN,
+    "itself": "#include __FILE__\n#include __FILE__" + MAIN,
+    "a concept of itself": "template<class T> concept C = requires(T t) { requires C<T *>; };" + MAIN,
+    "a range of cases": "int main(int c, char **) { switch (c) { case 0 ... 2000000000: return 1; } }",
+}
+BOMBS = {
+    "templates": "template<int N, int M> struct T { static const long v = T<N-1, 2*M>::v + T<N-1, 2*M+1>::v; };"
+    "template<int M> struct T<0, M> { static const long v = M; }; int main() { return T<26, 0>::v; }",
+    "constexpr": "constexpr long f() { long x = 0; for (int i = 0; i < 200000; i++) for (int j = 0; j < 200000; j++) "
+    "x += i ^ j; return x; } constexpr long v = f(); int main() {}",
+    "macros": "#define A x,x,x,x,x,x,x,x\n#define x B,B,B,B,B,B,B,B\n#define B C,C,C,C,C,C,C,C\n"
+    "#define C D,D,D,D,D,D,D,D\n#define D E,E,E,E,E,E,E,E\n#define E F,F,F,F,F,F,F,F\n#define F G,G,G,G,G,G,G,G\n"
+    "#define G H,H,H,H,H,H,H,H\n#define H 1,1,1,1,1,1,1,1\nint a[] = {A}; int main() {}",
+    "brackets": f"int x = {'(' * 300_000}1{')' * 300_000};" + MAIN,
+    "a text that repeats": 'asm(".rept 100000\\n.rept 100000\\n.byte 1\\n.endr\\n.endr");' + MAIN,
+    "a text that doubles": 'asm(".macro a x\\na \\\\x\\\\x\\n.endm\\na xxxxxxxx");' + MAIN,
+    "vectors": "typedef int V __attribute__((vector_size(1 << 28))); V a, b; int main() { b = a * a + a / b; }",
+    "noise": '#include "/dev/urandom"' + MAIN,
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_odd_sources_end(box: Sandbox, name: str) -> None:
+    begin = time.monotonic()
+    found = run_cpp(box, SOURCES[name])
+    assert found.status in ("CE", "OK", "RE", "MLE"), found
+    assert time.monotonic() - begin < 30.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_source_that_never_ends_is_ended(box: Sandbox, name: str) -> None:
+    begin = time.monotonic()
+    assert compile_error(box, BOMBS[name])
+    busy = os.getloadavg()[0] / len(os.sched_getaffinity(0))
+    assert time.monotonic() - begin < 30.0 * max(1.0, busy)
+
+
+def test_a_compiler_that_waits_is_ended(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock counts for what no limit of processor time ends, and names it in the verdict."""
+    monkeypatch.setattr(process, "_COMPILER", 0.6)
+    monkeypatch.setattr(process, "_IDLE", 0.1)
+    monkeypatch.setattr(waiting, "waited", lambda *_: (0.0, False))
+    assert "waits for something" in compile_error(box, BOMBS["templates"])
+    monkeypatch.setattr(waiting, "waited", lambda *_: (1e6, False))  # the machine is busy, as the kernel says
+    monkeypatch.setattr(waiting.WITNESS, "look", lambda _: (0.0, 0.0))  # which is not enough for an error
+    monkeypatch.setattr(process, "_COMPILER", 0.7)
+    assert "takes longer" in compile_error(box, BOMBS["templates"] + "//")
 
 
 def test_a_source_over_the_limit_is_not_compiled(box: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,9 +40,9 @@ def box() -> Iterator[Sandbox]:
         yield sandbox
 
 
-def descendants(pid: int) -> set[int]:
-    """Processes under a process, from /proc."""
-    parents = {}
+def parents() -> dict[int, int]:
+    """Running processes and their parents, from /proc."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -49,9 +50,23 @@ def descendants(pid: int) -> set[int]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if fields[0] != "Z":
-                parents[int(entry.name)] = int(fields[1])
+                found[int(entry.name)] = int(fields[1])
+    return found
+
+
+def running() -> set[int]:
+    return set(parents())
+
+
+def children(pid: int) -> set[int]:
+    return {child for child, parent in parents().items() if parent == pid}
+
+
+def descendants(pid: int) -> set[int]:
+    """Processes under a process."""
+    known = parents()
     found: set[int] = set()
-    while more := {p for p, parent in parents.items() if parent in {pid, *found}} - found:
+    while more := {p for p, parent in known.items() if parent in {pid, *found}} - found:
         found |= more
     return found
 
@@ -357,34 +372,58 @@ def test_workers_that_never_start_are_no_verdict(monkeypatch: pytest.MonkeyPatch
         assert run(sandbox, ADD, b"1 2").stdout == b"3\n"
 
 
-def test_everything_ends_with_the_judge() -> None:
-    """The judge is killed while a test spins: nothing of the sandbox survives it."""
-    code = f"""
+JUDGE = """
 import sys
-sys.path[:] = {sys.path!r}
+sys.path[:] = {path!r}
 from rlanything_verifiers.coding.sandbox import Sandbox, Limits
-s = Sandbox(1)
-s.run("print(1)", [b""])
+sandbox = Sandbox(1, tier={tier!r})
+sandbox.run({warm!r}, [b""], language={language!r})
 print("ready", flush=True)
-s.run("while True: pass", [b""], Limits(cpu=60.0))
+sandbox.run({endless!r}, [b""], Limits(cpu=60.0), language={language!r})
 """
-    for tier in ("None", "'landlock'"):
-        judge = subprocess.Popen(
-            [sys.executable, "-c", code.replace("Sandbox(1)", f"Sandbox(1, tier={tier})")], stdout=subprocess.PIPE
-        )
+ENDLESS = {
+    "python": ("print(1)", "while True: pass"),
+    "cpp": (
+        "int main() {}",  # the next one never gets beyond the compiler
+        "template<int N, int M> struct T { static const long v = T<N-1, 2*M>::v + T<N-1, 2*M+1>::v; };"
+        "template<int M> struct T<0, M> { static const long v = M; }; int main() { return T<26, 0>::v; }",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "shot"), [("python", "killed"), ("cpp", "killed"), ("cpp", "terminated"), ("cpp", "worker killed")]
+)
+@pytest.mark.parametrize("tier", [None, "landlock"])
+def test_everything_ends_with_the_judge(tier: str | None, language: str, shot: str, tmp_path: Path) -> None:
+    """It, or a worker, is ended while a test or a compiler spins: no process and no file of the sandbox survives."""
+    if language == "cpp" and shutil.which("g++") is None:
+        pytest.skip("there is no program g++")
+    warm, endless = ENDLESS[language]
+    code = JUDGE.format(path=sys.path, tier=tier, warm=warm, endless=endless, language=language)
+    tmp_path.chmod(0o777)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as judge:
         assert judge.stdout is not None
         assert judge.stdout.readline() == b"ready\n"
-        time.sleep(0.3)
+        time.sleep(0.5)
         below = descendants(judge.pid)
-        assert len(below) >= 3
-        judge.kill()
-        judge.wait()
-        judge.stdout.close()
-        for _ in range(200):
-            if not any(Path(f"/proc/{pid}").exists() for pid in below):
-                break
+        assert len(below) >= 2
+        if shot == "worker killed":
+            for pid in children(judge.pid):
+                os.kill(pid, signal.SIGKILL)
+            gone = below
+        else:
+            judge.send_signal(signal.SIGKILL if shot == "killed" else signal.SIGTERM)
+            gone = {*below, judge.pid}
+            judge.wait()
+        end = time.monotonic() + 5.0
+        while time.monotonic() < end and gone & running():
             time.sleep(0.05)
-        assert not any(Path(f"/proc/{pid}").exists() for pid in below)
+        assert not gone & running()
+        judge.kill()
+    assert list(tmp_path.iterdir()) == []
+    assert not list(Path("/dev/shm").glob("rlanything*"))
 
 
 # ---- several at once

@@ -21,7 +21,7 @@ NOBODY = 65534
 SCRIPT = """
 import json, os, sys
 from rlanything_verifiers.coding.sandbox import Limits, Sandbox, available_tiers
-secret, BOMB = sys.argv[1:]
+secret, BOMB, NOTES, CROWD, CPP = sys.argv[1:]
 result = {"uid": os.getuid(), "tiers": available_tiers()}
 for tier in (None, "landlock"):
     with Sandbox(1, tier=tier) as box:
@@ -36,10 +36,19 @@ for tier in (None, "landlock"):
             [secret.encode()] * 3)
         threads = box.run(BOMB, [b""])
         spin = box.run("while True: pass", [b""], Limits(cpu=0.2, wall=60.0))
-        result[box.tier] = [[r.status, r.stdout.decode()] for r in (*runs, *threads, *spin)]
+        notes = box.run(NOTES, [b"", b""])
+        crowd = box.run(CROWD, [b""], Limits(cpu=0.5, wall=0.7))
+        result[box.tier] = [[r.status, r.stdout.decode()] for r in (*runs, *threads, *spin, *notes, *crowd)]
+        if CPP:
+            made = box.run(CPP, [b"notes", b"notes"], language="cpp")
+            held = box.run('#include "/proc/self/fd/3"', [b""], language="cpp")
+            result[box.tier] += [[r.status, r.stdout.decode()] for r in (*made, *held)]
 print(json.dumps(result))
 """
 CONTAINED = [["OK", "False []\n"]] * 3 + [["OK", "done True\n"], ["TLE", ""]]
+CONTAINED += [["OK", "done\n"]] * 2 + [["TLE_WALL", ""]]
+CPP = (Path(__file__).parent / "attacks" / "attacks.cpp").read_text() if shutil.which("g++") else ""
+CONTAINED += ([["OK", "done\n"]] * 2 + [["CE", ""]]) if CPP else []
 
 
 def reachable(path: str) -> bool:
@@ -82,7 +91,7 @@ def copy() -> Iterator[Path]:
 
 def check(command: list[str], folder: Path, **options: int | list[int]) -> dict[str, object]:
     done = subprocess.run(
-        [*command, "-B", "-c", SCRIPT, str(folder / "secret"), ATTACKS["threads"]],
+        [*command, "-B", "-c", SCRIPT, str(folder / "secret"), *map(ATTACKS.get, ("threads", "notes", "crowd")), CPP],
         cwd=folder,
         env={"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin"},
         capture_output=True,

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sched.h>
 #include <unistd.h>
 #include <netinet/in.h>
 #include <vector>
@@ -95,14 +96,60 @@ static void files() {
         if (fcntl(fd, F_GETFD) >= 0) escaped("descriptor", fd);
 }
 
+static void notes() {
+    char path[64];
+    for (long process = getppid() - 3; process < getppid() + 3; process++)
+        for (int fd = 0; fd < 40 && process != getpid(); fd++)
+            for (int mode : {O_RDONLY, O_RDWR}) {
+                snprintf(path, sizeof path, "/proc/%ld/fd/%d", process, fd);
+                if (open(path, mode) >= 0) escaped(path, mode);
+            }
+    refused("shmget", raw(SYS_shmget, 1, 4096, 01666));
+    refused("semget", raw(SYS_semget, 1, 1, 01666));
+    refused("msgget", raw(SYS_msgget, 1, 01666));
+    refused("mq_open", raw(SYS_mq_open, (long)"note", O_CREAT | O_RDWR, 0666, 0));
+    refused("flock", raw(SYS_flock, 0, 2));
+    refused("inotify_init1", raw(SYS_inotify_init1, 0));
+    refused("fanotify_init", raw(SYS_fanotify_init, 0, 0));
+    refused("add_key", raw(SYS_add_key, (long)"user", (long)"note", (long)"x", 1, -4));
+}
+
+static void priorities() {
+    long set = 1, parameters[8] = {48, 0, 19};
+    refused("sched_setaffinity", raw(SYS_sched_setaffinity, 0, sizeof set, (long)&set));
+    refused("setpriority", raw(SYS_setpriority, 0, 0, 19));
+    refused("sched_setscheduler", raw(SYS_sched_setscheduler, 0, 5, (long)parameters));
+    refused("sched_setattr", raw(SYS_sched_setattr, 0, (long)parameters, 0));
+    refused("ioprio_set", raw(SYS_ioprio_set, 1, 0, 3 << 13));
+    refused("timer slack", raw(SYS_prctl, 29, 1000000000));
+}
+
+static void *wait_for_ever(void *) { pause(); return nullptr; }
+
+static void *burn_and_wait(void *) {
+    while (clock() < CLOCKS_PER_SEC / 3) {}
+    return wait_for_ever(nullptr);
+}
+
+static void *nap(void *) {
+    for (timespec moment = {0, 1000000};;) nanosleep(&moment, nullptr);
+}
+
+static void crowd(void *(*work)(void *)) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 32 << 10);
+    for (int i = 0; i < 100000 && !pthread_create(&thread, &attributes, work, nullptr); i++) {}
+    work(nullptr);
+}
+
 static void network() {
     for (int family : {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK})
         if (socket(family, SOCK_STREAM, 0) >= 0) escaped("socket", family);
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0) escaped("socketpair", 0);
 }
-
-static void *wait_for_ever(void *) { pause(); return nullptr; }
 
 static void threads() {
     int started = 0;
@@ -135,6 +182,12 @@ int main() {
     else if (is("threads")) threads();
     else if (is("spin")) for (volatile int i = 0;; i++) {}
     else if (is("ignore")) { for (int s = 1; s < 65; s++) signal(s, SIG_IGN); for (volatile int i = 0;; i++) {} }
+    else if (is("notes")) notes();
+    else if (is("priorities")) priorities();
+    else if (is("crowd")) crowd(burn_and_wait);
+    else if (is("naps")) crowd(nap);
+    else if (is("yields")) for (;;) { sched_yield(); usleep(100); }
+    else if (is("stop")) for (;;) raise(SIGSTOP);
     else if (is("sleep")) for (;;) pause();
     else if (is("flood")) endless_output();
     else if (is("flood_errors")) for (;;) fputs("flood\n", stderr);

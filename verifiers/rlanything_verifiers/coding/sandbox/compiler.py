@@ -1,4 +1,4 @@
-"""The server in a compile worker: it runs the compiler on one program after the other, each in an empty scratch."""
+"""The server in a compile worker: it runs one of the compiler's programs after the other, from a file into another."""
 
 # ruff: noqa: PTH107, PTH208
 
@@ -7,80 +7,100 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-from contextlib import suppress
+import signal
 
-from . import libc, messages
+from . import messages, program, submission
 from .messages import Socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    Calls = list[list[str]]
-
-#: Processor time of one call in seconds, and memory, for each of the compiler's processes: the largest standard header
-#: takes 2 s and 300 MiB.
-CPU = 20
+#: A program of the compiler: its words, and which of them name its input and its output.
+Step = tuple[list[str], str, str]
+#: Memory of each of the compiler's programs in bytes: the largest standard header takes 300 MiB.
 _MEMORY = 2 << 30
-#: Largest file in bytes: objects, executables and messages.
+#: Largest file in bytes: assembler text, objects, executables and messages.
 FILE = 64 << 20
-_SOURCE, _RESULT = "main.cpp", "main"
+#: Names of standard input and output, for workers without a directory to write to.
+INPUT, OUTPUT = "/proc/self/fd/0", "/proc/self/fd/1"
 
 
 def serve(
-    control: Socket, scratch: str, calls: Calls, environment: dict[str, str], filters: ctypes.Structure | None
+    control: Socket,
+    scratch: str | None,
+    steps: list[Step],
+    environment: dict[str, str],
+    filters: ctypes.Structure | None,
 ) -> NoReturn:
-    """Compile the sources that arrive; never returns."""
-    os.chdir(scratch)
-    while True:
-        try:
-            kind, _, fds = messages.receive(control)
-        except OSError:
-            os._exit(0)
-        if kind != messages.COMPILE:
-            os._exit(0 if not kind else 1)
-        child = os.fork()
-        if child == 0:
-            _build(fds, calls, environment, filters)
-        for fd in fds:
-            os.close(fd)
-        _, status = os.waitpid(child, 0)
-        for name in os.listdir("."):
-            with suppress(OSError):
-                os.remove(name)
-        with suppress(OSError):
-            messages.send(control, messages.BUILT, messages.STATUS.pack(status))
+    """Run the steps that are asked for; never returns.
 
-
-def _build(fds: list[int], calls: Calls, environment: dict[str, str], filters: ctypes.Structure | None) -> NoReturn:
-    """Build an executable; exit code 0 for success, 1 if the compiler refused the source, 2 if the worker failed."""
-    code = 2
+    No file of theirs outlives a step. A worker with a root of its own has a directory in memory there; others have no
+    directory, but ``/proc``, through which the compiler opens its standard streams.
+    """
+    code = 1
     try:
-        source, result, errors = fds
-        null = os.open("/dev/null", os.O_RDWR)
-        for number, fd in enumerate((null, errors, errors)):
-            os.dup2(fd, number)
-        _copy(source, os.open(_SOURCE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        if scratch is not None:
+            os.chdir(scratch)
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 1))
-        if filters is not None and libc.prctl(libc.PR_SET_SECCOMP, 2, ctypes.byref(filters), 0, 0):
-            os._exit(2)
-        for call in calls:
-            child = os.fork()
-            if child == 0:
-                try:
-                    os.closerange(3, 1 << 20)
-                    os.execve(call[0], call, environment)  # nosec B606 # the compiler, with our own words
-                finally:
-                    os._exit(127)
-            _, status = os.waitpid(child, 0)
-            if status:
-                os._exit(2 if os.waitstatus_to_exitcode(status) == 127 else 1)
-        _copy(os.open(_RESULT, os.O_RDONLY | os.O_NOFOLLOW), result)
+        while True:
+            kind, body, _ = messages.receive(control)
+            if kind != messages.COMPILE:
+                code = 1 if kind else 0
+                break
+            words, source, result = steps[body[0]]
+            if scratch is None:
+                words = [{source: INPUT, result: OUTPUT}.get(word, word) for word in words]
+
+            def start(stdio: list[int], cpu: float, server: int, words=words, source=source) -> NoReturn:  # type: ignore[no-untyped-def]
+                _start(words, None if scratch is None else source, stdio, cpu, server, environment, filters)
+
+            def finish(stdio: list[int], result=result) -> None:  # type: ignore[no-untyped-def]
+                _take(result, stdio[1])
+
+            submission.run(
+                control, start, None, own_children=filters is not None, finish=None if scratch is None else finish
+            )
+    except OSError:  # the judge is gone
         code = 0
     finally:
         os._exit(code)
+
+
+def _start(
+    words: list[str],
+    source: str | None,
+    stdio: list[int],
+    cpu: float,
+    server: int,
+    environment: dict[str, str],
+    filters: ctypes.Structure | None,
+) -> NoReturn:
+    try:
+        if source is not None:
+            copy = os.open(source, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            _copy(stdio[0], copy)
+            os.close(copy)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+            signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        program.lock(stdio, cpu, server, filters)
+        os.execve(words[0], words, environment)  # nosec B606 # the compiler, with our own words
+    finally:
+        os._exit(messages.NOT_STARTED)
+
+
+def _take(result: str, target: int) -> None:
+    """Move a step's result into a file, and empty the directory."""
+    try:
+        made = os.open(result, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:  # the source was refused
+        pass
+    else:
+        _copy(made, target)
+        os.close(made)
+    for name in os.listdir("."):
+        os.remove(name)
 
 
 def _copy(source: int, target: int) -> None:
@@ -88,4 +108,3 @@ def _copy(source: int, target: int) -> None:
     place = 0
     while left > place:
         place += os.sendfile(target, source, place, left - place)
-    os.close(target)

@@ -16,7 +16,10 @@ class Limits:
     Attributes:
         cpu: Processor time in seconds, of all threads together. Waiting for a core does not count.
         wall: Wall time in seconds, a backstop against programs that sleep; None for ``5 * cpu + 2``. Waiting for a core
-            does not count here either, up to ten times this limit.
+            does not count here either, up to ten times this limit: as far as the kernel says that the program waited
+            and its own threads cannot have caused it, and never more than the time in which none of them ran. After
+            ten times the limit the status is TLE_WALL, and IE only if the machine is overloaded: if a thread of the
+            judge, which no program reaches, could not have had the program's processor time either.
         memory: Address space in bytes, interpreter and stacks included.
         output: Largest standard output, and largest standard error, in bytes.
         source: Largest program text in bytes.
@@ -46,7 +49,7 @@ class Limits:
 
     @property
     def patience(self) -> float:
-        """Wall time in seconds after which a test is ended even if it waits for a core; its status is then unknown."""
+        """Wall time in seconds after which a test is ended even if it waits for a core."""
         return 10.0 * self.deadline
 
 

@@ -3,8 +3,8 @@
 The judge's `START` lists the files to show and the rights to drop. It sends a program as `SUBMIT`, then its inputs one
 by one as `TEST`, then `END`. The worker answers `HELLO` or `FAILED` once, `READY` or `BROKEN` to a program and `DONE`
 to an input; `DEAD` says that the program's server died. Before it ends a test for its wall time it sends `LATE`, and
-the judge answers with `WAIT`. An executable comes as `EXECUTE` in place of `SUBMIT`. A compile worker gets sources as
-`COMPILE` and answers each with `BUILT`.
+the judge answers with `WAIT`. An executable comes as `EXECUTE` in place of `SUBMIT`. A compile worker gets each step of
+the compiler as `COMPILE` and runs it like a test, from its input into its output.
 """
 
 import array
@@ -15,7 +15,7 @@ from _socket import socket as Socket
 __all__ = ["Socket", "receive", "send"]
 
 START, SUBMIT, EXECUTE, TEST, END, WAIT, COMPILE = b"B", b"S", b"P", b"T", b"E", b"W", b"G"
-HELLO, FAILED, READY, BROKEN, DONE, DEAD, LATE, BUILT = b"H", b"F", b"R", b"C", b"D", b"X", b"L", b"M"
+HELLO, FAILED, READY, BROKEN, DONE, DEAD, LATE = b"H", b"F", b"R", b"C", b"D", b"X", b"L"
 
 #: SUBMIT carries the source, EXECUTE the executable, and memory and output limits in bytes.
 SUBMISSION = struct.Struct("=QQ")
@@ -26,8 +26,9 @@ OUTCOME = struct.Struct("=Bidd")
 WITHIN, CPU_LIMIT, WALL_LIMIT = 0, 1, 2
 #: LATE carries a descriptor of the process, and its time on the clock; WAIT how much more it may take, in seconds.
 SECONDS = struct.Struct("=d")
-#: COMPILE carries the source, and empty files for executable and messages.
-#: DEAD: the server's wait status; BUILT: the compiler's.
+#: COMPILE carries the number of the step, a byte. Its exit code says when the compiler's program did not start.
+NOT_STARTED = 127
+#: DEAD carries the server's wait status.
 STATUS = struct.Struct("=i")
 
 #: Largest text in a message, in bytes.

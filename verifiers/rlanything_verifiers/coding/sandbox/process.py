@@ -2,25 +2,25 @@
 
 import marshal
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from contextlib import suppress
 from hashlib import blake2b
 
 from . import messages, runtime, toolchain, waiting
 from .compiled import EXECUTABLES, Built, Executable
-from .compiler import CPU as COMPILE_CPU
 from .errors import SandboxError, WorkerLost
 from .limits import Limits
 from .memory_file import executable, seal, sealed
 from .packages import Shown
 from .run import Run, signal_name, status_of
 
-#: Seconds a worker may take to start, and to compile, on a machine that is very busy.
+#: Seconds a worker may take to start, and to compile Python, on a machine that is very busy.
 _START, _COMPILE = 60.0, 120.0
+#: Processor time of a compiler for all that it does, and how much longer each of its steps may take, in seconds. The
+#: largest standard header takes 2 s; a step that waits for something else than a core reads what it should not.
+_COMPILER, _IDLE = 10.0, 3.0
 #: Seconds after a test's own deadline until the worker is considered dead.
 _GRACE = 30.0
 #: Seconds after which a program that was ready to run is looked at again.
@@ -47,13 +47,10 @@ class Process:
         found = runtime.runtime()
         self._tier = tier
         self._compiler: Process | None = None
-        self._scratch = None
         links, more = found.links, None
         if tools is not None:
             links = tools.links | links
-            self._scratch = "/scratch" if tier == "full" else tempfile.mkdtemp(prefix="rlanything-compile-")
-            calls = [[tools.program, *words] for words in (toolchain.COMPILE, toolchain.LINK)]
-            more = (self._scratch, tools.readable, calls, toolchain.ENVIRONMENT)
+            more = (tools.readable, tools.steps, toolchain.ENVIRONMENT)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # The worker's streams are a file in memory, so that Python opens them as it opens those of a test.
         log = os.memfd_create("worker")
@@ -81,6 +78,7 @@ class Process:
         self._stderr = -1  # of the running program
         self._grace = 0.0  # seconds it may still take because it is ready to run
         self._overload = ""  # reason why it waits for a core
+        self._seen: tuple[float, float, float] | None = None  # the witness when it was late first, and that time
         self._outcome: bytes | None = None
         self._places = [f"{place}/".encode() for place in (runtime.package(), *sorted(found.library, key=len)[::-1])]
         try:
@@ -146,44 +144,55 @@ class Process:
         if self._compiler is None:
             self._compiler = Process(self._tier, tools)
         try:
-            code, result, said = self._compiler.compile(program)
+            return self._compiler.compile(program, tools)
         except WorkerLost:
             self._compiler.kill()
             self._compiler = None
             raise
-        if code == 0:
-            return result
-        text = tools.tidy(said.decode(errors="replace")).encode()[: messages.MAX_TEXT].decode(errors="ignore").strip()
-        if "CPU time limit exceeded signal terminated program" in text:
-            return f"compiling takes longer than {COMPILE_CPU} s of processor time"
-        return text or "the compiler failed without a message"
 
-    def compile(self, program: bytes) -> tuple[int, Executable, bytes]:
+    def compile(self, program: bytes, tools: toolchain.Toolchain) -> Built:
         """Run the compiler, in a compile worker.
 
         Returns:
-            0 or the compiler's exit code, the executable, and the beginning of the messages.
+            The executable, or the beginning of the messages.
 
         Raises:
-            WorkerLost: The worker failed.
+            WorkerLost: The worker failed, or the machine is overloaded.
         """
-        source, errors = sealed(program), os.memfd_create("messages")
+        files = [sealed(program)]
         try:
             result = Executable(executable())
-            self._send(messages.COMPILE, b"", (source, result.fd, errors))
-            kind, said, _ = self._receive(_COMPILE)
-            if kind != messages.BUILT:
-                raise WorkerLost(f"the answer to a source was {kind!r} {said[:100]!r}")
-            message = os.pread(errors, _MESSAGES, 0)
+            files += [os.memfd_create("main.s"), os.memfd_create("main.o"), os.dup(result.fd)]
+            left = _COMPILER
+            for step in range(len(tools.steps)):
+                limits = Limits(cpu=left, wall=left + _IDLE)
+                self._send(messages.COMPILE, bytes((step,)))
+                self.start(files[step], files[step + 1], limits)
+                try:
+                    passed, ended, used, _ = self._ended(limits)
+                    said = os.pread(self._stderr, _MESSAGES, 0)
+                finally:
+                    self._close_stderr()
+                self._send(messages.END)
+                left -= used
+                code = os.waitstatus_to_exitcode(ended)
+                if passed == messages.WALL_LIMIT and self._overload:
+                    raise WorkerLost(self._overload)
+                if passed != messages.WITHIN or left < _STEP or code == -signal.SIGXCPU:
+                    return f"compiling takes longer than {_COMPILER:g} s of processor time, or waits for something"
+                if code == messages.NOT_STARTED:
+                    raise WorkerLost(f"{tools.steps[step][0][0]} does not start")
+                if code != 0:
+                    text = tools.tidy(step, said.decode(errors="replace")).strip().encode()[: messages.MAX_TEXT]
+                    return text.decode(errors="ignore") or (
+                        f"the compiler was ended by {signal_name(-code)}" if code < 0 else "the compiler failed"
+                    )
         finally:
-            os.close(source)
-            os.close(errors)
-        code = os.waitstatus_to_exitcode(messages.STATUS.unpack(said)[0])
-        if code not in (0, 1):
-            raise WorkerLost(f"the compiler was not run (exit code {code}): {message[-200:].decode(errors='replace')}")
+            for fd in files:
+                os.close(fd)
         seal(result.fd)
         result.size = os.fstat(result.fd).st_size
-        return code, result, message
+        return result
 
     def test(self, data: bytes, limits: Limits) -> Run:
         """Run the program on one input.
@@ -206,7 +215,7 @@ class Process:
             WorkerLost: The worker is gone.
         """
         self._stderr = os.memfd_create("stderr")
-        self._grace, self._overload, self._outcome = limits.deadline, "", None
+        self._grace, self._overload, self._seen, self._outcome = limits.deadline, "", None, None
         try:
             body = messages.LIMITS.pack(limits.cpu, limits.deadline)
             self._send(messages.TEST, body, (stdin, stdout, self._stderr))
@@ -225,9 +234,7 @@ class Process:
             WorkerLost: The worker died or broke the protocol.
         """
         try:
-            while self._outcome is None:
-                self.attend(limits)
-            passed, ended, cpu, wall = messages.OUTCOME.unpack(self._outcome)
+            passed, ended, cpu, wall = self._ended(limits)
             written, complained = 0 if stdout is None else os.fstat(stdout).st_size, os.fstat(self._stderr).st_size
             out = b"" if stdout is None else os.pread(stdout, min(written, limits.output), 0)
             err = self._plain(os.pread(self._stderr, _STDERR, max(0, complained - _STDERR)), complained > _STDERR)
@@ -241,6 +248,12 @@ class Process:
             passed, exit_code, number, err, max(written, complained) > limits.output, limits, cpu
         )
         return Run(status, out, err, cpu, wall, exit_code, number, detail)
+
+    def _ended(self, limits: Limits) -> tuple[int, int, float, float]:
+        while self._outcome is None:
+            self.attend(limits)
+        outcome: tuple[int, int, float, float] = messages.OUTCOME.unpack(self._outcome)
+        return outcome
 
     def attend(self, limits: Limits) -> bool:
         """Wait for a message of the worker: the program has ended, or takes long, which is answered.
@@ -265,22 +278,36 @@ class Process:
         return True
 
     def _more_time(self, process: int, elapsed: float, limits: Limits) -> float:
-        """Further wall time of a program in seconds: the time that it has been waiting for a core."""
-        found = waiting.waited(process)
+        """Further wall time of a program in seconds: the time that it has been waiting for a core.
+
+        When its patience ends, only the witness can tell whether the machine is overloaded: with less of a core than
+        the program may use, it could not have ended. Else it is the program that lets others go first.
+        """
+        found = waiting.waited(process, elapsed)
         if found is None:
             return 0.0
         waited, ready = found
         more = limits.deadline - (elapsed - waited)
         if more < _STEP and ready:  # the current wait is not counted yet
-            more = min(_STEP, self._grace)
-            self._grace -= more
-        if more > 0.0 and elapsed > limits.patience:
-            self._overload = (
-                f"the machine is overloaded: {waited:.0f} of {elapsed:.0f} s the program waited for a core; "
-                "use fewer workers or a less busy machine"
-            )
+            more = max(more, 0.0)
+            grace = min(_STEP - more, self._grace)
+            self._grace -= grace
+            more += grace
+        if more <= 0.0:
             return 0.0
-        return min(more, limits.deadline)
+        more = min(more, limits.deadline, max(_STEP, limits.patience - elapsed))
+        ran, lacked = waiting.WITNESS.look(more + _GRACE)
+        if self._seen is None:
+            self._seen = ran, lacked, elapsed
+        if elapsed <= limits.patience:
+            return more
+        ran, lacked, late = ran - self._seen[0], lacked - self._seen[1], elapsed - self._seen[2]
+        if ran > 0.0 and late * ran / (ran + lacked) < min(limits.cpu, limits.deadline):
+            self._overload = (
+                f"the machine is overloaded: {waited:.0f} of {elapsed:.0f} s the program waited for a core, and nobody "
+                f"got more than {ran / (ran + lacked):.1%} of one; use fewer workers or a less busy machine"
+            )
+        return 0.0
 
     def _plain(self, errors: bytes, cut: bool) -> bytes:
         """The error stream without this machine's paths: where Python lies, and this package."""
@@ -307,8 +334,6 @@ class Process:
         self._close()
         self._process.kill()
         self._process.wait()
-        if self._scratch is not None and self._tier != "full":
-            shutil.rmtree(self._scratch, ignore_errors=True)
         compiler, self._compiler = self._compiler, None
         if compiler is not None:
             compiler.kill()

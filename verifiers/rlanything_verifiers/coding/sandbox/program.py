@@ -62,7 +62,8 @@ def lock(stdio: list[int], cpu: float, server: int, filters: ctypes.Structure | 
             os.dup2(image, 3)
         os.set_inheritable(3, False)
     os.closerange(3 if image is None else 4, 1 << 20)
-    seconds = math.ceil(cpu) + 1  # a backstop; the server ends it at the exact time
+    # A backstop; the server ends it at the exact time. The kernel counts ticks here, which may be a tenth too many.
+    seconds = 2 * math.ceil(cpu)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     libc.prctl(libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != server:

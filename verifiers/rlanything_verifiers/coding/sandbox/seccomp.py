@@ -73,9 +73,8 @@ def program(machine: Machine, more: Mapping[int, Decision] | None = None, *, own
 
 
 def compiler(machine: Machine) -> bytes:
-    """Assemble the filter of a compiler: it starts programs and writes files, but has no network and no signals."""
-    own = {machine.number["clone"]: [_argument(0), (_AND, 0, 0, _CLONE_NEW), (_JEQ, "allow", "refuse", 0)]}
-    return program(machine, {**dict.fromkeys(machine.compiler, "allow"), **own})
+    """Assemble the filter of a compiler: it is started and writes files, but has no children, network and signals."""
+    return program(machine, dict.fromkeys(machine.compiler, "allow"))
 
 
 def new_threads(machine: Machine) -> bytes:

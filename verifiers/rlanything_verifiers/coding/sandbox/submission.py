@@ -111,6 +111,7 @@ def run(
     listener: int | None,
     *,
     own_children: bool,
+    finish: Callable[[list[int]], None] | None = None,
 ) -> None:
     """Run the inputs that arrive until the submission ends.
 
@@ -119,6 +120,7 @@ def run(
         start: Becomes the program, in a process forked for it, on its standard streams.
         listener: Descriptor on which the kernel reports each new thread, if it does.
         own_children: Whether no process of a program can outlive it.
+        finish: Called with the standard streams when the program has ended.
     """
     server = os.getpid()
     while True:
@@ -129,11 +131,14 @@ def run(
         child = os.fork()
         if child == 0:
             start(fds, cpu, server)
-        for fd in fds:
-            os.close(fd)
+        if finish is None:
+            _close(fds)
         started = time.monotonic()
         passed = _watch(control, child, cpu, started, wall, listener)
         _, status, usage = os.wait4(child, 0)
+        if finish is not None:
+            finish(fds)
+            _close(fds)
         if not own_children:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
@@ -142,6 +147,11 @@ def run(
             passed = CPU_LIMIT
         outcome = messages.OUTCOME.pack(passed, status, used, time.monotonic() - started)
         messages.send(control, messages.DONE, outcome)
+
+
+def _close(fds: list[int]) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 def _watch(control: Socket, child: int, cpu: float, started: float, wall: float, listener: int | None) -> int:

@@ -149,11 +149,9 @@ _NAMED: dict[str, tuple[int, int]] = {
     "landlock_restrict_self": (446, 446),
 }
 
-#: Calls a compiler makes besides: it starts programs, and writes into its scratch directory.
+#: Calls a compiler makes besides: it is started, and writes into its scratch directory.
 _COMPILER: dict[str, tuple[int | None, int | None]] = {
     "execve": (59, 221),
-    "fork": (57, None),
-    "vfork": (58, None),
     "creat": (85, None),
     "unlink": (87, None),
     "unlinkat": (263, 35),

@@ -3,7 +3,7 @@
 It imports little and no `typing`, `re`, `dataclasses` or `pathlib`: every module costs time at each fork.
 """
 
-# ruff: noqa: PTH112, PTH116, PTH120
+# ruff: noqa: PTH110, PTH112, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 #: Parts of packages that are loaded when they are first used, which would be in each test.
 _PARTS = {"numpy": ("numpy.random", "numpy.linalg", "numpy.fft")}
 _FILES = 64
+#: Directory of the compiler, in a root of its own.
+_SCRATCH = "/scratch"
 #: First of the user ids that workers take when root starts them without namespaces.
 _STRANGERS = 0x60000000
 
@@ -45,7 +47,8 @@ def main() -> None:
     _, body, _ = messages.receive(control)
     start = marshal.loads(body)  # nosec B302 # from the judge, before any program
     tier, library, members, hidden, shared, links, tools, packages = start
-    scratch, starts, calls, environment = tools or (None, [], [], {})
+    starts, steps, environment = tools or ([], [], {})
+    scratch = _SCRATCH if tools and tier == "full" else None
     third, modules = packages or (None, [])
     sys.path[:] = library if third is None else [*library, third]
     _thread.stack_size(_THREAD_STACK)
@@ -58,20 +61,24 @@ def main() -> None:
         _import(modules)
         if tier == "full":  # must be set last: a change of user resets it
             libc.call("prctl", libc.PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        elif tier != "none":  # nor may a program open the descriptors of its server, through /proc
+            libc.call("prctl", libc.PR_SET_DUMPABLE, 0, 0, 0, 0)
+        if tools and scratch is None and not os.path.exists(compiler.INPUT):
+            raise OSError("without /proc a compiler has no files to work with at this tier")
     except OSError as error:
         messages.send(control, messages.FAILED, str(error.strerror or error).encode()[: messages.MAX_TEXT])
         os._exit(1)
     listener = None
-    if tier != "none" and scratch is None and not alone:
+    if tier != "none" and tools is None and not alone:
         listener = threads.listener()
     if alone or listener is not None:
         facts.append(f"{threads.MOST} threads")
     messages.send(control, messages.HELLO, ", ".join(facts).encode())
     machine = syscalls.machine()
-    allowed = seccomp.program(machine, own_root=tier == "full") if scratch is None else seccomp.compiler(machine)
+    allowed = seccomp.program(machine, own_root=tier == "full") if tools is None else seccomp.compiler(machine)
     filters = None if tier == "none" else seccomp.prepared(allowed)
-    if scratch is not None:
-        compiler.serve(control, scratch, calls, environment, filters)
+    if tools is not None:
+        compiler.serve(control, scratch, steps, environment, filters)
     _serve(control, filters, listener, own_processes=tier == "full")
 
 
@@ -125,8 +132,6 @@ def _lock(
         with suppress(OSError):
             # Outside of namespaces an unused id, so that workers have no rights on each other and on other processes.
             user = namespaces.NOBODY if alone else _STRANGERS + int.from_bytes(os.urandom(3), "little")
-            if scratch is not None and not alone:
-                os.chown(scratch, user, user)
             namespaces.become(user)
             alone = True
     if alone:  # the limit counts all that a user runs
