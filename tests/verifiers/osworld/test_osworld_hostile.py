@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 from osworld_cases import cases
 from osworld_comparison import our_score
-from osworld_desk import Desk, Web, letter
+from osworld_desk import Desk, Printed, Web, letter
 
 from rlanything_verifiers.osworld import (
     GETTERS,
@@ -102,7 +102,6 @@ FAILURES = {
     b"0": RuntimeError("a bug"),
     b"1": RecursionError(),
     b"2": MemoryError(),
-    b"3": EvaluatorError("this evaluator makes no sense"),
     b"4": VerifierError("the machine is broken"),
     b"5": BadReference("the reference is broken"),
     b"6": OSError(28, "no space"),
@@ -186,6 +185,11 @@ def test_an_expected_value_that_the_desktop_gives_is_the_agents_too():
             return (1, 2, 3)
 
     assert evaluate(given, Odd(), last_action="DONE", files=Web()) == 0
+    minutes = {"func": "compare_time_in_speedtest_results", "result": AGENTS}
+    minutes["expected"] = {"type": "vm_command_line", "command": "x"}
+    assert score(minutes, b"head\na,1 12:00\n", command=lambda *_: Printed("soon")) == 0
+    with pytest.raises(EvaluatorError, match="minutes"):
+        score(minutes | {"expected": {"type": "rule", "rules": "soon"}}, b"head\na,1 12:00\n")
     given = {"func": "is_in_vm_clickboard", "result": rules, "expected": {"type": "vm_file", "path": "/a", "dest": "a"}}
     with pytest.raises(EvaluatorError):
         score(given)

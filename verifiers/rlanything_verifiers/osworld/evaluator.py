@@ -97,6 +97,8 @@ class _Check:
         except (MissingLibrary, MissingProgram):
             raise
         except Exception as error:
+            if isinstance(error, EvaluatorError) and not any(theirs for _, theirs in values[1:]):
+                raise  # what was expected makes no sense, and it is the task's own
             failure = error
         try:  # the control: the same without anything of the agent
             models = [value for value, theirs in values if not theirs]

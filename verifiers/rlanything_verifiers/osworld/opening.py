@@ -190,7 +190,8 @@ def xml(file: File) -> _Element:
     _Gate(file).check(file.data, file.name)
     with file.reading():
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        return etree.fromstring(file.data, parser)
+        root: _Element = etree.fromstring(file.data, parser)
+        return root
 
 
 def workbook(file: File, values: bool) -> Workbook:
@@ -198,7 +199,8 @@ def workbook(file: File, values: bool) -> Workbook:
     openpyxl = library("openpyxl")
     package(file)
     with file.reading():
-        return openpyxl.load_workbook(io.BytesIO(file.data), data_only=values)
+        opened: Workbook = openpyxl.load_workbook(io.BytesIO(file.data), data_only=values)
+        return opened
 
 
 def document(file: File) -> Document:
@@ -206,7 +208,8 @@ def document(file: File) -> Document:
     docx = library("docx")
     package(file)
     with file.reading():
-        return docx.Document(io.BytesIO(file.data))
+        opened: Document = docx.Document(io.BytesIO(file.data))
+        return opened
 
 
 def presentation(file: File) -> Presentation:
@@ -214,13 +217,14 @@ def presentation(file: File) -> Presentation:
     pptx = library("pptx")
     package(file)
     with file.reading():
-        return pptx.Presentation(io.BytesIO(file.data))
+        opened: Presentation = pptx.Presentation(io.BytesIO(file.data))
+        return opened
 
 
 def image(file: File) -> Image:
     """A picture, its first frame decoded."""
     with file.reading():
-        opened = library("PIL.Image").open(io.BytesIO(file.data), formats=_PICTURES)
+        opened: Image = library("PIL.Image").open(io.BytesIO(file.data), formats=_PICTURES)
         if opened.width * opened.height > MAX_PIXELS:
             raise file.refuse(f"{opened.width} by {opened.height} pixels; at most {MAX_PIXELS} are read")
         opened.load()
@@ -234,7 +238,7 @@ def html(file: File) -> _Element:
         if len(file.data) > MAX_XML:
             raise file.refuse(f"{len(file.data)} bytes; at most {MAX_XML} are read")
         parser = etree.HTMLParser(no_network=True, huge_tree=False)
-        root = etree.fromstring(file.data, parser)
+        root: _Element | None = etree.fromstring(file.data, parser)
         if root is None:
             raise file.refuse("an empty web page")
         return root

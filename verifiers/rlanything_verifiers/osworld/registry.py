@@ -165,8 +165,8 @@ class Context:
 
     def __init__(self, guest: Guest, files: Files) -> None:
         self._desktop, self._store = _Asked(guest), _Asked(files)
-        self.guest: Guest = self._desktop  # type: ignore[assignment]
-        self.files: Files = self._store  # type: ignore[assignment]
+        self.guest: Guest = self._desktop
+        self.files: Files = self._store
         self.fetched: dict[str, File] = {}
 
     @property
