@@ -122,7 +122,7 @@ def create_mcp_server(
         max_request_body_size=max_message_bytes,
     )
     app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(manager))], lifespan=lambda _: manager.run())
-    return Server(_Guard(app, token), host, port, max_message_bytes)
+    return Server(_Guard(app, token), host, port, max_message_bytes, max_sessions)
 
 
 def serve_stdio(env_id: str, **arguments: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 import gymnasium as gym
 
+from rlanything_envs.adapters.connections import WAITING, connection_class
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError, UnknownTask
 from rlanything_envs.sources import is_task_id
@@ -29,6 +30,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 C = TypeVar("C", bound=Conversation)
 
 _STARTING_S = 30
+_CONNECTIONS = 64
 _ENDING_S = 10
 
 
@@ -44,12 +46,13 @@ class Server:
         host: Address to listen on.
         port: Port to listen on; 0 for any free port.
         max_message_bytes: Longest message of a client in bytes.
+        max_sessions: Most concurrent sessions, each of which may have several connections.
 
     Attributes:
         app: As given.
     """
 
-    def __init__(self, app: App, host: str, port: int, max_message_bytes: int) -> None:
+    def __init__(self, app: App, host: str, port: int, max_message_bytes: int, max_sessions: int) -> None:
         import uvicorn
 
         self.app = app
@@ -59,6 +62,8 @@ class Server:
             uvicorn.Config(
                 app,
                 log_level="warning",
+                http=connection_class(max(_CONNECTIONS, 4 * max_sessions)),
+                backlog=WAITING,  # so many are accepted before the first is looked at
                 ws_max_size=max_message_bytes,
                 ws_ping_interval=20.0,  # a peer that vanished is detected after 40 seconds
                 ws_ping_timeout=20.0,

@@ -87,8 +87,10 @@ class SentenceDistance:
             ) from error
         path = get_model_path()
         # From the package's own folder, never from the network.
-        self._tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        self._model = AutoModel.from_pretrained(path, local_files_only=True, dtype=torch.float32).eval()
+        self._tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        self._model = AutoModel.from_pretrained(
+            path, local_files_only=True, trust_remote_code=False, dtype=torch.float32
+        ).eval()
         self._torch = torch
         self._known: dict[str, Floats] = {}
 

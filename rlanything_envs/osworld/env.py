@@ -18,7 +18,7 @@ from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadabl
 from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
-from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
+from rlanything_envs.osworld.desktop import Client, Desktop, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Limit, Settle, changed
@@ -41,7 +41,14 @@ from rlanything_task_pools.osworld import (
     requirements_of,
 )
 from rlanything_task_pools.osworld.generate import make_knobs
-from rlanything_verifiers.osworld import EvaluatorError, Strict, VerifierError, evaluate, evaluator_urls
+from rlanything_verifiers.osworld import (
+    EvaluatorError,
+    Strict,
+    VerifierError,
+    check_libraries,
+    evaluate,
+    evaluator_urls,
+)
 
 ActionSpace = Literal["pyautogui", "computer_13"]
 
@@ -49,12 +56,16 @@ _WAIT = "time.sleep(2)"
 """Code of WAIT; OSWorld waits as long."""
 _LOOKS = 3
 """Most times that tree and pixels are read, where the screen changes in between; a film never stops."""
+_LOOKS_SECONDS = 10.0
+"""After which it is not read once more."""
 _PAUSE = 2.0
 """Seconds from the last action to the score, as in OSWorld: LibreOffice stores settings a second after its dialog."""
 _FULL_SCORE = 1 - 1e-9
 _INFRASTRUCTURE = (InfrastructureError, VerifierError, AssetError, EvaluatorError)
 """Errors that end an episode without a score. A malformed evaluator is no evidence about the agent, like a broken
 desktop."""
+_ELSEWHERE = (VerifierError, AssetError, EvaluatorError, TaskFormatError, OSError, MemoryError)
+"""Errors that no desktop causes, see `evaluate`."""
 
 
 @lru_cache(maxsize=64)
@@ -302,17 +313,17 @@ class OSWorldEnv(gym.Env[Any, Any]):
             if answer.ends or episode.turn == self.max_turns:
                 answer.reward = self._score(episode, answer.action)
                 answer.outcome = Verdict.SUCCESS if answer.reward >= _FULL_SCORE else Verdict.FAILURE
-        except _INFRASTRUCTURE as error:
-            reason = str(error) or type(error).__name__
-            if self._is_crash(episode, error):
-                answer = _Answer(message=messages.CRASHED, outcome=Verdict.FAILURE, ends=True, agent_crash=reason)
-            else:
-                answer = _Answer(message=messages.FAILED, outcome="error", error=reason)
-            self._machine.replace()
         except Exception as error:
-            self._episode = None
+            reason = str(error) or type(error).__name__
+            crash = self._is_crash(episode, error)
             self._machine.replace()
-            raise InfrastructureError(f"the desktop failed on task {self.task_id}: {error!r}") from error
+            if crash:
+                answer = _Answer(message=messages.CRASHED, outcome=Verdict.FAILURE, ends=True, agent_crash=reason)
+            elif isinstance(error, _INFRASTRUCTURE):
+                answer = _Answer(message=messages.FAILED, outcome="error", error=reason)
+            else:
+                self._episode = None
+                raise InfrastructureError(f"the desktop failed on task {self.task_id}: {error!r}") from error
         if answer.outcome is not None:
             self._episode = None
         terminated = answer.ends and answer.outcome != "error"
@@ -388,7 +399,12 @@ class OSWorldEnv(gym.Env[Any, Any]):
         stage = self._stage(machine.pristine(), machine)
         if lacking := machine.lacking(requirements_of(problem)):
             raise Unwinnable(", ".join(lacking))
-        for url in evaluator_urls(substitute(problem.evaluator, stage.names)):  # now and not after the agent's work
+        evaluator = substitute(problem.evaluator, stage.names)
+        try:
+            check_libraries(evaluator)
+        except VerifierError as error:
+            raise Unwinnable(f"on the machine that judges: {error}") from error
+        for url in evaluator_urls(evaluator):  # now and not after the agent's work
             self.files.read(url)
         run_steps([step.model_dump() for step in problem.config], stage, "config")
         if problem.config and self.settle is not None and stage.patient:
@@ -399,8 +415,12 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return Stage(client, self.files, self.screen, self.password, not machine.synchronous)
 
     def _is_crash(self, episode: _Episode, error: Exception) -> bool:
-        """Whether a failure is one that the agent's actions caused, at once or later."""
-        if not episode.acted or not isinstance(error, DesktopError):
+        """Whether a failure is one that the agent's actions caused, at once or later.
+
+        After an action only what is out of the desktop's reach says otherwise: its server has ended, a file of the task
+        is gone, the verifier fails without anything of the agent, or this machine refuses something.
+        """
+        if not episode.acted or isinstance(error, _ELSEWHERE):
             return False
         return isinstance(error, DesktopWrecked) or self._machine.intact()
 
@@ -463,13 +483,14 @@ class OSWorldEnv(gym.Env[Any, Any]):
         view = self._view
         if settle is None or self._machine.synchronous:
             return client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
+        begin = time.monotonic()
         for _ in range(_LOOKS):  # until the pixels after the tree are those before it: they belong together
             before = _settled(client, settle)
             if not (view.tree or view.terminal):
                 return Observation(before)
             more = client.observe(screenshot=False, accessibility=view.tree, terminal=view.terminal)
             pixels = client.screenshot_array()
-            if changed(before, pixels) <= settle.tolerance:
+            if changed(before, pixels) <= settle.tolerance or time.monotonic() - begin > _LOOKS_SECONDS:
                 break
         return Observation(pixels, more.accessibility_tree, more.terminal)
 

@@ -105,10 +105,11 @@ class PoolFile:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk has ended it already
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Self]:

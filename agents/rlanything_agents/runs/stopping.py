@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.storage import StorageError, storing
+from rlanything_agents.runs.storage import TRY_LATER, StorageError, storing
 from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["RunStopped", "resumably"]
@@ -21,8 +21,8 @@ class RunStopped(RuntimeError):
 
     UNHEALTHY = 1
     """A monitor stopped the run."""
-    TRY_LATER = 75
-    """Infrastructure of the run has failed, such as a disk or a service (``EX_TEMPFAIL`` of sysexits.h)."""
+    TRY_LATER = TRY_LATER
+    """Infrastructure of the run has failed, such as a disk or a service."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)

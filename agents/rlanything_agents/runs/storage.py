@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["RunFolderError", "StorageError", "storing", "sync_folder", "write_atomically"]
+__all__ = ["TRY_LATER", "RunFolderError", "StorageError", "failing_disk", "storing", "sync_folder", "write_atomically"]
+
+TRY_LATER = 75
+"""Exit code where infrastructure has failed, such as a disk or a service (``EX_TEMPFAIL`` of sysexits.h)."""
 
 MORE_ROOM = "make room there"
 _REMEDIES = {
@@ -39,6 +42,8 @@ class StorageError(RuntimeError, OSError):
     """A write has failed; the message names the place, the cause and the remedy. Files that were complete before are
     unchanged."""
 
+    exit_code = TRY_LATER
+
 
 @contextmanager
 def storing(place: Path, then: str = "") -> Iterator[None]:
@@ -62,6 +67,16 @@ def storing(place: Path, then: str = "") -> Iterator[None]:
             raise
         reason, remedy = cause
         raise StorageError(f"{place} cannot be written ({reason}): {remedy}{f', {then}' if then else ''}") from error
+
+
+def failing_disk(error: BaseException) -> str | None:
+    """The line about a disk that is full, read-only or broken, or about a permission; None for any other error."""
+    cause = _cause(error)
+    if cause is None:
+        return None
+    reason, remedy = cause
+    place = getattr(error, "filename", None) or ("a database" if isinstance(error, sqlite3.Error) else "a file")
+    return f"{place} cannot be used ({reason}): {remedy}; the same command goes on"
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -65,4 +65,4 @@ def create_server(
         reset_observation_cls=TextObservation,
     )
     guard = Guard(app, token, idle_seconds, max_message_bytes, tools)
-    return Server(guard, host, port, max_message_bytes)
+    return Server(guard, host, port, max_message_bytes, max_sessions)

@@ -28,6 +28,83 @@ AT_ONCE = {
 }
 SLOW = {"all processes, from a shell", "the message bus", "the disk", "temporary files", "the shared memory"}
 
+STOP_X = "import subprocess\nsubprocess.run(['pkill', '-STOP', 'Xvfb'])"
+
+
+def apart(code: str) -> str:
+    """An action that leaves a program behind."""
+    return f"import subprocess\nsubprocess.Popen(['python3', '-c', {code!r}], start_new_session=True)\ntime.sleep(1.5)"
+
+
+X_PID = "import os, subprocess, time\npid = int(subprocess.check_output(['pidof', 'Xvfb']).split()[0])\n"
+X_CLIENT = (
+    "import ctypes, time\nx = ctypes.CDLL('libX11.so.6')\nx.XOpenDisplay.restype = ctypes.c_void_p\n"
+    "display = ctypes.c_void_p(x.XOpenDisplay(None))\nroot = x.XDefaultRootWindow(display)\n"
+)
+REST = "\ntime.sleep(1000)"
+STOPPED = {
+    "the X server": STOP_X,
+    "the X server, then a click": STOP_X + "\npyautogui.click(5, 5)",
+    "the X server, by turns": apart(X_PID + "while True:\n    os.kill(pid, 19); time.sleep(0.2); os.kill(pid, 18)"),
+    "the X server, by a debugger": apart(X_PID + "import ctypes\nctypes.CDLL(None).ptrace(16, pid, 0, 0)" + REST),
+    "the message bus": "import subprocess\nsubprocess.run(['pkill', '-STOP', 'dbus-daemon'])",
+    "the window manager": "import subprocess\nsubprocess.run(['pkill', '-STOP', 'openbox'])",
+    "the accessibility bus": "import subprocess\nsubprocess.run(['pkill', '-STOP', 'at-spi'])",
+    "all processes": "import os\nos.kill(-1, 19)",
+    "the action itself": "import os\nos.kill(os.getpid(), 19)",
+    "the action, with a terminal": (
+        "import os, pty\n_, end = pty.openpty()\nos.open(os.ttyname(end), os.O_RDWR)\nos.kill(os.getpid(), 19)"
+    ),
+    "who carries out the action": "import os\nos.kill(os.getppid(), 19)",
+    "who carries out all requests": "import os\nos.kill(2, 19)\ntime.sleep(80)",
+    "the screen, grabbed": apart(X_CLIENT + "x.XGrabServer(display); x.XSync(display, 0)" + REST),
+    "the screen, grabbed before a click": (
+        apart(X_CLIENT + "x.XGrabServer(display); x.XSync(display, 0)" + REST) + "\npyautogui.click(5, 5)"
+    ),
+    "the requests, without descriptors": "import resource\nresource.prlimit(2, resource.RLIMIT_NOFILE, (0, 0))",
+    "the file of the screen": (
+        "import os\nos.write(os.open(os.environ['RLANYTHING_FRAMEBUFFER'], os.O_RDWR), b'x' * 200)"
+    ),
+    "each new process, killed": apart(
+        "import os\nwhile True:\n    for p in os.listdir('/proc'):\n        if p.isdigit() and int(p) > 60 and"
+        " int(p) != os.getpid():\n            try: os.kill(int(p), 9)\n            except OSError: pass"
+    ),
+}
+"""Nothing is ended: it waits, or keeps others waiting."""
+HINDERED = {
+    "keyboard and pointer, grabbed": apart(
+        X_CLIENT + "x.XGrabKeyboard(display, root, 1, 1, 1, 0)\n"
+        "x.XGrabPointer(display, root, 1, 0, 1, 1, 0, 0, 0)\nx.XSync(display, 0)" + REST
+    ),
+    "all connections to the screen": apart(X_CLIENT + "kept = [x.XOpenDisplay(None) for _ in range(300)]" + REST),
+    "each new process, stopped": apart(
+        "import os\nwhile True:\n    for p in os.listdir('/proc'):\n        if p.isdigit() and int(p) > 200 and"
+        " int(p) != os.getpid():\n            try: os.kill(int(p), 19)\n            except OSError: pass"
+    ),
+    "all processes, later": "import subprocess\nsubprocess.run('(sleep 1; kill -STOP -1) & sleep 0.1', shell=True)",
+    "a result in a deep folder": (
+        f"import os\nos.remove({PATH!r})\nos.mkdir({PATH!r})\nos.chdir({PATH!r})\n"
+        "for _ in range(3000): os.mkdir('d'); os.chdir('d')"
+    ),
+    "a result that changes": apart(
+        f"import os\nwhile True:\n    open({PATH!r}, 'w').write('x' * 100000)\n    os.truncate({PATH!r}, 0)"
+    ),
+    "a result that is a loop": f"import os\nos.remove({PATH!r})\nos.symlink({PATH!r}, {PATH!r})",
+    "a result that is a socket": (
+        f"import os, socket\nos.remove({PATH!r})\ns = socket.socket(socket.AF_UNIX)\ns.bind({PATH!r})"
+    ),
+    "a result of the kernel": f"import os\nos.remove({PATH!r})\nos.symlink('/proc/kmsg', {PATH!r})",
+    "a result without rights": f"import os\nos.chmod({PATH!r}, 0)",
+}
+"""The desktop still works, or does in parts: the episode is over with its last turn at the latest."""
+FAST = {
+    "the X server",
+    "all processes",
+    "the action itself",
+    "the screen, grabbed before a click",
+    "a result that is a loop",
+}
+
 RESULTS = {
     "device": f"import os\nos.remove({PATH!r}); os.symlink('/dev/zero', {PATH!r})",
     "pipe": f"import os\nos.remove({PATH!r}); os.mkfifo({PATH!r})",
@@ -58,6 +135,42 @@ def test_a_desktop_that_an_action_ends_is_a_failure_of_the_agent(env, deed):
     crashed(env.step(AT_ONCE[deed]), begin)
     observation, _ = env.reset()  # and the next episode has a new one
     assert observation
+
+
+def some(deeds):
+    return [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in deeds]
+
+
+@pytest.mark.parametrize("deed", some(STOPPED))
+def test_what_an_action_stops_counts_as_broken(env, deed):
+    """An agent that could stop its desktop every turn would hold its place for minutes."""
+    env.reset()
+    begin = time.monotonic()
+    crashed(env.step(STOPPED[deed]), begin)
+
+
+@pytest.mark.parametrize("deed", some(HINDERED))
+def test_an_episode_on_a_hindered_desktop_ends_as_a_failure(env, deed):
+    env.reset()
+    begin = time.monotonic()
+    *_, info = env.step(HINDERED[deed])
+    if info["outcome"] is None:
+        *_, info = env.step("DONE")
+    assert (info["outcome"], info["error"]) == (-1, "")
+    assert time.monotonic() - begin < 2 * SECONDS
+
+
+def test_what_a_shell_stops_in_its_terminal_is_no_crash(env):
+    """It can be continued there."""
+    env.reset()
+    code = "import os, pty, time\nif os.fork() == 0:\n    os.setsid()\n    pid, _ = pty.fork()\n    if pid == 0:\n"
+    code += (
+        "        if os.fork() == 0:\n            os.kill(os.getpid(), 19)\n        time.sleep(100)\n    time.sleep(100)"
+    )
+    *_, info = env.step(code + "\ntime.sleep(1)")
+    stopped = env.unwrapped.client.execute("grep -l '^State:.T' /proc/[0-9]*/status | wc -l", shell=True).output
+    assert stopped == "1\n"
+    assert (info["outcome"], info["agent_crash"]) == (None, "")
 
 
 def test_a_bomb_that_goes_off_between_two_actions(env):

@@ -24,7 +24,6 @@ from rlanything_verifiers.osworld import (
     check_evaluator,
     evaluate,
     evaluator_urls,
-    pdf,
 )
 
 SHELL = {"type": "vm_command_line", "command": "echo", "shell": "true"}
@@ -335,12 +334,3 @@ def test_a_library_that_is_missing_is_no_score(monkeypatch, library, func, rules
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingLibrary, match=r"pip install 'rlanything-envs\[desktop\]'"):
         score(evaluator, desk=Desk({"/a": b"<a/>"}))
-
-
-def test_a_library_is_missed_in_its_own_process(monkeypatch, tmp_path):
-    (tmp_path / "worker.py").write_text("print('3 9\\npypdfium2', flush=True); input()")
-    monkeypatch.setattr(pdf, "_WORKER", pdf._Worker(tmp_path / "worker.py"))
-    evaluator = {"func": "check_pdf_pages", "result": {"type": "vm_file", "path": "/a", "dest": "a"}}
-    evaluator["expected"] = {"type": "rule", "rules": {"relation": "eq", "ref_value": 1}}
-    with pytest.raises(MissingLibrary, match="pypdfium2"):
-        score(evaluator, desk=Desk({"/a": b""}))

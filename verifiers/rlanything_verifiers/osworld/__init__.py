@@ -24,7 +24,7 @@ from .errors import (
     UnknownGetter,
     VerifierError,
 )
-from .evaluator import Strict, check_evaluator, evaluate, evaluator_urls
+from .evaluator import Strict, check_evaluator, check_libraries, evaluate, evaluator_urls
 from .file import File
 from .guest import Files, Guest
 from .registry import GETTERS, METRICS
@@ -46,6 +46,7 @@ __all__ = [
     "UnknownGetter",
     "VerifierError",
     "check_evaluator",
+    "check_libraries",
     "evaluate",
     "evaluator_urls",
 ]

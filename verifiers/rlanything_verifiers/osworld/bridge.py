@@ -16,7 +16,7 @@ from typing import Any
 
 from rlanything_verifiers.osworld.errors import BridgeError, Unreadable
 from rlanything_verifiers.osworld.file import File
-from rlanything_verifiers.osworld.registry import Metric
+from rlanything_verifiers.osworld.registry import Metric, score_of
 
 __all__ = ["Bridge"]
 
@@ -59,7 +59,7 @@ class Bridge:
                 raise Unreadable(f"{name} took more than {self.timeout:g} seconds") from error
         if "failed" in answer:
             raise Unreadable(f"{name}: {answer['failed']}")
-        return float(answer["score"])
+        return score_of(answer.get("score"))
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         try:

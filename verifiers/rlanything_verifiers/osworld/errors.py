@@ -48,8 +48,9 @@ class VerifierError(RuntimeError):
 class MissingLibrary(VerifierError):
     """A library that a function needs is not installed."""
 
-    def __init__(self, library: str, extra: str = "desktop") -> None:
-        super().__init__(f"{library} is not installed: pip install 'rlanything-envs[{extra}]'")
+    def __init__(self, library: str, extra: str | None = "desktop") -> None:
+        source = library if extra is None else f"'rlanything-envs[{extra}]'"
+        super().__init__(f"{library} is not installed: pip install {source}")
         self.library = library
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from rlanything_verifiers.osworld.errors import (
     EvaluatorError,
+    MissingLibrary,
+    MissingProgram,
     UnknownFunction,
     UnknownGetter,
     Unreadable,
@@ -17,10 +20,11 @@ from rlanything_verifiers.osworld.errors import (
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.getters import GETTERS
 from rlanything_verifiers.osworld.guest import Files, Guest
+from rlanything_verifiers.osworld.libraries import ask_for
 from rlanything_verifiers.osworld.metrics import METRICS, UPSTREAM
 from rlanything_verifiers.osworld.registry import Context, Getter, Metric, Slot
 
-__all__ = ["Foreign", "Strict", "check_evaluator", "evaluate", "evaluator_urls"]
+__all__ = ["Foreign", "Strict", "check_evaluator", "check_libraries", "evaluate", "evaluator_urls"]
 
 INFEASIBLE = "infeasible"
 """The function of the tasks that cannot be done; giving up is the right answer to these alone."""
@@ -52,36 +56,81 @@ class _Check:
     sources: tuple[_Source, ...]
     options: Mapping[str, Any]
 
+    def ask_for_libraries(self) -> None:
+        """Make sure that everything is installed that it needs for whatever an agent may have left.
+
+        Raises:
+            MissingLibrary, MissingProgram: it is not.
+        """
+        for name in (*self.metric.needs, *(each for source in self.sources for each in source.getter.needs)):
+            ask_for(name)
+
     def score(self, context: Context, strict: Strict) -> float:
-        """Score in [0, 1]; 0 where the agent's result is missing or cannot be read."""
-        values = []
-        try:
-            for number, source in enumerate(self.sources):
+        """Score in [0, 1]; 0 where the agent's result is missing or cannot be read, or makes the check fail."""
+        values: list[tuple[Any, bool]] = []
+        for source in self.sources:
+            before = context.questions
+            try:
                 value = source.value(context)
+                theirs = context.questions > before or _from_desktop(value)
                 if not source.rules and not self.metric.free:
                     if (value is None or value == [] or _holes(value)) and not source.slot.nullable:
                         return 0.0
-                    try:
-                        value = source.slot.read(value, source.place)
-                    except EvaluatorError:
-                        if number:
-                            raise
-                        return 0.0  # the desktop is in a state in which the question makes no sense
-                values.append(value)
-            score = self._measured(values, strict)
+                    value = source.slot.read(value, source.place)
+            except Unreadable:
+                return 0.0
+            except Exception as error:
+                if context.raised(error) or isinstance(error, MissingLibrary | MissingProgram):
+                    raise
+                if context.questions > before:
+                    return 0.0  # the desktop is in a state in which the question makes no sense
+                raise
+            values.append((value, theirs))
+        upstream = UPSTREAM.get(self.metric.name) if strict == "upstream" else None
+        return self._measured(values, upstream or self.metric)
+
+    def _measured(self, values: list[tuple[Any, bool]], metric: Metric) -> float:
+        try:
+            return _unit(metric(*(value for value, _ in values), **self.options))
         except Unreadable:
             return 0.0
-        return min(1.0, max(0.0, score)) if score == score else 0.0
-
-    def _measured(self, values: list[Any], strict: Strict) -> float:
-        metric = UPSTREAM.get(self.metric.name, self.metric) if strict == "upstream" else self.metric
-        try:
-            return float(metric(*values, **self.options))
-        except (Unreadable, EvaluatorError, VerifierError):
+        except (MissingLibrary, MissingProgram):
             raise
-        except Exception as error:  # a bug of the metric on the agent's result: no score, no crash
-            said = f"{type(error).__name__}: {error}"[:200]
-            raise VerifierError(f"{self.metric.name} failed on what it was given: {said}") from error
+        except Exception as error:
+            if isinstance(error, EvaluatorError) and not any(theirs for _, theirs in values[1:]):
+                raise  # what was expected makes no sense, and it is the task's own
+            failure = error
+        try:  # the control: the same without anything of the agent
+            models = [value for value, theirs in values if not theirs]
+            metric(*(_instead(value, models) if theirs else value for value, theirs in values), **self.options)
+        except Unreadable:
+            return 0.0
+        except Exception as error:
+            if isinstance(error, EvaluatorError | VerifierError):
+                raise
+            said = f"{type(failure).__name__}: {failure}"[:200]
+            raise VerifierError(f"{self.metric.name} failed on what it was given: {said}") from failure
+        return 0.0
+
+
+def _unit(score: float) -> float:
+    return min(1.0, max(0.0, float(score))) if math.isfinite(score) else 0.0
+
+
+def _from_desktop(value: Any) -> bool:
+    """Whether a value holds a file of the desktop, which may have been fetched earlier."""
+    files = value if isinstance(value, list) else [value]
+    return any(isinstance(file, File) and not file.reference for file in files)
+
+
+def _instead(value: Any, models: list[Any]) -> Any:
+    """What stands in the place of an agent's value in a control: the task's own of that type, else an empty one."""
+    for model in models:
+        if type(model) is type(value):
+            return model
+    if isinstance(value, File):
+        return File(value.name, b"")
+    return type(value)() if isinstance(value, str | dict | list) else None
 
 
 def _holes(value: Any) -> bool:
@@ -111,11 +160,13 @@ def evaluate(
             ``"upstream"``, which is lenient where OSWorld's function passes over a difference.
 
     Returns:
-        A score in [0, 1]. A file of the agent that is missing, malformed or beyond the limits scores 0.
+        A score in [0, 1]. A file of the agent that is missing, malformed or beyond the limits scores 0, and so does one
+        with which a function fails that does not fail without it.
 
     Raises:
         EvaluatorError: the evaluator cannot be carried out as written.
-        VerifierError: a library is missing, a file of the task cannot be read, or a function failed: there is no score.
+        VerifierError: a library is missing (asked before anything of the desktop is read), a file of the task cannot be
+            read, or a function fails without anything of the agent, too: there is no score.
         Exception: whatever `guest` and `files` raise passes through.
     """
     if strict not in ("own", "upstream"):
@@ -125,6 +176,8 @@ def evaluate(
         return float(METRICS[INFEASIBLE](last_action))
     if last_action == "FAIL":
         return 0.0
+    for check in checks:
+        check.ask_for_libraries()
     context = Context(guest, files)
     decided, scores = (0.0, []) if conjunction == "and" else (1.0, [])
     for check in checks:
@@ -133,6 +186,17 @@ def evaluate(
             return decided
         scores.append(score)
     return sum(scores) / len(scores) if conjunction == "and" else max(scores)
+
+
+def check_libraries(evaluator: Mapping[str, Any]) -> None:
+    """Make sure that everything is installed here that an evaluator needs, before its task is played.
+
+    Raises:
+        MissingLibrary, MissingProgram: it is not; the message says how to install it.
+        EvaluatorError: as `check_evaluator`.
+    """
+    for check in _parse(evaluator, None)[0]:
+        check.ask_for_libraries()
 
 
 def check_evaluator(evaluator: Mapping[str, Any], *, foreign: Foreign | None = None) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 from numpy.typing import NDArray
 
-from rlanything_verifiers.osworld.errors import MissingLibrary
 from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.libraries import library
 from rlanything_verifiers.osworld.limited import run_limited
 
 __all__ = ["RATE", "SIDE", "film_frames", "sound_samples"]
@@ -48,11 +46,8 @@ def film_frames(file: File, most: int) -> NDArray[np.uint8]:
 
 
 def _decoded(file: File, options: list[str]) -> bytes:
+    ffmpeg = str(library("imageio_ffmpeg").get_ffmpeg_exe())
     with file.reading():
-        try:
-            ffmpeg = str(importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe())
-        except ImportError as error:
-            raise MissingLibrary("imageio-ffmpeg", "video") from error
         reading = ["-nostdin", "-v", "error", "-threads", "1", "-protocol_whitelist", "file"]
         command = [ffmpeg, *reading, "-format_whitelist", _CONTAINERS, "-i", "{}", *options, "pipe:1"]
         return run_limited(file, command, file.data, seconds=_SECONDS)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import shutil
 
-from rlanything_verifiers.osworld.errors import MissingProgram
 from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.libraries import program
 from rlanything_verifiers.osworld.limited import run_limited
 from rlanything_verifiers.osworld.opening import image
 
@@ -23,16 +22,12 @@ def recognised_text(file: File) -> str:
     """The English text in a picture, line by line.
 
     Raises:
-        MissingProgram: tesseract is not installed.
         Unreadable, BadReference: the file is no picture, or beyond the limits.
     """
-    program = shutil.which("tesseract")
-    if program is None:
-        raise MissingProgram("tesseract", "tesseract-ocr")
     picture = image(file).convert("RGB")
     if picture.width * picture.height < _SMALL:
         picture = picture.resize((2 * picture.width, 2 * picture.height))
     data = io.BytesIO()
     picture.save(data, "PNG")
-    command = [program, "stdin", "stdout", "-l", "eng"]
+    command = [program("tesseract"), "stdin", "stdout", "-l", "eng"]
     return run_limited(file, command, data.getvalue(), seconds=_SECONDS).decode(errors="replace")

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from rlanything_verifiers.osworld.errors import Unreadable, VerifierError
 from rlanything_verifiers.osworld.file import File
 
 __all__ = ["run_limited"]
@@ -37,26 +38,35 @@ def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int
         suffix: Of the temporary file's name.
 
     Raises:
-        Unreadable, BadReference: The program failed or took too long.
+        Unreadable, BadReference: The program failed.
+        Unreadable: It took too long by the clock.
+        VerifierError: It cannot be started, or there is no room for its file.
     """
+    try:
+        done = _run(command, data, seconds, suffix)
+    except subprocess.TimeoutExpired as error:
+        # Whoever keeps the processors busy may be the agent's desktop: slowness is no fault of the task's own file.
+        raise Unreadable(f"{file.name}: {Path(command[0]).name} took more than {2 * seconds} s") from error
+    except OSError as error:
+        raise VerifierError(f"{Path(command[0]).name} cannot be started: {error}") from error
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip()[-200:]
+        raise file.refuse(f"{Path(command[0]).name} cannot read it (exit {done.returncode}): {last}")
+    return done.stdout
+
+
+def _run(command: Sequence[str], data: bytes, seconds: int, suffix: str) -> subprocess.CompletedProcess[bytes]:
     with tempfile.TemporaryDirectory(prefix="rlanything-verifier-") as folder:
         path = Path(folder, f"file{suffix}")
         if "{}" in command:
             path.write_bytes(data)
         arguments = [str(path) if part == "{}" else part for part in command]
         start = [sys.executable, "-I", "-S", "-c", _START, str(seconds), str(_MEMORY)]
-        try:
-            done = subprocess.run(
-                [*start, *arguments],
-                input=b"" if "{}" in command else data,
-                capture_output=True,
-                timeout=2.0 * seconds,
-                env={"PATH": os.defpath, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C.UTF-8"},
-                cwd=folder,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise file.refuse(f"{Path(command[0]).name} took more than {2 * seconds} s") from error
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip()[-200:]
-        raise file.refuse(f"{Path(command[0]).name} cannot read it (exit {done.returncode}): {last}")
-    return done.stdout
+        return subprocess.run(
+            [*start, *arguments],
+            input=b"" if "{}" in command else data,
+            capture_output=True,
+            timeout=2.0 * seconds,
+            env={"PATH": os.defpath, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C.UTF-8"},
+            cwd=folder,
+        )

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlanything_verifiers.osworld.errors import EvaluatorError, MissingLibrary
+from rlanything_verifiers.osworld.errors import EvaluatorError
+from rlanything_verifiers.osworld.libraries import library
 
 __all__ = ["ValueRule", "likeness", "line_likeness", "pattern", "searches"]
 
@@ -41,10 +42,7 @@ def pattern(source: str, flags: Sequence[str] = ()) -> Any:
     Raises:
         EvaluatorError: it is too long, malformed, or has an unknown flag.
     """
-    try:
-        import regex
-    except ImportError as error:
-        raise MissingLibrary("regex") from error
+    regex = library("regex")
     if len(source) > _PATTERN:
         raise EvaluatorError(f"a regular expression of {len(source)} characters; at most {_PATTERN} are allowed")
     if unknown := set(flags) - _FLAGS:
@@ -118,11 +116,7 @@ def likeness(one: str, other: str) -> float:
         return 1.0
     if len(one) * len(other) > _PAIRS:
         return 0.0
-    try:
-        from rapidfuzz import fuzz
-    except ImportError as error:
-        raise MissingLibrary("rapidfuzz") from error
-    return float(fuzz.ratio(one, other)) / 100
+    return float(library("rapidfuzz.fuzz").ratio(one, other)) / 100
 
 
 def line_likeness(one: Sequence[str], other: Sequence[str]) -> float:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
-from rlanything_verifiers.osworld.errors import MissingLibrary
 from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.libraries import library
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -186,57 +186,45 @@ def package(file: File) -> Package:
 
 def xml(file: File) -> _Element:
     """The root element of an XML file."""
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise MissingLibrary("lxml") from error
+    etree = library("lxml.etree")
     _Gate(file).check(file.data, file.name)
     with file.reading():
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        return etree.fromstring(file.data, parser)
+        root: _Element = etree.fromstring(file.data, parser)
+        return root
 
 
 def workbook(file: File, values: bool) -> Workbook:
     """A spreadsheet: the values its formulas had when it was saved, or the formulas."""
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise MissingLibrary("openpyxl") from error
+    openpyxl = library("openpyxl")
     package(file)
     with file.reading():
-        return openpyxl.load_workbook(io.BytesIO(file.data), data_only=values)
+        opened: Workbook = openpyxl.load_workbook(io.BytesIO(file.data), data_only=values)
+        return opened
 
 
 def document(file: File) -> Document:
     """A text document in Word's format."""
-    try:
-        import docx
-    except ImportError as error:
-        raise MissingLibrary("python-docx") from error
+    docx = library("docx")
     package(file)
     with file.reading():
-        return docx.Document(io.BytesIO(file.data))
+        opened: Document = docx.Document(io.BytesIO(file.data))
+        return opened
 
 
 def presentation(file: File) -> Presentation:
     """A slide show in PowerPoint's format."""
-    try:
-        import pptx
-    except ImportError as error:
-        raise MissingLibrary("python-pptx") from error
+    pptx = library("pptx")
     package(file)
     with file.reading():
-        return pptx.Presentation(io.BytesIO(file.data))
+        opened: Presentation = pptx.Presentation(io.BytesIO(file.data))
+        return opened
 
 
 def image(file: File) -> Image:
     """A picture, its first frame decoded."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise MissingLibrary("pillow") from error
     with file.reading():
-        opened = Image.open(io.BytesIO(file.data), formats=_PICTURES)
+        opened: Image = library("PIL.Image").open(io.BytesIO(file.data), formats=_PICTURES)
         if opened.width * opened.height > MAX_PIXELS:
             raise file.refuse(f"{opened.width} by {opened.height} pixels; at most {MAX_PIXELS} are read")
         opened.load()
@@ -245,15 +233,12 @@ def image(file: File) -> Image:
 
 def html(file: File) -> _Element:
     """The root element of a web page."""
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise MissingLibrary("lxml") from error
+    etree = library("lxml.etree")
     with file.reading():
         if len(file.data) > MAX_XML:
             raise file.refuse(f"{len(file.data)} bytes; at most {MAX_XML} are read")
         parser = etree.HTMLParser(no_network=True, huge_tree=False)
-        root = etree.fromstring(file.data, parser)
+        root: _Element | None = etree.fromstring(file.data, parser)
         if root is None:
             raise file.refuse("an empty web page")
         return root

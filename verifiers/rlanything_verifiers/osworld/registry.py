@@ -13,13 +13,14 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 from rlanything_verifiers.osworld.errors import EvaluatorError
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.guest import Files, Guest
+from rlanything_verifiers.osworld.libraries import needs
 
 __all__ = [
     "GETTERS",
@@ -31,6 +32,7 @@ __all__ = [
     "Slot",
     "getter",
     "metric",
+    "score_of",
     "upstream_reading",
 ]
 
@@ -109,6 +111,11 @@ class Metric:
         """Score values that fit the slots."""
         return self.function(*arguments, **options)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Modules and programs that it may use."""
+        return needs(self.function)
+
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """Positional parameters: the result and, where there is one, the expected value."""
@@ -122,13 +129,54 @@ class Metric:
         return {} if self.free else {slot.name: slot for slot in _slots(self.function)[1]}
 
 
-@dataclass
+def score_of(report: object) -> float:
+    """A score that another process reported: 0 for what is no number in [0, 1]; an agent's program may have said it."""
+    number = isinstance(report, int | float) and not isinstance(report, bool)
+    return float(report) if number and 0 <= report <= 1 else 0.0  # type: ignore[operator, arg-type]
+
+
+class _Asked:
+    """Passes questions on to a desktop, or to the files of a task, and keeps what they raised.
+
+    An error that they raise is for whoever made them. Every other one comes of what they answered.
+    """
+
+    def __init__(self, inner: object) -> None:
+        self._inner = inner
+        self.count = 0
+        self.raised: Exception | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        question = getattr(self._inner, name)
+
+        def ask(*arguments: Any, **options: Any) -> Any:
+            self.count += 1
+            try:
+                return question(*arguments, **options)
+            except Exception as error:
+                self.raised = error
+                raise
+
+        return ask
+
+
 class Context:
     """One evaluation: the desktop, the files of the task, and the files fetched so far by the name they were given."""
 
-    guest: Guest
-    files: Files
-    fetched: dict[str, File] = field(default_factory=dict)
+    def __init__(self, guest: Guest, files: Files) -> None:
+        self._desktop, self._store = _Asked(guest), _Asked(files)
+        self.guest: Guest = self._desktop
+        self.files: Files = self._store
+        self.fetched: dict[str, File] = {}
+
+    @property
+    def questions(self) -> int:
+        """How often the desktop was asked for something."""
+        return self._desktop.count
+
+    def raised(self, error: Exception) -> bool:
+        """Whether the desktop, or the store of the task's files, raised an error itself."""
+        return error is self._desktop.raised or error is self._store.raised
 
 
 @dataclass(frozen=True)
@@ -141,6 +189,11 @@ class Getter:
     def __call__(self, context: Context, config: Any) -> Any:
         """Get the value that the settings describe."""
         return self.function(context, config)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Modules and programs that it may use."""
+        return needs(self.function)
 
     @cached_property
     def config(self) -> Slot:

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from rlanything_verifiers import plain_yaml
-from rlanything_verifiers.osworld.errors import MissingLibrary
 from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.libraries import library
 
 __all__ = ["read_json", "read_yaml"]
 
@@ -31,9 +31,7 @@ def read_json(file: File) -> Any:
 
 def read_yaml(file: File) -> Any:
     """The value of a YAML file."""
+    library("yaml")
     text = file.text()
     with file.reading():
-        try:
-            return plain_yaml.read_yaml(text)
-        except ImportError as error:
-            raise MissingLibrary("pyyaml") from error
+        return plain_yaml.read_yaml(text)

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rlanything_verifiers.osworld.errors import MissingLibrary
 from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.libraries import library
 from rlanything_verifiers.osworld.opening import Package, document, package
 
 if TYPE_CHECKING:
@@ -104,14 +104,10 @@ def paragraph_texts(file: File) -> list[str]:
 
 def _body(opened: Package) -> Any:
     """The body of a document in Word's format, made of python-docx's elements."""
-    try:
-        from docx.oxml.parser import parse_xml
-    except ImportError as error:
-        raise MissingLibrary("python-docx") from error
     links = opened.xml("_rels/.rels").iter(_LINK)
     main = next(str(link.get("Target")) for link in links if str(link.get("Type")).endswith("/officeDocument"))
     opened.xml(main.lstrip("/"))  # within the limits
-    root: Any = parse_xml(opened[main.lstrip("/")])
+    root: Any = library("docx.oxml.parser").parse_xml(opened[main.lstrip("/")])
     return root.body
 
 

@@ -8,11 +8,14 @@ subcommand, whose heavy imports happen when it is called.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from rlanything_agents.runs.storage import TRY_LATER, failing_disk
 from rlanything_agents.tools.cli import curriculum, desktop, pool
 from rlanything_agents.tools.cli.audit import audit
 from rlanything_agents.tools.cli.benchmark import benchmark
@@ -23,6 +26,7 @@ from rlanything_agents.tools.cli.play import play
 from rlanything_agents.tools.cli.serve import serve
 from rlanything_agents.tools.cli.train import train
 from rlanything_agents.tools.cli.view import view
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app", "main"]
 
@@ -57,7 +61,24 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)
+class _Commands(TyperGroup):
+    """All commands: a disk that fails gives one line and an exit code, whatever a command was about to write."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            found = super().invoke(ctx)
+            sys.stdout.flush()  # it may be a file, too
+            return found
+        except Exception as error:
+            said = failing_disk(error)
+            if said is None:
+                raise
+            typer.echo(f"error: {printable(said)}", err=True)
+            raise typer.Exit(TRY_LATER) from None
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)
 for _command in COMMANDS:
     app.command(epilog=EXIT_CODES)(_command)
 for _name, _group in GROUPS.items():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rlanything_agents.runs.storage import failing_disk
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.output import AsJson, AsLines, print_json, print_lines
 
@@ -250,6 +251,8 @@ def _opened(path: Path) -> Iterator[TaskPool]:
             with TaskPool.open(path) as pool:
                 yield pool
         except sqlite3.DatabaseError as error:
+            if failing_disk(error):
+                raise
             typer.echo(f"error: {path}: {error}; `rlanything pool verify` tells what is broken", err=True)
             raise typer.Exit(2) from None
 

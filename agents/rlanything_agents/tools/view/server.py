@@ -4,10 +4,14 @@ It writes nothing and holds no lock, so a run may continue while it is viewed.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hmac
 import json
 import secrets
+import socket
+import threading
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
@@ -26,8 +30,10 @@ __all__ = ["ViewServer", "serve"]
 HOST = "127.0.0.1"
 MAX_WORDS = 200
 """Most characters of a search text."""
-IDLE = 60.0
-"""Seconds after which a silent connection is closed."""
+WAITING = 64
+"""Most connections without a complete request; the oldest is closed for each one too many."""
+WAITING_SECONDS = 15.0
+"""How long a connection waits for one."""
 _PACKED = 1_400
 """Smallest response that is compressed, in bytes: one packet."""
 _HEADERS = {
@@ -53,10 +59,13 @@ class ViewServer(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = WAITING
 
     def __init__(self, site: Site, port: int = 0) -> None:
         super().__init__((HOST, port), _Handler)
         self.site = site
+        self._waiting: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
         self.token = secrets.token_urlsafe(24)
         self.port = int(self.server_address[1])
         self.cookie = f"rlanything-view-{self.port}"  # cookies ignore ports, and two viewers must not share one
@@ -66,6 +75,41 @@ class ViewServer(ThreadingHTTPServer):
     def url(self) -> str:
         """Address with the token, which gives access to everything in the site."""
         return f"http://{HOST}:{self.port}/?token={self.token}"
+
+    def wait(self, connection: socket.socket) -> None:
+        """Note that a connection waits for a request, and make room for it."""
+        with self._lock:
+            self._waiting[connection] = time.monotonic()
+            if len(self._waiting) > WAITING:
+                self._end(next(iter(self._waiting)))
+
+    def heard(self, connection: socket.socket) -> None:
+        """Note that a request is complete, or the connection closed."""
+        with self._lock:
+            self._waiting.pop(connection, None)
+
+    def service_actions(self) -> None:
+        """End the connections that have waited too long; called several times a second."""
+        with self._lock:
+            for connection in [
+                each for each, since in self._waiting.items() if time.monotonic() - since > WAITING_SECONDS
+            ]:
+                self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        del self._waiting[connection]
+        with contextlib.suppress(OSError):  # its thread then finds it closed
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Note the connection before its thread starts."""
+        self.wait(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget the connection."""
+        self.heard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore errors of a connection that the browser closed."""
@@ -93,7 +137,18 @@ class _Handler(BaseHTTPRequestHandler):
     server: ViewServer
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "rlanything", ""
-    timeout = IDLE
+    timeout = WAITING_SECONDS
+
+    def handle_one_request(self) -> None:
+        """Wait for a request and answer it."""
+        self.server.wait(self.connection)
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        """Read the header of a request."""
+        good = super().parse_request()
+        self.server.heard(self.connection)
+        return good
 
     def do_GET(self) -> None:
         """Answer one request."""

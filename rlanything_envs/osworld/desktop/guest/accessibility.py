@@ -14,6 +14,8 @@ __all__ = ["AccessibilityError", "AccessibilityReader"]
 _SECONDS = 170.0
 """Less than a client waits; an application that does not answer is left out long before, but one that shares two
 processors with thirty other programs can take more than a minute."""
+_FREE_SECONDS = 15.0
+"""Without that time: a tree takes one or two, unless a program of the desktop makes it long."""
 
 
 class AccessibilityError(RuntimeError):
@@ -45,7 +47,9 @@ class AccessibilityReader:
     def _read(self, what: str) -> str:
         code = f"from guest.tree import main; main({what!r})"
         try:
-            done = self._processes.run(["python", "-c", code], timeout=_SECONDS, module="guest.tree")
+            done = self._processes.run(
+                ["python", "-c", code], timeout=_SECONDS, module="guest.tree", free=_FREE_SECONDS
+            )
         except (OSError, Refusal, InteriorError) as error:
             raise AccessibilityError(f"the accessibility tree: {error}") from error
         if done.returncode != 0:

@@ -35,6 +35,10 @@ LONGEST_OUTPUT = 64 << 20
 """Bytes of a stream after which a program is ended; an agent can print without end at no cost."""
 _TICK = 0.1
 _PR_SET_DUMPABLE = 4
+_STOPPED_SECONDS = 0.3
+"""How long a program must stay stopped: a debugger stops one for an instant."""
+_OWN_LOAD = 64
+"""Threads that compute, beyond which the desktop itself keeps its programs from the processors."""
 _LEAST_WORK_NS = 5_000_000
 """Nanoseconds of work below which a desktop counts as idle, not as kept from the processors."""
 _LEAST_ROOM = 64 << 10
@@ -117,8 +121,9 @@ def _answer(
     limited: bool,
 ) -> None:
     if request["kind"] == "state":
-        broken = session.broken() or (_full() if limited else "")
-        _reply(fds[3], {"broken": broken, "busy": threads.look(), "held": threads.held})
+        busy = threads.look()
+        broken = session.broken() or threads.standstill() or (_full() if limited else "")
+        _reply(fds[3], {"broken": broken, "busy": busy, "held": threads.held})
         return
     if module := request.get("module"):
         with contextlib.suppress(ImportError):  # the program will meet the same error, and report it
@@ -136,29 +141,46 @@ class _Threads:
 
     Attributes:
         held: seconds since the start, each counted by the share of the time in which the threads that had work waited
-            for a processor. On a machine that does nothing else it hardly grows.
+            for a processor. On a machine that does nothing else it hardly grows; it does not at all while the desktop
+            itself has more than `_OWN_LOAD` threads that compute.
     """
 
     def __init__(self) -> None:
         self.held = 0.0
         self._last = time.monotonic()
         self._spent: dict[str, tuple[int, int]] = {}
+        self._stopped: dict[str, str] = {}
+
+    def standstill(self) -> str:
+        """Which program has been stopped and not ended, so that whoever asks it waits for ever; empty where none has.
+
+        What a shell stops in its terminal (Ctrl+Z) does not count, since it can be continued there.
+        """
+        before = self._stopped
+        if before:
+            time.sleep(_STOPPED_SECONDS)
+            self.look()
+        return next((f"{name} has been stopped" for pid, name in self._stopped.items() if pid in before), "")
 
     def look(self) -> int:
         """How many threads run, or wait for a processor or a disk, on however loaded a machine."""
         found, ran, waited, spent = 0, 0, 0, {}
+        self._stopped = {}
         for process in Path("/proc").glob("[0-9]*"):
             if process.name == str(os.getpid()):
                 continue
             for thread in _threads(process):
                 with contextlib.suppress(OSError, IndexError, ValueError):
-                    found += (thread / "stat").read_text().rpartition(")")[2].split(None, 1)[0] in "RD"
+                    state, parent, _, _, terminal = (thread / "stat").read_text().rpartition(")")[2].split(None, 5)[:5]
+                    found += state in "RD"
+                    if state in "Tt" and (terminal == "0" or _serves(parent)):
+                        self._stopped[process.name] = (process / "comm").read_text().strip()
                     on, off = map(int, (thread / "schedstat").read_text().split()[:2])
                     before = self._spent.get(thread.name, (0, 0))
                     spent[thread.name] = (on, off)
                     ran, waited = ran + max(0, on - before[0]), waited + max(0, off - before[1])
         now = time.monotonic()
-        if ran + waited > _LEAST_WORK_NS:
+        if ran + waited > _LEAST_WORK_NS and found <= _OWN_LOAD:
             self.held += (now - self._last) * waited / (ran + waited)
         self._last, self._spent = now, spent
         return found
@@ -170,6 +192,14 @@ def _threads(process: Path) -> list[Path]:
         return list(process.glob("task/*"))
     except OSError:
         return []
+
+
+def _serves(parent: str) -> bool:
+    """Whether children of a process are the session's, or carry out a request: these can have a terminal, too."""
+    own = str(os.getpid())
+    if parent == own:
+        return True
+    return Path("/proc", parent, "stat").read_text().rpartition(")")[2].split()[1] == own
 
 
 def _full() -> str:

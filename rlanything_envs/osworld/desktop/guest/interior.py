@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import select
 import signal
@@ -25,6 +26,13 @@ from .storage import LARGEST_FILE
 __all__ = ["Answer", "Interior", "InteriorError", "Refusal", "Settings", "pixels_file"]
 
 _END_SECONDS = 10.0
+_STATE_SECONDS = 15.0
+_WATCH_SECONDS = 2.0
+"""How often the desktop is looked at while a request is carried out, which a stopped program would make endless."""
+_PROBE_EVERY = 3
+"""Looks at the desktop between two questions to its X server, which a program may have grabbed."""
+_PROBE = ["xset", "q"]
+_PROBE_SECONDS = 10.0
 _SLACK_SECONDS = 5.0
 """After which a request counts as lost that the inside should have ended itself."""
 _LONGEST_ANSWER = 1 << 16
@@ -80,6 +88,13 @@ class Answer:
     err: bytes = b""
 
 
+def _is_stopped(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    except OSError:
+        return False
+
+
 def pixels_file(screen: tuple[int, int]) -> int:
     """A file in memory for a screen: 4 bytes a pixel and a header; its size is fixed, so that no program fills it."""
     descriptor = os.memfd_create("screen", os.MFD_CLOEXEC | _MFD_ALLOW_SEALING)
@@ -99,6 +114,10 @@ class Interior:
     _first: int = -1
     """Handle of the first process of bwrap's namespace: all others end with it."""
     _group: ControlGroup | None = None
+    _deaf: str = ""
+    """Why programs can no longer reach the screen."""
+    _pid: int = 0
+    """Process that carries out the requests, as this one sees it."""
 
     def start(self) -> None:
         """Start the session; returns when its window manager is there.
@@ -106,7 +125,7 @@ class Interior:
         Raises:
             InteriorError: it does not start; the message has the reason.
         """
-        settings = self.settings
+        settings, self._deaf = self.settings, ""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         ours.settimeout(settings.patience)
@@ -123,7 +142,8 @@ class Interior:
             else:
                 self._start_sandbox(command, [theirs.fileno(), settings.pixels], settings.sandbox, settings.user)
             theirs.close()
-            self._group.add(_sender(ours))
+            self._pid = _sender(ours)
+            self._group.add(self._pid)
             ours.send(b"go")
             ready = json.loads(ours.recv(_LONGEST_ANSWER) or b'{"error": "it ended at once"}')
         except (OSError, ValueError) as error:
@@ -187,14 +207,24 @@ class Interior:
             seconds for which they have been kept from the processors.
         """
         try:
-            values = self.ask({"kind": "state"}, 30.0).values
-            return {name: values[name] for name in ("broken", "busy", "held")}
+            values = self.ask({"kind": "state"}, _STATE_SECONDS, watch=False).values
+            return {name: values[name] for name in ("broken", "busy", "held")} | (
+                {"broken": self._deaf} if self._deaf else {}
+            )
         except KeyError:
             return {"broken": "the session has ended before it answered", "busy": 0, "held": 0.0}
         except (InteriorError, TimeoutError, OSError) as error:
             return {"broken": str(error), "busy": 0, "held": 0.0}
 
-    def ask(self, request: dict[str, Any], seconds: float, given: bytes = b"", merge: bool = False) -> Answer:
+    def ask(
+        self,
+        request: dict[str, Any],
+        seconds: float,
+        given: bytes = b"",
+        merge: bool = False,
+        free: float = math.inf,
+        watch: bool = True,
+    ) -> Answer:
         """Send a request and wait for its answer.
 
         Args:
@@ -202,12 +232,14 @@ class Interior:
             seconds: how long the inside may take.
             given: code or content that goes with it.
             merge: whether both streams come back as one.
+            free: how long it may take without the time in which other work kept the desktop from the processors.
+            watch: whether to look at the desktop meanwhile.
 
         Raises:
             OSError: a program is not there, cannot be started, or a file cannot be read.
             Refusal: the request makes no sense, or a file is none.
             TimeoutError: it takes too long.
-            InteriorError: the inside has ended.
+            InteriorError: the inside has ended, or can no longer be used, see `state`.
         """
         message, source, out, err = (os.memfd_create(name) for name in ("request", "in", "out", "err"))
         read_end, write_end = os.pipe()
@@ -223,17 +255,45 @@ class Interior:
                 raise InteriorError(f"the programs of the desktop have been ended: {error}") from error
             os.close(write_end)
             write_end = -1
-            values = _received(read_end, seconds + _SLACK_SECONDS)
+            self._await(read_end, seconds + _SLACK_SECONDS, free, watch)
+            values = _received(read_end)
             return Answer(values, _content(out), b"" if merge else _content(err))
         finally:
             for fd in (message, source, out, err, read_end, write_end):
                 if fd >= 0:
                     os.close(fd)
 
+    def _await(self, status: int, seconds: float, free: float, watch: bool) -> None:
+        """Wait for an answer, as long as the desktop can give one."""
+        begin, held, looks = time.monotonic(), math.inf, 0
+        while not select.select([status], [], [], max(0.0, min(_WATCH_SECONDS, begin + seconds - time.monotonic())))[0]:
+            passed = time.monotonic() - begin
+            if passed >= seconds:
+                raise TimeoutError(f"still running after {seconds:g} seconds")
+            if _is_stopped(self._pid):
+                raise InteriorError("the process that carries out the requests has been stopped")
+            if not watch:
+                continue
+            state, looks = self.state(), looks + 1
+            held = min(held, state["held"])
+            if not state["broken"] and looks % _PROBE_EVERY == 0:
+                self._listen()
+            if broken := state["broken"] or self._deaf:
+                raise InteriorError(broken)
+            if passed - (state["held"] - held) >= free:
+                raise TimeoutError(f"still running after {passed:.0f} seconds")
 
-def _received(status: int, seconds: float) -> dict[str, Any]:
-    if not select.select([status], [], [], seconds)[0]:
-        raise TimeoutError(f"still running after {seconds:g} seconds")
+    def _listen(self) -> None:
+        """Find out whether the X server answers."""
+        try:
+            self.ask({"kind": "run", "command": _PROBE, "cwd": "/"}, _PROBE_SECONDS, watch=False)
+        except TimeoutError:
+            self._deaf = "the X server does not answer"
+        except OSError:  # the probe cannot be started, which says nothing
+            pass
+
+
+def _received(status: int) -> dict[str, Any]:
     message = os.read(status, _LONGEST_ANSWER)
     if not message:  # killed together with the process that carried it out
         return {"returncode": -signal.SIGKILL, "error": "killed", "kind": "Killed"}

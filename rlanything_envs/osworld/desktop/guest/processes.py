@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 
@@ -52,11 +53,13 @@ class Processes:
         merge: bool = False,
         cwd: str | None = None,
         module: str = "",
+        free: float = math.inf,
     ) -> Finished:
         """Run a command to its end.
 
         ``["python", "-c", code]`` runs in a copy of a process that has loaded ``pyautogui``, and ``module`` where one
-        is named. ``merge`` sends both streams to ``output``.
+        is named. ``merge`` sends both streams to ``output``. ``free`` limits the time without that in which other work
+        kept the desktop from the processors.
 
         Raises:
             OSError: the program is not there or cannot be started.
@@ -68,7 +71,7 @@ class Processes:
         place = cwd or self.home
         if isinstance(argv, list) and len(argv) == 3 and argv[:2] in (["python", "-c"], ["python3", "-c"]):
             request = {"kind": "python", "cwd": place, "module": module}
-            answer = self._interior.ask(request, timeout, argv[2].encode(errors="surrogateescape"), merge)
+            answer = self._interior.ask(request, timeout, argv[2].encode(errors="surrogateescape"), merge, free)
         else:
             answer = self._interior.ask({"kind": "run", "command": argv, "cwd": place}, timeout, merge=merge)
         return Finished(_text(answer.out), _text(answer.err), int(answer.values["returncode"]))

@@ -36,6 +36,8 @@ _LONGEST_TEXT = 100_000
 _CALL_MILLISECONDS = 3000
 """How long one question to an application may take; one that hangs must not stop the others from being seen."""
 _MOST_SILENCES = 2
+_MOST_SILENT, _IMPATIENT_MILLISECONDS = 2, 200
+"""Applications that may fall silent before the others get less time for a question: an agent can start any number."""
 _SHEET_CELLS = 4000
 """Most cells of a sheet; a screen of 1920 by 1080 shows about 1000."""
 
@@ -271,11 +273,15 @@ def desktop_xml() -> str:
     """The tree of all applications."""
     spaces = " ".join(f'xmlns:{prefix}="{_NAMESPACE}{name}"' for prefix, name in _PREFIXES.items())
     parts = [f'<desktop-frame {spaces} name="main">']
+    silent = 0
     for application in _applications():
         writer = _Writer()
         try:
             writer.node(application, 0)
         except _Silent:
+            silent += 1
+            if silent == _MOST_SILENT:
+                Atspi.set_timeout(_IMPATIENT_MILLISECONDS, _IMPATIENT_MILLISECONDS)
             continue
         parts += writer.parts
     return "".join([*parts, "</desktop-frame>"])

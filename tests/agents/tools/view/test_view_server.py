@@ -1,13 +1,18 @@
 """Who is answered, by which name, and with what."""
 
+import contextlib
 import gzip
 import http.client
 import json
+import socket
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rlanything_agents.tools.view import server as view_server
 from rlanything_agents.tools.view import shell
 from rlanything_agents.tools.view.server import ViewServer
 
@@ -160,3 +165,36 @@ def test_a_search_is_bounded(runs: Path, served: Served) -> None:
     assert status == 200
     assert json.loads(content)["hits"]
     assert ask(server, f"/data/r0/search/1.json?q={'x' * 5000}", cookie=enter(server))[0] == 200
+
+
+@pytest.mark.parametrize("begin", [b"", b"GET / HTTP/1.1\r\nX: ", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
+def test_silence_ends_a_connection(runs: Path, served: Served, monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
+    monkeypatch.setattr(view_server, "WAITING_SECONDS", 0.5)
+    server = served(runs / "alfworld")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(begin)
+        start = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while True:  # a byte now and then, so that it is never silent for long
+                connection.settimeout(0.1)
+                try:
+                    if not connection.recv(65536):
+                        break
+                except TimeoutError:
+                    connection.sendall(b"x" if begin else b"")
+    assert time.monotonic() - start < 5
+
+
+def test_silent_connections_are_bounded(runs: Path, served: Served) -> None:
+    server = served(runs / "alfworld")
+    crowd = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(3 * view_server.WAITING)]
+    try:
+        assert ask(server, "/?token=wrong")[0] == 403
+        end = time.monotonic() + 10
+        while threading.active_count() > view_server.WAITING + 20:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert enter(server)
+    finally:
+        for connection in crowd:
+            connection.close()

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from rlanything_verifiers.osworld.errors import EvaluatorError, MissingLibrary
+from rlanything_verifiers.osworld.errors import EvaluatorError
 from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.libraries import library
 from rlanything_verifiers.osworld.matching import likeness
 from rlanything_verifiers.osworld.metrics.values import ExpectedList
 from rlanything_verifiers.osworld.opening import xml
@@ -69,18 +70,14 @@ class ElementRule:
         Raises:
             EvaluatorError: there is none, or it is malformed.
         """
-        try:
-            from lxml import etree
-            from lxml.cssselect import CSSSelector, SelectorError
-        except ImportError as error:
-            raise MissingLibrary("lxml with cssselect") from error
+        etree, css = library("lxml.etree"), library("lxml.cssselect")
         if (self.xpath is None and not self.selectors) or len(self.xpath or "") > _SEARCH:
             raise EvaluatorError(f"an xpath of at most {_SEARCH} characters or a list of selectors is needed")
         try:
             if self.xpath is not None:
                 return etree.XPath(self.xpath, namespaces=NAMESPACES)
-            return CSSSelector(", ".join(self.selectors or ()), namespaces=NAMESPACES)
-        except (etree.XPathError, SelectorError) as error:
+            return css.CSSSelector(", ".join(self.selectors or ()), namespaces=NAMESPACES)
+        except (etree.XPathError, css.SelectorError) as error:
             raise EvaluatorError(f"{error}: {self.xpath or self.selectors!r:.80}") from error
 
     def score(self, root: Any) -> float:

@@ -7,17 +7,19 @@ import secrets
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rlanything_verifiers.osworld.errors import MissingLibrary, VerifierError
+from rlanything_verifiers.osworld.errors import VerifierError
 from rlanything_verifiers.osworld.file import File
-from rlanything_verifiers.osworld.registry import metric
+from rlanything_verifiers.osworld.registry import metric, score_of
 
 if TYPE_CHECKING:
     from rlanything_verifiers.coding.sandbox import Sandbox
 
 _LIBRARIES = ("pygame",)
-"""Packages that OSWorld's programs import."""
+"""Packages that OSWorld's programs import; the metric needs them whether or not a program does."""
 
 _CPU_S, _MEMORY = 60.0, 1 << 30
+_REPORT = 200
+"""Bytes of a report."""
 
 _DRIVER = """
 import importlib.abc, importlib.util, json, os, sys
@@ -36,8 +38,6 @@ try:
     if not isinstance(found, (bool, int, float)):
         found = bool(found)
     answer = {"score": min(1.0, max(0.0, float(found)))}
-except ModuleNotFoundError as error:
-    answer = {"missing": str(error.name)}
 except BaseException as error:
     answer = {"failed": type(error).__name__}
 out.write(given["mark"] + json.dumps(answer))
@@ -57,30 +57,25 @@ def check_python_file_by_test_suite(
     mark = secrets.token_hex(16)
     given = {"modules": modules | {expected.stem: expected.text()}, "test": expected.stem}
     given |= {"function": test_function_name, "mark": mark}
-    from rlanything_verifiers.coding.sandbox import Limits, SandboxError
+    from rlanything_verifiers.coding.sandbox import Limits, PackageError, SandboxError
 
     limits = Limits(cpu=_CPU_S, memory=_MEMORY)
     try:
-        (run,) = _sandbox().run(_DRIVER, [json.dumps(given).encode()], limits=limits)
-    except SandboxError as error:
+        (run,) = _sandbox(_LIBRARIES).run(_DRIVER, [json.dumps(given).encode()], limits=limits)
+    except (PackageError, SandboxError) as error:
         raise VerifierError(f"programs cannot be tested here: {error}") from error
     if run.status == "IE":
         raise VerifierError(f"the sandbox failed: {run.detail}")
-    _, found, line = run.stdout.decode(errors="replace").rpartition(mark)
+    _, found, line = run.stdout.rpartition(mark.encode())
     try:
-        answer = json.loads(line) if found else {}
+        answer = json.loads(line) if found and len(line) <= _REPORT else None
     except (ValueError, RecursionError):
         return 0.0
-    if answer.get("missing") in _LIBRARIES:
-        raise MissingLibrary(answer["missing"])
-    return float(answer.get("score", 0.0))
+    return score_of(answer.get("score")) if isinstance(answer, dict) else 0.0
 
 
 @lru_cache(maxsize=1)
-def _sandbox() -> Sandbox:
-    from rlanything_verifiers.coding.sandbox import PackageError, Sandbox
+def _sandbox(packages: tuple[str, ...]) -> Sandbox:
+    from rlanything_verifiers.coding.sandbox import Sandbox
 
-    try:
-        return Sandbox(1, packages=_LIBRARIES)
-    except PackageError:
-        return Sandbox(1)
+    return Sandbox(1, packages=packages)
