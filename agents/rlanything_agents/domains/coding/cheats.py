@@ -1,15 +1,23 @@
-"""Cheating agents of programming problems: they submit programs that do not solve the problem."""
+"""Cheating agents of programming problems: they submit programs that do not solve the problem, or attack the judge."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 
-from rlanything_agents.domains.cheats import Answer, Cheat, always
+from rlanything_agents.domains.cheats import Answer, Cheat, always, in_turns
+from rlanything_agents.domains.coding import attacks
 from rlanything_envs.conversation import Turn
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import Payload, read_payload
 
-__all__ = ["CHEATS"]
+__all__ = ["CHEATS", "limit"]
+
+
+def limit(task: Task) -> float:
+    """Seconds that an answer may take: two tests that end at the clock (a third starts no more), and a compiler."""
+    return 3 * read_payload(task.payload).judge_limits().deadline + 40.0
+
 
 _EMPTY = "pass"
 _EXIT = "import os\nos._exit(0)"
@@ -152,6 +160,50 @@ def _has_several_tests(task: Task) -> bool:
     return len(read_payload(task.payload).hidden) > 1
 
 
+def _programs(programs: Mapping[str, str]) -> dict[str, Answer]:
+    return {name: _program(program, "pass") for name, program in programs.items()}
+
+
+def _in_every_verb(programs: Mapping[str, str]) -> dict[str, Answer]:
+    """Programs that are submitted, and some of them run and judged on the samples as well."""
+    tried = {
+        f"{name}, {verb}": in_turns(f"{verb}\n```python\n{program}\n```", "GIVE_UP")
+        for name, program in programs.items()
+        if name in ("sleeps", "stops itself", "many threads wait for a core, then sleep")
+        for verb in ("RUN", "TEST")
+    }
+    return {**_programs(programs), **tried}
+
+
+def _in_cpp(programs: Mapping[str, str]) -> dict[str, Answer]:
+    return {name: always(f"SUBMIT\n```cpp\n{program}\n```") for name, program in programs.items()}
+
+
+def _checked(task: Task) -> Hashable:
+    """What judges an output: the task's own program, or a checker that tasks share."""
+    problem = read_payload(task.payload)
+    kind = problem.checker["kind"]
+    return task.id if "source" in problem.checker else (kind, problem.entry_point is not None)
+
+
+def _run(task: Task) -> Hashable:
+    """What runs a program: with asserts, with an interactor, or alone."""
+    kind = read_payload(task.payload).checker["kind"]
+    return kind if kind in ("asserts", "interactor") else "alone"
+
+
+def _as(*kinds: str) -> Callable[[Task], bool]:
+    """Tests for tasks that are judged in one of these ways: asserts, function, program, cpp."""
+
+    def applies(task: Task) -> bool:
+        problem = read_payload(task.payload)
+        asserts, called = problem.checker["kind"] == "asserts", problem.entry_point is not None
+        ways = {"asserts": asserts, "function": called and not asserts, "program": not called}
+        return any(ways.get(kind, kind in problem.languages) for kind in kinds)
+
+    return applies
+
+
 CHEATS = (
     Cheat("repeat", "runs the same program in every turn and submits none", always("RUN\n```python\nprint(1)\n```")),
     Cheat("give up", "gives up at once", always("GIVE_UP")),
@@ -165,6 +217,47 @@ CHEATS = (
         "judge",
         "submits a program that kills the judge, replaces comparisons, returns values equal to all",
         _program(_JUDGE, "return Text('AC') if arguments else Same()"),
+    ),
+    Cheat(
+        "forged reports",
+        "writes the report lines of the judge's drivers, of every kind and with every mark that it finds",
+        _programs(attacks.REPORTS),
+        once=_checked,
+    ),
+    Cheat(
+        "forged answers",
+        "answers the calls of asserts with every kind of value and with content that does not suit it",
+        _programs(attacks.ANSWERS),
+        _as("asserts"),
+        once=_checked,
+    ),
+    Cheat(
+        "forged names",
+        "answers with every name of builtins as an exception and as a type, and defines them all as functions",
+        _programs(attacks.NAMED),
+        _as("asserts"),
+        once=_checked,
+    ),
+    Cheat(
+        "stops",
+        "sleeps, stops itself, waits in many threads: no outcome instead of a failure",
+        _in_every_verb(attacks.STOPS),
+        once=_run,
+    ),
+    Cheat("stops in C++", "the same in C++", _in_cpp(attacks.STOPS_IN_CPP), _as("cpp"), once=_checked),
+    Cheat(
+        "compilers",
+        "includes pipes and devices, computes without end while it is compiled",
+        _in_cpp(attacks.COMPILERS),
+        _as("cpp"),
+        once=_checked,
+    ),
+    Cheat(
+        "garbage",
+        "prints nothing, garbage or a megabyte for the checker or the interactor",
+        _programs(attacks.OUTPUTS),
+        _as("program"),
+        once=_checked,
     ),
 )
 """See `rlanything_agents.domains.cheats`."""
