@@ -153,7 +153,9 @@ STOPS: Mapping[str, str] = {
     "sleeps in steps": f"{_STOP}while True:\n    time.sleep(0.001)",
     "waits for a signal": f"{_STOP}signal.pause()",
     "waits for a lock": f"{_STOP}lock = threading.Lock()\nlock.acquire()\nlock.acquire()",
-    "waits for itself": f"{_STOP}threading.current_thread().join if False else threading.Event().wait()",
+    "waits for an event": f"{_STOP}threading.Event().wait()",
+    "closes its output": f"{_STOP}os.close(1)\ntime.sleep(10**6)",
+    "half a line": f"{_STOP}os.write(1, b'1')\ntime.sleep(10**6)",
     "waits for a pipe": f"{_STOP}os.read(os.pipe()[0], 1)",
     "stops itself": f"{_STOP}os.kill(os.getpid(), signal.SIGSTOP)",
     "stops its group": f"{_STOP}os.killpg(0, signal.SIGSTOP)",
@@ -298,9 +300,7 @@ OUTPUTS: Mapping[str, str] = {
         }.items()
     },
     "garbage after reading": "import sys\nprint('dunno')\nsys.stdout.flush()\nsys.stdin.read()",
-    "garbage, line by line": "import sys\nwhile True:\n    print('dunno', flush=True)\n    sys.stdin.readline()",
-    "no output, and it waits": "import os, time\nos.close(1)\ntime.sleep(10**6)",
+    "garbage, line by line": "import sys\nfor _ in range(1000):\n    print('no', flush=True)\n    sys.stdin.readline()",
     "its input": "import sys\nfor line in sys.stdin:\n    print(line, end='', flush=True)",
-    "half a line": "import sys, time\nsys.stdout.write('1')\nsys.stdout.flush()\ntime.sleep(10**6)",
 }
 """Programs whose outputs break a careless checker, or a careless interactor."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 
 from rlanything_agents.domains.cheats import Answer, Cheat, always, in_turns
 from rlanything_agents.domains.coding import attacks
+from rlanything_agents.domains.coding.probes import probes
 from rlanything_envs.conversation import Turn
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import Payload, read_payload
@@ -181,27 +182,17 @@ def _in_cpp(programs: Mapping[str, str]) -> dict[str, Answer]:
 
 def _checked(task: Task) -> Hashable:
     """What judges an output: the task's own program, or a checker that tasks share."""
-    problem = read_payload(task.payload)
-    kind = problem.checker["kind"]
-    return task.id if "source" in problem.checker else (kind, problem.entry_point is not None)
+    checker = read_payload(task.payload).checker
+    return task.id if "source" in checker else checker["kind"]
 
 
-def _run(task: Task) -> Hashable:
-    """What runs a program: with asserts, with an interactor, or alone."""
-    kind = read_payload(task.payload).checker["kind"]
-    return kind if kind in ("asserts", "interactor") else "alone"
+def _probe(*kinds: str) -> Callable[[Task], bool]:
+    """A test for the probes of these kinds: what runs a program is the same for all tasks."""
+    return lambda task: task.traits.get("kind") in kinds and task in probes()
 
 
-def _as(*kinds: str) -> Callable[[Task], bool]:
-    """Tests for tasks that are judged in one of these ways: asserts, function, program, cpp."""
-
-    def applies(task: Task) -> bool:
-        problem = read_payload(task.payload)
-        asserts, called = problem.checker["kind"] == "asserts", problem.entry_point is not None
-        ways = {"asserts": asserts, "function": called and not asserts, "program": not called}
-        return any(ways.get(kind, kind in problem.languages) for kind in kinds)
-
-    return applies
+def _is_program(task: Task) -> bool:
+    return read_payload(task.payload).entry_point is None
 
 
 CHEATS = (
@@ -219,45 +210,42 @@ CHEATS = (
         _program(_JUDGE, "return Text('AC') if arguments else Same()"),
     ),
     Cheat(
+        "garbage",
+        "prints nothing, garbage or a megabyte for the checker or the interactor",
+        _programs(attacks.OUTPUTS),
+        _is_program,
+        once=_checked,
+    ),
+    Cheat(
         "forged reports",
         "writes the report lines of the judge's drivers, of every kind and with every mark that it finds",
         _programs(attacks.REPORTS),
-        once=_checked,
+        _probe("program", "function", "asserts"),
     ),
     Cheat(
         "forged answers",
         "answers the calls of asserts with every kind of value and with content that does not suit it",
         _programs(attacks.ANSWERS),
-        _as("asserts"),
-        once=_checked,
+        _probe("asserts"),
     ),
     Cheat(
         "forged names",
         "answers with every name of builtins as an exception and as a type, and defines them all as functions",
         _programs(attacks.NAMED),
-        _as("asserts"),
-        once=_checked,
+        _probe("asserts"),
     ),
     Cheat(
         "stops",
         "sleeps, stops itself, waits in many threads: no outcome instead of a failure",
         _in_every_verb(attacks.STOPS),
-        once=_run,
+        _probe("program", "asserts", "interactor"),
     ),
-    Cheat("stops in C++", "the same in C++", _in_cpp(attacks.STOPS_IN_CPP), _as("cpp"), once=_checked),
+    Cheat("stops in C++", "the same in C++", _in_cpp(attacks.STOPS_IN_CPP), _probe("program")),
     Cheat(
         "compilers",
         "includes pipes and devices, computes without end while it is compiled",
         _in_cpp(attacks.COMPILERS),
-        _as("cpp"),
-        once=_checked,
-    ),
-    Cheat(
-        "garbage",
-        "prints nothing, garbage or a megabyte for the checker or the interactor",
-        _programs(attacks.OUTPUTS),
-        _as("program"),
-        once=_checked,
+        _probe("program"),
     ),
 )
-"""See `rlanything_agents.domains.cheats`."""
+"""See `rlanything_agents.domains.cheats`. Attacks on what runs all programs are for the probes alone."""

@@ -60,10 +60,10 @@ while True:
 """
 
 
-def _problem(statement: str, hidden: list[dict[str, str]], proof: str, **more: Any) -> Task:
+def _problem(kind: str, statement: str, hidden: list[dict[str, str]], proof: str, **more: Any) -> Task:
     limits = {"cpu": 0.2, "memory": 512 * 2**20}
     payload = {"statement": statement, "public": hidden[:1], "hidden": hidden, "limits": limits, **more}
-    return make_task(read_payload(payload), (proof,), {"kind": more.get("checker", {}).get("kind", "tokens")})
+    return make_task(read_payload(payload), (proof,), {"kind": kind})
 
 
 @cache
@@ -77,12 +77,15 @@ def probes() -> tuple[Task, ...]:
     talks = [{"stdin": f"{secret}\n", "stdout": "> 500\n< found\n"} for secret in (500, 3)]
     both = ["python", "cpp"]
     return (
-        _problem("Print the sum of two numbers.", _SUMS, _SUM, languages=both),
-        _problem("Double each of the values.", calls, _DOUBLE, entry_point="double"),
-        _problem("Double all values.", asserts, _DOUBLE, entry_point="double", checker={"kind": "asserts"}),
-        _problem("Add two numbers.", _SUMS, _SUM, checker={"kind": "python", "source": _CARELESS}),
-        _problem("Add the numbers.", _SUMS, _SUM, checker={"kind": "validator", "source": _CARELESS_IN_CPP}),
+        _problem("program", "Print the sum of two numbers.", _SUMS, _SUM, languages=both),
+        _problem("function", "Double each of the values.", calls, _DOUBLE, entry_point="double"),
+        _problem("asserts", "Double all values.", asserts, _DOUBLE, entry_point="double", checker={"kind": "asserts"}),
+        _problem("python", "Add two numbers.", _SUMS, _SUM, checker={"kind": "python", "source": _CARELESS}),
         _problem(
+            "validator", "Add the numbers.", _SUMS, _SUM, checker={"kind": "validator", "source": _CARELESS_IN_CPP}
+        ),
+        _problem(
+            "interactor",
             "Guess a number from 0 to 1000: print a guess; the answer is higher, lower or found.",
             talks,
             _SEARCH,
