@@ -504,7 +504,9 @@ LEAKS: dict[str, tuple[str, Callable[[Any], Any], Callable[[Case], Any], str, st
     "hidden tests as information": (
         "rlanything_envs.coding.env.CodingEnv._info", _with_tests, seen_in_full, "tokens", INPUT,
     ),
-    "hidden tests of a tool's turn": ("rlanything_envs.coding.env.CodingEnv._info", _with_tests, called, "tokens", INPUT),
+    "hidden tests of a tool's turn": (
+        "rlanything_envs.coding.env.CodingEnv._info", _with_tests, called, "tokens", INPUT,
+    ),
     "an evaluator as information": (
         "rlanything_envs.osworld.env.OSWorldEnv._info", _with_evaluator, seen_in_full, "a file", EXPECTED,
     ),

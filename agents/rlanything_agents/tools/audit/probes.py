@@ -1,17 +1,22 @@
-"""The panel of an audit of the judge itself."""
+"""Panels of an audit of the judge itself."""
 
 from __future__ import annotations
 
-from rlanything_agents.domains.coding.probes import probes
+from rlanything_agents.domains.coding import probes as coding
+from rlanything_agents.domains.osworld import probes as osworld
 from rlanything_task_pools.panel import Entry, Panel
 
 __all__ = ["PROBES", "probe_panel"]
 
-PROBES = "coding-probes"
-"""Name of the panel."""
+PROBES = {
+    "coding-probes": ("coding", coding.probes, {"max_turns": 2}),
+    "osworld-probes": ("osworld", osworld.probes, {"max_turns": 4, "observation": "text"}),
+}
+"""Name of each panel: its domain, its tasks, and arguments of their environment."""
 
 
-def probe_panel(limit: int | None = None) -> Panel:
-    """A task for each way to judge a program: by tokens, calls, asserts, a checker, a validator, an interactor."""
-    entries = tuple(Entry(task) for task in probes())
-    return Panel(PROBES, "Tasks with every kind of checker.", "coding", {"max_turns": 2}, entries[:limit], len(entries))
+def probe_panel(name: str = "coding-probes", limit: int | None = None) -> Panel:
+    """A panel with a task for each way to judge a program, or for metrics that run or unpack what an agent made."""
+    domain, tasks, arguments = PROBES[name]
+    entries = tuple(Entry(task) for task in tasks())
+    return Panel(name, "Tasks for attacks on the judge.", domain, arguments, entries[:limit], len(entries))

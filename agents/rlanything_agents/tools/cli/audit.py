@@ -25,8 +25,8 @@ def audit(
     panel: Annotated[
         str | None,
         typer.Option(
-            help="In place of a pool: name of a panel, the JSON file of one, or coding-probes: a task for each way to "
-            "judge a program.",
+            help="In place of a pool: name of a panel, the JSON file of one, or coding-probes or osworld-probes: "
+            "tasks for attacks on the judge.",
             autocompletion=completion.panels,
         ),
     ] = None,
@@ -57,7 +57,7 @@ def audit(
         from rlanything_agents.tools.cli.screen import error_console
 
         found = audit_panel(
-            probe_panel(limit) if panel == PROBES and pool is None else open_panel(panel, pool, limit),
+            probe_panel(panel, limit) if panel in PROBES and pool is None else open_panel(panel, pool, limit),
             episodes=episodes,
             seed=seed,
             environment=key_values(env, "--env"),

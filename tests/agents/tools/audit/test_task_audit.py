@@ -190,7 +190,8 @@ def test_the_probes_have_every_way_to_judge_a_program() -> None:
     assert kinds == {"tokens", "asserts", "python", "validator", "interactor"}
     assert any(entry.task.payload.get("entry_point") and entry.task.payload["checker"]["kind"] == "tokens"
                for entry in panel.entries)  # fmt: skip
-    assert probe_panel(2).entries == panel.entries[:2]
+    assert probe_panel("coding-probes", 2).entries == panel.entries[:2]
+    assert {entry.task.domain for entry in probe_panel("osworld-probes").entries} == {"osworld"}
     for entry in panel.entries:
         assert get_domain("coding").verify(entry.task) is None
 
