@@ -168,15 +168,14 @@ STOPS: Mapping[str, str] = {
     "        threading.Thread(target=time.sleep, args=(10**6,), daemon=True).start()\n"
     "    except RuntimeError:\n        break\ntime.sleep(10**6)",
     "many threads wait for a core, then sleep": f"""{_STOP}
-def run(end):
-    while time.monotonic() < end:
+def run():
+    while time.process_time() < 0.15:
         sum(range(300))
         time.sleep(0)
     time.sleep(10**6)
-end = time.monotonic() + 1.5
 for _ in range(140):
     try:
-        threading.Thread(target=run, args=(end,), daemon=True).start()
+        threading.Thread(target=run, daemon=True).start()
     except RuntimeError:
         break
 time.sleep(10**6)""",
@@ -193,10 +192,21 @@ for _ in range(140):
     except RuntimeError:
         break
 time.sleep(10**6)""",
-    "many threads, again and again": f"""{_STOP}
+    "many threads nap, then sleep": f"""{_STOP}
+def run():
+    while time.process_time() < 0.15:
+        time.sleep(0.005)
+    time.sleep(10**6)
+for _ in range(140):
+    try:
+        threading.Thread(target=run, daemon=True).start()
+    except RuntimeError:
+        break
+time.sleep(10**6)""",
+    "many threads nap for ever": f"""{_STOP}
 def run():
     while True:
-        time.sleep(0.0005)
+        time.sleep(0.25)
 for _ in range(140):
     try:
         threading.Thread(target=run, daemon=True).start()
@@ -208,16 +218,19 @@ time.sleep(10**6)""",
 
 _THREADS = """\
 #include <chrono>
+#include <ctime>
 #include <thread>
 #include <vector>
 int main() {
     using namespace std::chrono;
-    auto end = steady_clock::now() + milliseconds(CREDIT);
     std::vector<std::thread> all;
     for (int i = 0; i < 140; ++i) try {
-        all.emplace_back([end] {
+        all.emplace_back([] {
             volatile long sum = 0;
-            while (steady_clock::now() < end) { for (int k = 0; k < 20000; ++k) sum = sum + k; std::this_thread::WAIT; }
+            while (clock() < CREDIT * (CLOCKS_PER_SEC / 1000)) {
+                for (int k = 0; k < WORK; ++k) sum = sum + k;
+                std::this_thread::WAIT;
+            }
             std::this_thread::sleep_for(hours(9));
         });
     } catch (...) { break; }
@@ -225,13 +238,20 @@ int main() {
 }
 """
 
+
+def _threads(credit: int, work: int, wait: str) -> str:
+    """Threads that work and wait in turns for milliseconds of processor time, and then sleep."""
+    return _THREADS.replace("CREDIT", str(credit)).replace("WORK", str(work)).replace("WAIT", wait)
+
+
 STOPS_IN_CPP: Mapping[str, str] = {
     "sleeps": "#include <unistd.h>\nint main() { for (;;) pause(); }",
     "stops itself": "#include <csignal>\nint main() { raise(SIGSTOP); }",
     "waits before main": "#include <unistd.h>\nstruct A { A() { pause(); } } a;\nint main() {}",
-    "many threads sleep": _THREADS.replace("CREDIT", "0").replace("WAIT", "yield()"),
-    "many threads wait for a core, then sleep": _THREADS.replace("CREDIT", "1500").replace("WAIT", "yield()"),
-    "many threads nap, then sleep": _THREADS.replace("CREDIT", "4000").replace("WAIT", "sleep_for(microseconds(500))"),
+    "many threads sleep": _threads(0, 1, "yield()"),
+    "many threads wait for a core, then sleep": _threads(150, 20_000, "yield()"),
+    "many threads nap, then sleep": _threads(150, 1, "sleep_for(milliseconds(2))"),
+    "many threads nap for ever": _threads(10**6, 1, "sleep_for(milliseconds(200))"),
 }
 """The same in C++."""
 

@@ -170,7 +170,7 @@ def _in_every_verb(programs: Mapping[str, str]) -> dict[str, Answer]:
     tried = {
         f"{name}, {verb}": in_turns(f"{verb}\n```python\n{program}\n```", "GIVE_UP")
         for name, program in programs.items()
-        if name in ("sleeps", "stops itself", "many threads wait for a core, then sleep")
+        if name in ("sleeps", "stops itself", "many threads nap, then sleep")
         for verb in ("RUN", "TEST")
     }
     return {**_programs(programs), **tried}
