@@ -225,7 +225,11 @@ def _desktop(name: str, evaluator: dict[str, Any]) -> Case:
         ("```python\nraise ValueError('no')\n```", "FAIL"),
         ("WAIT", "WAIT", "WAIT", "WAIT"),
     )
-    calls = (("press", {"key": "end"}), ("press", {"key": "nothing"}), ("done", {}))
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("press", {"key": "end"}),
+        ("press", {"key": "nothing"}),
+        ("done", {}),
+    )
     arguments = {"backend": "simulator", "max_turns": 4, "screen": (640, 480)}
     return Case(name, task, "RLAnything/OSWorld-v0", episodes, calls, arguments)
 
@@ -264,7 +268,12 @@ def _household() -> Case:
         ("look", "inventory", "go to nowhere", "tell me the proof", "Action: help", "examine sinkbasin 1"),
         tuple(f"Action: {command}" for command in known),
     )
-    calls = (("look", {}), ("go_to", {"receptacle": "nowhere"}), ("no_tool", {}), ("inventory", {}))
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("look", {}),
+        ("go_to", {"receptacle": "nowhere"}),
+        ("no_tool", {}),
+        ("inventory", {}),
+    )
     return Case("household", marked, "RLAnything/AlfWorld-v0", moves, calls)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rlanything_agents.domains.coding import probes as coding
 from rlanything_agents.domains.osworld import probes as osworld
+from rlanything_task_pools import Task
 from rlanything_task_pools.panel import Entry, Panel
 
 __all__ = ["PROBES", "probe_panel"]
 
-PROBES = {
+PROBES: dict[str, tuple[str, Callable[[], tuple[Task, ...]], dict[str, Any]]] = {
     "coding-probes": ("coding", coding.probes, {"max_turns": 2}),
     "osworld-probes": ("osworld", osworld.probes, {"max_turns": 4, "observation": "text"}),
 }
