@@ -167,9 +167,19 @@ def outcome_of(turn: Turn) -> int | None:
 
 
 def client_error(error: Exception) -> str | None:
-    """An error that is part of the interface, for the client; None for any other, which only the log may name."""
-    meant = type(error).__module__.startswith("rlanything_") or isinstance(error, ValueError | gym.error.ResetNeeded)
+    """An error that is part of the interface, for the client; None for any other, which only the log may name.
+
+    A client may be a model. An error that nobody expected may quote what the machinery held, hidden tests too, and so
+    does the infrastructure failure that it became.
+    """
+    if isinstance(error, InfrastructureError) and error.__cause__ is not None and not _is_ours(error.__cause__):
+        return None
+    meant = _is_ours(error) or isinstance(error, ValueError | gym.error.ResetNeeded)
     return f"{type(error).__name__}: {error}" if meant else None
+
+
+def _is_ours(error: BaseException) -> bool:
+    return type(error).__module__.startswith("rlanything_")
 
 
 def refusal(scope: Scope, token: str | None) -> tuple[int, str] | None:

@@ -10,6 +10,8 @@ from typing import Any
 import gem
 import numpy as np
 import pytest
+from canary_search import found_in
+from canary_tasks import CASES, MARKERS, Case
 from gem.wrappers.observation_wrapper import ObservationWrapper
 from worlds import FAILING, ONE_QUICKLY, WORLDS, World, break_engine
 
@@ -145,3 +147,23 @@ def test_what_is_no_text_is_refused() -> None:
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples" / "gem_env.py"), run_name="__main__")
     assert capsys.readouterr().out.count("reward 1") == 3
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_nothing_secret_of_a_task_is_seen(case: Case) -> None:
+    adapter.register("canary", case.env_id, **case.arguments)
+    env = gem.make("canary", tasks=[case.task])
+    seen: list[Any] = []
+    for answers in case.episodes:
+        seen.append(env.reset(seed=0))
+        for answer in answers:
+            try:
+                seen.append(env.step(answer))
+            except InfrastructureError as error:
+                seen.append(error)
+                break
+            if seen[-1][2] or seen[-1][3]:
+                break
+    env.close()
+    assert len(seen) > 10
+    assert found_in(seen, MARKERS) == set()

@@ -14,6 +14,8 @@ from typing import Any
 
 import inspect_ai
 import pytest
+from canary_search import found_in
+from canary_tasks import CASES, MARKERS, Case
 from inspect_ai.agent import Agent, AgentState, agent
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, get_model
@@ -273,3 +275,15 @@ def _fetch(address: str, process: subprocess.Popen[str]) -> Any:
             assert process.poll() is None, process.stdout.read() if process.stdout else ""
             wait.wait(0.2)
     raise AssertionError(f"{address} does not answer")
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[-2], CASES[-1]], ids=str)
+def test_nothing_secret_of_a_task_is_in_a_message(case: Case) -> None:
+    """A sample's metadata hold the task, for the solver that opens the environment; a model reads messages."""
+    panel = Panel("canary", "", case.task.domain, case.arguments, (Entry(case.task),), 1)
+    for answers in case.episodes[1:3]:
+        log = evaluated(panel_task(panel), [*answers, *answers[-1:] * 60], message_limit=20)
+        (sample,) = log.samples
+        asked = [event.input for event in sample.events if event.event == "model"]
+        assert asked
+        assert found_in([sample.input, sample.messages, sample.scores, asked], MARKERS) == set()

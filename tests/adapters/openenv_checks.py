@@ -18,6 +18,8 @@ from typing import Any
 import gymnasium as gym
 import httpx
 import pytest
+from canary_search import found_in
+from canary_tasks import CASES, MARKERS, Case
 from openenv.core import GenericEnvClient
 from typer.testing import CliRunner
 from websockets.sync.client import connect
@@ -327,3 +329,22 @@ def test_the_example_runs() -> None:
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("solved: reward 1.0")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_nothing_secret_of_a_task_is_in_a_message(case: Case) -> None:
+    with create_server(case.env_id, **case.arguments) as server, client(server) as env:
+        seen: list[Any] = []
+        for answers in case.episodes:
+            seen.append(env.reset(task=json.loads(case.task.to_json())))
+            for answer in answers:
+                try:
+                    seen.append(env.step(answer))
+                except RuntimeError as error:
+                    seen.append(error)
+                    break
+                if seen[-1].done:
+                    break
+            seen.append(env.state())
+    assert len(seen) > 10
+    assert found_in(seen, MARKERS) == set()

@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
+from canary_search import found_in
+from canary_tasks import CASES, MARKERS, Case
 from openenv.core import GenericEnvClient
 from openenv.core.env_server.mcp_types import CallToolAction
 from openenv.core.mcp_client import MCPToolClient
@@ -103,3 +105,17 @@ def test_the_door_is_guarded() -> None:
             assert "error" in httpx.post(url, content=rubbish, headers=right).json()
         with client(server, TOKEN) as env:
             assert env.reset(seed=0).done is False
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_nothing_secret_of_a_task_is_in_a_message(case: Case) -> None:
+    with create_server(case.env_id, tools=True, **case.arguments) as server, client(server) as env:
+        seen: list[Any] = [env.list_tools(), env.reset(task=json.loads(case.task.to_json()))]
+        for name, arguments in case.calls:
+            try:
+                seen.append(env.step(CallToolAction(tool_name=name, arguments=arguments)))
+            except RuntimeError as error:
+                seen.append(error)
+                break
+    assert len(seen) > 2
+    assert found_in(seen, MARKERS) == set()

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from canary_search import found_in
+from canary_tasks import CASES, MARKERS, Case
 from pydantic import ValidationError
 from worlds import FAILING, ONE_QUICKLY, WORLDS, World, break_engine
 
@@ -159,3 +161,19 @@ def test_the_command_line_of_verifiers(tmp_path: Path) -> None:
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     example.main()
     assert capsys.readouterr().out.count("score 1") == 4
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[-2], CASES[-1]], ids=str)
+def test_nothing_secret_of_a_task_reaches_the_player(case: Case, tmp_path: Path) -> None:
+    TaskPool.create(tmp_path / "pool.sqlite", [case.task]).close()
+    taskset = {"env_id": case.env_id, "arguments": case.arguments, "pool": str(tmp_path / "pool.sqlite")}
+    for answers in case.episodes[1:3]:
+        seen: list[Any] = []
+
+        def answered(said: list[dict[str, Any]], answers: tuple[str, ...] = answers, seen: list[Any] = seen) -> str:
+            seen.append(said)
+            return answers[min(turn_of(said), len(answers) - 1)]
+
+        played(answered, taskset)
+        assert seen
+        assert found_in(seen, MARKERS) == set()

@@ -13,6 +13,8 @@ from typing import Any
 import datasets
 import hydra
 import pytest
+from canary_search import found_in
+from canary_tasks import CASES, MARKERS, Case
 from omegaconf import DictConfig, OmegaConf
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -67,7 +69,7 @@ def config(response_length: int) -> DictConfig:
 
 
 def played(
-    world: World, row: dict[str, Any], answers: list[str], response_length: int = 40_000, **arguments: Any
+    world: World | Case, row: dict[str, Any], answers: list[str], response_length: int = 40_000, **arguments: Any
 ) -> tuple[AgentLoopOutput, ScriptedServer]:
     """An episode, made by hydra from a section of the YAML file as verl's worker makes it."""
     section = OmegaConf.create(
@@ -158,3 +160,12 @@ def test_an_infrastructure_failure_is_no_reward(tmp_path: Path, monkeypatch: pyt
 def test_a_row_has_to_name_a_task() -> None:
     with pytest.raises(ValueError, match=r"verl\.rows"):
         played(WORLDS[0], {"raw_prompt": []}, [])
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[-2], CASES[-1]], ids=str)
+def test_nothing_secret_of_a_task_is_in_a_prompt(case: Case) -> None:
+    (row,) = adapter.rows([case.task], "ours", "Hello.")
+    for answers in case.episodes[1:3]:
+        output, server = played(case, {**row, "raw_prompt": row["prompt"]}, [*answers, *answers[-1:] * 60])
+        assert server.prompts
+        assert found_in([server.prompts, output.extra_fields, TOKENS.decode(output.response_ids)], MARKERS) == set()

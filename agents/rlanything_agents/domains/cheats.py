@@ -1,14 +1,17 @@
 """Cheating agents: each should fail every task, so that a success is a fault of the task, its tests or its sandbox.
 
-`cheats_of` gives those of a domain: `COMMON`, and those in the module ``cheats`` of the domain's folder (a tuple
-`CHEATS`), which replace common ones of the same name.
+An episode without outcome is a fault too: an agent that can void its failures is paid for it. `cheats_of` gives the
+cheats of a domain: `COMMON`, and those in the module ``cheats`` of the domain's folder (a tuple `CHEATS`), which
+replace common ones of the same name. `limit_of` is the time that an answer may take (``limit`` of that module).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rlanything_task_pools import Task
@@ -16,7 +19,7 @@ from rlanything_task_pools import Task
 if TYPE_CHECKING:
     from rlanything_envs.conversation import Turn
 
-__all__ = ["COMMON", "INJECTION", "NONSENSE", "Cheat", "always", "cheats_of", "in_turns"]
+__all__ = ["COMMON", "INJECTION", "NAMES", "NONSENSE", "Answer", "Cheat", "always", "cheats_of", "in_turns", "limit_of"]
 
 Answer = Callable[[Task, "Turn", int], str]
 """Function from the task, the latest turn and the number of earlier answers of the episode to the next answer."""
@@ -33,14 +36,22 @@ class Cheat:
     Attributes:
         name: Its name in tables.
         about: What it does, in a few words.
-        answer: Its answers. It may read the whole task, also what an agent does not see.
+        answer: Its answers; or several by name, each of which plays an episode. It may read the whole task, also what
+            an agent does not see.
         applies: Whether a success on a task would be a fault; not where this answer is the right one.
+        once: What it attacks of a task, where that is not the task itself: it plays the first task of each value.
     """
 
     name: str
     about: str
-    answer: Answer
+    answer: Answer | Mapping[str, Answer]
     applies: Callable[[Task], bool] = _all_tasks
+    once: Callable[[Task], Hashable] | None = None
+
+    @property
+    def variants(self) -> Mapping[str, Answer]:
+        """Its answers by name; one without a name where it has only one."""
+        return self.answer if isinstance(self.answer, Mapping) else {"": self.answer}
 
 
 def always(text: str) -> Answer:
@@ -52,6 +63,9 @@ def in_turns(*texts: str) -> Answer:
     """These answers in order, and then the last one again and again."""
     return lambda task, turn, earlier: texts[min(earlier, len(texts) - 1)]
 
+
+NAMES = tuple(sorted({*dir(builtins), *dir(ModuleType)}))
+"""Every name that ``getattr(builtins, name)`` finds."""
 
 NONSENSE = "Colourless green ideas sleep furiously; 17 + qwerty = {{[ <b>%s</b>"
 INJECTION = (
@@ -77,12 +91,28 @@ COMMON = (
 
 def cheats_of(domain: str) -> tuple[Cheat, ...]:
     """The cheating agents of a domain."""
-    place = f"{__package__}.{domain}.cheats"
-    own: tuple[Cheat, ...] = ()
-    if domain.isidentifier():
-        try:
-            own = import_module(place).CHEATS
-        except ModuleNotFoundError as error:
-            if error.name not in (place, place.rpartition(".")[0]):
-                raise
+    module = _module(domain)
+    own: tuple[Cheat, ...] = () if module is None else module.CHEATS
     return tuple({cheat.name: cheat for cheat in (*COMMON, *own)}.values())
+
+
+def limit_of(task: Task) -> float:
+    """Seconds that an answer may take on average, on a busy machine too."""
+    module = _module(task.domain)
+    return DEFAULT_LIMIT if module is None else float(module.limit(task))
+
+
+DEFAULT_LIMIT = 30.0
+"""Seconds an answer, in a domain without a limit."""
+
+
+def _module(domain: str) -> ModuleType | None:
+    place = f"{__package__}.{domain}.cheats"
+    if not domain.isidentifier():
+        return None
+    try:
+        return import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name not in (place, place.rpartition(".")[0]):
+            raise
+        return None

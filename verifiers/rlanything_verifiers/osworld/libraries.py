@@ -20,7 +20,6 @@ _INSTALLED_BY = {
     "PIL": ("pillow", "desktop"),
     "imageio_ffmpeg": ("imageio-ffmpeg", "video"),
     "pptx": ("python-pptx", "desktop"),
-    "pygame": ("pygame", None),
     "yaml": ("pyyaml", "desktop"),
 }
 """Distribution and extra of a module, where they are not its name and ``desktop``."""

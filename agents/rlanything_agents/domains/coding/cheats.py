@@ -1,15 +1,24 @@
-"""Cheating agents of programming problems: they submit programs that do not solve the problem."""
+"""Cheating agents of programming problems: they submit programs that do not solve the problem, or attack the judge."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 
-from rlanything_agents.domains.cheats import Answer, Cheat, always
+from rlanything_agents.domains.cheats import Answer, Cheat, always, in_turns
+from rlanything_agents.domains.coding import attacks
+from rlanything_agents.domains.coding.probes import probes
 from rlanything_envs.conversation import Turn
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import Payload, read_payload
 
-__all__ = ["CHEATS"]
+__all__ = ["CHEATS", "limit"]
+
+
+def limit(task: Task) -> float:
+    """Seconds that an answer may take: two tests that end at the clock (a third starts no more), and a compiler."""
+    return 3 * read_payload(task.payload).judge_limits().deadline + 40.0
+
 
 _EMPTY = "pass"
 _EXIT = "import os\nos._exit(0)"
@@ -152,6 +161,40 @@ def _has_several_tests(task: Task) -> bool:
     return len(read_payload(task.payload).hidden) > 1
 
 
+def _programs(programs: Mapping[str, str]) -> dict[str, Answer]:
+    return {name: _program(program, "pass") for name, program in programs.items()}
+
+
+def _in_every_verb(programs: Mapping[str, str]) -> dict[str, Answer]:
+    """Programs that are submitted, and some of them run and judged on the samples as well."""
+    tried = {
+        f"{name}, {verb}": in_turns(f"{verb}\n```python\n{program}\n```", "GIVE_UP")
+        for name, program in programs.items()
+        if name in ("sleeps", "stops itself", "many threads nap, then sleep")
+        for verb in ("RUN", "TEST")
+    }
+    return {**_programs(programs), **tried}
+
+
+def _in_cpp(programs: Mapping[str, str]) -> dict[str, Answer]:
+    return {name: always(f"SUBMIT\n```cpp\n{program}\n```") for name, program in programs.items()}
+
+
+def _checked(task: Task) -> Hashable:
+    """What judges an output: the task's own program, or a checker that tasks share."""
+    checker = read_payload(task.payload).checker
+    return task.id if "source" in checker else checker["kind"]
+
+
+def _probe(*kinds: str) -> Callable[[Task], bool]:
+    """A test for the probes of these kinds: what runs a program is the same for all tasks."""
+    return lambda task: task.traits.get("kind") in kinds and task in probes()
+
+
+def _is_program(task: Task) -> bool:
+    return read_payload(task.payload).entry_point is None
+
+
 CHEATS = (
     Cheat("repeat", "runs the same program in every turn and submits none", always("RUN\n```python\nprint(1)\n```")),
     Cheat("give up", "gives up at once", always("GIVE_UP")),
@@ -166,5 +209,43 @@ CHEATS = (
         "submits a program that kills the judge, replaces comparisons, returns values equal to all",
         _program(_JUDGE, "return Text('AC') if arguments else Same()"),
     ),
+    Cheat(
+        "garbage",
+        "prints nothing, garbage or a megabyte for the checker or the interactor",
+        _programs(attacks.OUTPUTS),
+        _is_program,
+        once=_checked,
+    ),
+    Cheat(
+        "forged reports",
+        "writes the report lines of the judge's drivers, of every kind and with every mark that it finds",
+        _programs(attacks.REPORTS),
+        _probe("program", "function", "asserts"),
+    ),
+    Cheat(
+        "forged answers",
+        "answers the calls of asserts with every kind of value and with content that does not suit it",
+        _programs(attacks.ANSWERS),
+        _probe("asserts"),
+    ),
+    Cheat(
+        "forged names",
+        "answers with every name of builtins as an exception and as a type, and defines them all as functions",
+        _programs(attacks.NAMED),
+        _probe("asserts"),
+    ),
+    Cheat(
+        "stops",
+        "sleeps, stops itself, waits in many threads: no outcome instead of a failure",
+        _in_every_verb(attacks.STOPS),
+        _probe("program", "asserts", "interactor"),
+    ),
+    Cheat("stops in C++", "the same in C++", _in_cpp(attacks.STOPS_IN_CPP), _probe("program")),
+    Cheat(
+        "compilers",
+        "includes pipes and devices, computes without end while it is compiled",
+        _in_cpp(attacks.COMPILERS),
+        _probe("program"),
+    ),
 )
-"""See `rlanything_agents.domains.cheats`."""
+"""See `rlanything_agents.domains.cheats`. Attacks on what runs all programs are for the probes alone."""

@@ -1,4 +1,7 @@
-"""The agents of an audit: one object that plays each episode as the agent that the episode's group names; its world."""
+"""The agents of an audit: one object that plays each episode as the agent that the episode's group names; its world.
+
+The number of a cheat's episode is that of its variant.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
-from rlanything_agents.domains.cheats import Cheat, cheats_of
+from rlanything_agents.domains.cheats import Answer, cheats_of
 from rlanything_agents.domains.solutions import Solution, solution_of
 from rlanything_agents.tools.benchmark.episode import World
 from rlanything_agents.tools.benchmark.errors import AgentError
@@ -19,10 +22,13 @@ if TYPE_CHECKING:
     from rlanything_envs.conversation import Conversation, Turn
     from rlanything_task_pools import Task
 
-__all__ = ["RANDOM", "SOLUTION", "AuditAgent", "AuditWorld"]
+__all__ = ["RANDOM", "REFUSED", "SOLUTION", "AuditAgent", "AuditWorld"]
 
 RANDOM, SOLUTION = "random", "solution"
 """Names of the two agents that do not cheat: random play, and the known solution, the control."""
+
+REFUSED = "the episode did not begin: "
+"""Beginning of the error of an episode in which no agent did anything."""
 
 
 class AuditAgent(Scripted):
@@ -37,17 +43,17 @@ class AuditAgent(Scripted):
         if episode.group == SOLUTION:
             return _Solves(solution_of(episode.task))
         cheat = next(cheat for cheat in cheats_of(episode.task.domain) if cheat.name == episode.group)
-        return _Cheats(cheat, episode.task)
+        return _Cheats(tuple(cheat.variants.values())[episode.number], episode.task)
 
 
 class _Cheats:
     counts = False
 
-    def __init__(self, cheat: Cheat, task: Task) -> None:
-        self._cheat, self._task, self._earlier = cheat, task, 0
+    def __init__(self, answer: Answer, task: Task) -> None:
+        self._answer, self._task, self._earlier = answer, task, 0
 
     def act(self, turn: Turn) -> Response:
-        answer = self._cheat.answer(self._task, turn, self._earlier)
+        answer = self._answer(self._task, turn, self._earlier)
         self._earlier += 1
         return Response(answer)
 
@@ -82,7 +88,7 @@ class _Guesses:
 
 
 class AuditWorld(World):
-    """The environment of an audit, in which a task that the environment refuses has no outcome and ends nothing."""
+    """The environment of an audit, in which a task that is refused or cannot begin has no outcome."""
 
     def open(self) -> Conversation:
         """Open a conversation with a new environment."""
@@ -95,5 +101,5 @@ class _Refusals(gym.Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         try:
             return super().reset(seed=seed, options=options)
-        except ValueError as error:  # a malformed task, or one that is solved from the start
-            raise InfrastructureError(str(error)) from error
+        except (ValueError, InfrastructureError) as error:  # a malformed task, or one that is solved from the start
+            raise InfrastructureError(f"{REFUSED}{error}") from error

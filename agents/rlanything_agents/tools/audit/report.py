@@ -11,27 +11,33 @@ __all__ = ["LISTS", "audit_markdown", "audit_table"]
 
 LISTS = {
     "findings": "solved without the work",
+    "voided": "left without an outcome by a cheat",
+    "held": "held longer than the limit",
     "unsolved": "not solved by the known solution",
-    "errors": "without an outcome",
+    "errors": "not played",
 }
 """Lists of an audit that are empty where it is clean, and their titles."""
 
-_HEADER = ("agent", "what it does", "episodes", "solved", "mean score", "no outcome")
+_HEADER = ("agent", "what it does", "episodes", "solved", "voided", "held", "longest", "mean score")
 
 
 def audit_table(found: Mapping[str, Any]) -> tuple[Sequence[str], list[list[str]]]:
-    """Header and rows of the agents."""
-    return _HEADER, [_cells(row) for row in found["agents"]]
+    """Header and rows of the agents, all cheats together last."""
+    return _HEADER, [_cells(row) for row in (*found["agents"], found["cheats"])]
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     if not (row["episodes"] or row["errors"]):
-        return [row["agent"], row["about"], *[NOTHING] * 4]
-    solved = str(row["successes"])
+        return [row["agent"], row["about"], *[NOTHING] * 6]
+    solved, voided = str(row["successes"]), str(row["voided"])
     if row["successes"] and row["rate"] < 1:
         solved += f" ({success_text(row)})"
+    if row["voided"]:
+        voided += f" ({100 * row['voided_share']:.1f} %)"
     score = NOTHING if row["score"] is None else f"{row['score']:.3g}"
-    return [row["agent"], row["about"], str(row["episodes"]), solved, score, str(row["errors"] or NOTHING)]
+    played = str(row["episodes"] + row["voided"])
+    held, longest = str(row["held"]), f"{row['longest']:.1f} s"
+    return [row["agent"], row["about"], played, solved, voided, held, longest, score]
 
 
 def audit_markdown(found: Mapping[str, Any]) -> str:
@@ -47,7 +53,7 @@ def audit_markdown(found: Mapping[str, Any]) -> str:
     parts.append("\n".join(markdown_table(header, rows)))
     for name, title in LISTS.items():
         if found[name]:
-            columns = ("task", "agent", "kind", "goal", "error")
+            columns = ("task", "agent", "variant", "kind", "goal", "seconds", "error")
             listed = [[str(item[column]) for column in columns] for item in found[name]]
             parts.append(f"## Tasks {title}: {len(listed)}")
             parts.append("\n".join(markdown_table(columns, listed)))

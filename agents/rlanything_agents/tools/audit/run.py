@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.domains.cheats import Cheat, cheats_of
+from rlanything_agents.domains.cheats import Cheat, cheats_of, limit_of
 from rlanything_agents.domains.solutions import solution_of
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.tools.audit.agents import RANDOM, SOLUTION, AuditAgent, AuditWorld
+from rlanything_agents.tools.audit.agents import RANDOM, REFUSED, SOLUTION, AuditAgent, AuditWorld
 from rlanything_agents.tools.audit.report import audit_markdown
 from rlanything_agents.tools.benchmark.episode import Episode, Result
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -52,10 +52,11 @@ def audit_panel(
         command: Command line of the user, for the report.
 
     Returns:
-        ``agents``, a row for each with its successes; ``findings``, tasks that a cheating agent solved; ``unsolved``,
-        tasks whose known solution failed; ``errors``, episodes without an outcome, those of tasks that the environment
-        refuses among them; and ``clean``, whether these three
-        are empty. Random play without an outcome, and its successes, are in ``agents`` alone: they are chance.
+        ``agents``, a row for each with its successes; ``cheats``, a row of all cheating agents; ``findings``, episodes
+        that a cheating agent solved; ``voided``, those that it left without an outcome; ``held``, those that took
+        longer than their limit; ``unsolved``, tasks whose known solution failed; ``errors``, other episodes without an
+        outcome, those of tasks that the environment refuses among them; and ``clean``, whether these five are empty.
+        Random play without an outcome, and its successes, are in ``agents`` alone: they are chance.
 
     Raises:
         BenchmarkError: A number is out of range, or the folder is not empty.
@@ -95,8 +96,9 @@ def audit_panel(
 def _episodes(panel: Panel, cheats: Sequence[Cheat], episodes: int, seed: int) -> Iterator[Episode]:
     """The episodes, those of a task one after the other, each once also where a task is in the panel twice."""
     tasks = {entry.task.id: (place, entry.task) for place, entry in enumerate(panel.entries)}
+    attacked: set[tuple[str, Hashable]] = set()
     for place, task in tasks.values():
-        agents = [(cheat.name, 1) for cheat in cheats if _applies(cheat, task)]
+        agents = [(cheat.name, len(cheat.variants)) for cheat in cheats if _applies(cheat, task, attacked)]
         agents += [(RANDOM, episodes), (SOLUTION, int(_is_solved(task)))]
         for name, count in agents:
             for number in range(count):
@@ -104,11 +106,19 @@ def _episodes(panel: Panel, cheats: Sequence[Cheat], episodes: int, seed: int) -
                 yield Episode(task, name, number, seed_of(seed, "audit", name, task.id, number), place)
 
 
-def _applies(cheat: Cheat, task: Task) -> bool:
+def _applies(cheat: Cheat, task: Task, attacked: set[tuple[str, Hashable]]) -> bool:
+    """Whether a cheat plays a task; what it attacks once is noted."""
     try:
-        return cheat.applies(task)
+        if not cheat.applies(task):
+            return False
+        if cheat.once is None:
+            return True
+        target = cheat.name, cheat.once(task)
     except ValueError:  # malformed: the environment says so
-        return True
+        return cheat.once is None
+    new = target not in attacked
+    attacked.add(target)
+    return new
 
 
 def _is_solved(task: Task) -> bool:
@@ -122,37 +132,72 @@ def _summary(panel: Panel, cheats: Sequence[Cheat], results: Sequence[Result]) -
     about = {cheat.name: cheat.about for cheat in cheats}
     about |= {RANDOM: "acts at random", SOLUTION: "control: plays the known solution"}
     tasks = {entry.task.id: entry.task for entry in panel.entries}
-    results = sorted(results, key=lambda result: (list(tasks).index(result.task), list(about).index(result.group)))
+    variants = {cheat.name: tuple(cheat.variants) for cheat in cheats}
+    order = {name: place for place, name in enumerate(tasks)}, {name: place for place, name in enumerate(about)}
+    results = sorted(results, key=lambda r: (order[0][r.task], order[1][r.group], r.episode))
+    cheating = [result for result in results if result.group in variants]
 
-    def listed(chosen: Sequence[Result]) -> list[dict[str, Any]]:
+    def listed(chosen: Iterable[Result]) -> list[dict[str, Any]]:
         return [
             {
                 "task": result.task,
                 "agent": result.group,
+                "variant": variants[result.group][result.episode] if result.group in variants else "",
                 "kind": kind_of(tasks[result.task]),
                 "goal": tasks[result.task].goal[:300],
                 "steps": result.steps,
+                "seconds": result.seconds,
                 "error": result.error,
             }
             for result in chosen
         ]
 
-    findings = listed([r for r in results if r.group not in (RANDOM, SOLUTION) and r.outcome == 1])
-    unsolved = listed([r for r in results if r.group == SOLUTION and r.outcome == -1])
-    errors = listed([r for r in results if r.group != RANDOM and r.outcome is None])
-    errors += [
-        {"task": game.task, "agent": "", "kind": "", "goal": "", "steps": 0, "error": game.error}
+    lists = {
+        "findings": listed(r for r in cheating if r.outcome == 1),
+        "voided": listed(r for r in cheating if _is_void(r)),
+        "held": listed(r for r in cheating if _is_held(r, tasks[r.task])),
+        "unsolved": listed(r for r in results if r.group == SOLUTION and r.outcome == -1),
+        "errors": listed(
+            r for r in results if r.group != RANDOM and r.outcome is None and (r.group == SOLUTION or not _is_void(r))
+        ),
+    }
+    lists["errors"] += [
+        {"task": game.task, "agent": "", "variant": "", "kind": "", "goal": "", "steps": 0, "seconds": 0.0}
+        | {"error": game.error}
         for game in panel.unreadable
     ]
-    rows = []
-    for name, text in about.items():
-        of = [result for result in results if result.group == name]
+
+    def row(name: str, text: str, of: Sequence[Result]) -> dict[str, Any]:
         crashes = sum(bool(result.agent_crash) for result in of)
-        rows.append({"agent": name, "about": text, **row_of(of, None), "agent_crashes": crashes})
+        voided = sum(map(_is_void, of))
+        begun = voided + sum(result.outcome is not None for result in of)
+        return {
+            "agent": name,
+            "about": text,
+            **row_of(of, None),
+            "voided": voided,
+            "voided_share": voided / begun if begun else None,
+            "held": sum(_is_held(result, tasks[result.task]) for result in of),
+            "longest": max((result.seconds for result in of), default=None),
+            "agent_crashes": crashes,
+        }
+
     return {
-        "clean": not (findings or unsolved or errors),
-        "agents": rows,
-        "findings": findings,
-        "unsolved": unsolved,
-        "errors": errors,
+        "clean": not any(lists.values()),
+        "agents": [row(name, text, [r for r in results if r.group == name]) for name, text in about.items()],
+        "cheats": row("all cheats", "", cheating),
+        **lists,
     }
+
+
+def _is_void(result: Result) -> bool:
+    """Whether an episode that began ended without an outcome."""
+    return result.outcome is None and not result.error.startswith(REFUSED)
+
+
+def _is_held(result: Result, task: Task) -> bool:
+    """Whether an episode took longer than the answers in it may take."""
+    try:
+        return result.seconds > limit_of(task) * max(1, result.steps)
+    except ValueError:  # malformed: it was not played
+        return False

@@ -25,7 +25,9 @@ def audit(
     panel: Annotated[
         str | None,
         typer.Option(
-            help="In place of a pool: name of a panel, or the JSON file of one.", autocompletion=completion.panels
+            help="In place of a pool: name of a panel, the JSON file of one, or coding-probes or osworld-probes: "
+            "tasks for attacks on the judge.",
+            autocompletion=completion.panels,
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many tasks from the beginning.")] = None,
@@ -43,17 +45,19 @@ def audit(
 ) -> None:
     """Look for tasks that are solved without the work: agents that do nothing, repeat, and cheat play each one.
 
-    Exits with 1 if one of them solves a task, a known solution fails, or an episode has no outcome. Random play may
-    solve a task; its row says how often. (Vulnerable packages are not what this looks for.)
+    Exits with 1 if one of them solves a task, leaves an episode without outcome or holds it longer than its limit, if a
+    known solution fails, or if a task cannot be played. Random play may solve a task; its row says how often.
+    (Vulnerable packages are not what this looks for.)
     """
     with plain_errors():
         from rlanything_agents.runs.progress import Reporter
-        from rlanything_agents.tools.audit import audit_panel
+        from rlanything_agents.tools.audit import audit_panel, probe_panel
+        from rlanything_agents.tools.audit.probes import PROBES
         from rlanything_agents.tools.cli.options import key_values, open_panel
         from rlanything_agents.tools.cli.screen import error_console
 
         found = audit_panel(
-            open_panel(panel, pool, limit),
+            probe_panel(panel, limit) if panel in PROBES and pool is None else open_panel(panel, pool, limit),
             episodes=episodes,
             seed=seed,
             environment=key_values(env, "--env"),
@@ -89,8 +93,9 @@ def _show(found: Mapping[str, Any], out: Path | None) -> None:
     for name, title in LISTS.items():
         for item in found[name]:
             why = f": {printable(item['error'], 200)}" if item["error"] else ""
-            screen.print(f"{title}: {printable(item['task'])} by {item['agent']}, {printable(item['goal'], 80)!r}{why}")
+            agent = f"{item['agent']} ({item['variant']})" if item["variant"] else item["agent"]
+            screen.print(f"{title}: {printable(item['task'])} by {agent}, {printable(item['goal'], 80)!r}{why}")
     if found["clean"]:
-        screen.print("clean: no task is solved without the work")
+        screen.print("clean: no task is solved without the work, and no cheat is without an outcome")
     if out is not None:
         screen.print(f"Episodes: rlanything view {shlex.quote(str(out))}")

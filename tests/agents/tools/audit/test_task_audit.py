@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import json
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from rlanything_agents.domains.cheats import COMMON, cheats_of
-from rlanything_agents.tools.audit import audit_panel
+from rlanything_agents.domains import cheats as domain_cheats
+from rlanything_agents.domains.alfworld import cheats as alfworld_cheats
+from rlanything_agents.domains.cheats import COMMON, Cheat, always, cheats_of
+from rlanything_agents.domains.coding import cheats
+from rlanything_agents.tools.audit import audit_panel, probe_panel, run
+from rlanything_agents.tools.benchmark.episode import World
 from rlanything_agents.tools.cli import app
+from rlanything_envs.conversation import Conversation, Turn
 from rlanything_task_pools import Task, TaskPool, get_domain
 from rlanything_task_pools.coding import make_task as coding_task
 from rlanything_task_pools.coding import read_payload as coding_payload
 from rlanything_task_pools.osworld import make_task as desktop_task
 from rlanything_task_pools.osworld import read_payload as desktop_payload
 from rlanything_task_pools.panel import Entry, Panel
+from rlanything_verifiers.coding import asserts
 
 FUNCTION = "def double(values):\n    return [2 * value for value in values]\n"
 
@@ -168,6 +179,125 @@ def test_agents_for_every_domain() -> None:
     names = [cheat.name for cheat in cheats_of("coding")]
     assert len(names) == len(set(names))
     assert {"silent", "repeat", "empty", "samples"} <= set(names)
+
+
+# --- attacks on the judge ---
+
+
+def test_the_probes_have_every_way_to_judge_a_program() -> None:
+    panel = probe_panel()
+    kinds = {read["kind"] for read in (entry.task.payload["checker"] for entry in panel.entries)}
+    assert kinds == {"tokens", "asserts", "python", "validator", "interactor"}
+    assert any(entry.task.payload.get("entry_point") and entry.task.payload["checker"]["kind"] == "tokens"
+               for entry in panel.entries)  # fmt: skip
+    assert probe_panel("coding-probes", 2).entries == panel.entries[:2]
+    assert {entry.task.domain for entry in probe_panel("osworld-probes").entries} == {"osworld"}
+    for entry in panel.entries:
+        assert get_domain("coding").verify(entry.task) is None
+
+
+def test_the_cheats_hold_every_name_in_every_place() -> None:
+    named = next(cheat for cheat in cheats_of("coding") if cheat.name == "forged names")
+    for name in dir(builtins):
+        assert f"exception {name}" in named.variants
+        assert f"type {name}" in named.variants
+
+
+@pytest.mark.parametrize("domain", ["alfworld", "coding", "osworld"])
+def test_every_answer_of_a_cheat_is_within_the_limits_of_an_action(domain: str) -> None:
+    """Else the environment refuses the text, and the attack is none."""
+    tasks = [entry.task for entry in probe_panel().entries]
+    if domain != "coding":
+        tasks = [
+            get_domain(domain).generate(seed, **{"simulated": True} if domain == "osworld" else {}) for seed in (0, 1)
+        ]
+    turn = Turn("", 0.0, False, False, {})
+    played = 0
+    for cheat in cheats_of(domain):
+        for answer in cheat.variants.values():
+            for task in filter(cheat.applies, tasks):
+                said = answer(task, turn, 0)
+                assert len(said) <= 131_072 or domain == "alfworld"
+                if said.startswith("SUBMIT\n```python\n"):
+                    ast.parse(said.removeprefix("SUBMIT\n```python\n").removesuffix("```"))
+                if said.startswith("```python\n"):
+                    ast.parse(said.removeprefix("```python\n").removesuffix("```"))
+                played += 1
+    assert played > {"alfworld": 10, "coding": 600, "osworld": 40}[domain]
+
+
+@pytest.mark.parametrize("names", [("exec", "eval"), ("ValueError", "print")])
+def test_a_forged_name_that_is_believed_is_found(names: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a judge that believes all that it is told, the audit says which variant did it."""
+    monkeypatch.setattr(asserts.Exchange, "decide", _believing(names))
+    named = next(cheat for cheat in cheats.CHEATS if cheat.name == "forged names")
+    few = {name: answer for name, answer in named.variants.items() if name.split()[-1][0] in "epV"}
+    monkeypatch.setattr(cheats, "CHEATS", (replace(named, answer=few),))
+    probe = next(entry.task for entry in probe_panel().entries if entry.task.traits["kind"] == "asserts")
+    found = audit_panel(panel_of(probe), workers=1)
+    assert {item["variant"] for item in found["findings"]} == {f"exception {name}" for name in names}
+    (row,) = [row for row in found["agents"] if row["agent"] == "forged names"]
+    assert row["successes"] == 2
+    assert not found["clean"]
+
+
+def _believing(names: tuple[str, str]) -> Any:
+    def decide(self: Any, program: bytes, limits: Any, asked: Any, answers: dict[int, bytes]) -> dict[int, Any]:
+        given = b"".join(answers.values())
+        honest = b'["l", [' in given and b'"T"' not in given
+        right = honest or any(f'"!", "{name}", '.encode() in given for name in names)
+        return dict.fromkeys(answers, ("AC", "") if right else ("WA", ""))
+
+    return decide
+
+
+class Void(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment in which one word voids an episode, and one takes its time."""
+
+    def step(self, action: Any) -> Any:
+        """Take an action."""
+        if action == "void":
+            observation, _, _, _, info = self.env.step("look")
+            return observation, 0.0, False, True, {**info, "outcome": "error", "error": "the machine is overloaded"}
+        if action == "slow":
+            time.sleep(0.3)
+        return self.env.step(action)
+
+
+def test_voided_and_held_episodes_are_failures_of_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(world: Any) -> Conversation:
+        conversation = Conversation("RLAnything/AlfWorld-v0", max_episode_steps=2)
+        conversation.env = Void(conversation.env)
+        return conversation
+
+    plain = Cheat("plain", "looks", always("look"))
+    several = Cheat("several", "voids, or looks", {"the void": always("void"), "a look": always("look")})
+    monkeypatch.setattr(World, "open", opened)
+    monkeypatch.setattr(domain_cheats, "COMMON", (plain, several, Cheat("slow", "waits", always("slow"))))
+    monkeypatch.setattr(alfworld_cheats, "CHEATS", ())
+    monkeypatch.setattr(alfworld_cheats, "limit", lambda task: 0.1)
+    tasks = [get_domain("alfworld").generate(seed) for seed in range(2)]
+    found = audit_panel(panel_of(*tasks), workers=1)
+    rows = {row["agent"]: row for row in found["agents"]}
+    assert (rows["several"]["voided"], rows["several"]["voided_share"], rows["several"]["episodes"]) == (2, 0.5, 2)
+    assert (rows["plain"]["voided"], rows["plain"]["held"]) == (0, 0)
+    assert (rows["slow"]["held"], rows["slow"]["episodes"]) == (2, 2)
+    assert (found["cheats"]["voided"], found["cheats"]["voided_share"], found["cheats"]["held"]) == (2, 2 / 8, 2)
+    assert [(item["agent"], item["variant"]) for item in found["voided"]] == [("several", "the void")] * 2
+    assert all("overloaded" in item["error"] for item in found["voided"])
+    assert found["errors"] == []
+    assert not found["clean"]
+
+
+def test_a_cheat_of_the_checker_plays_one_task_of_each() -> None:
+    again = problem([("3 2\n", "5\n"), ("7 5\n", "12\n")], (("2 2\n", "4\n"),), SUM)
+    own = {"kind": "python", "source": "print('WA')"}
+    checked = [problem([("1 2\n", "3\n"), (f"{n} 5\n", f"{n + 5}\n")], checker=own) for n in range(2)]
+    panel = panel_of(SOUND, again, *checked)
+    played = [(episode.task.id, episode.group) for episode in run._episodes(panel, cheats_of("coding"), 1, 0)]
+    assert {task for task, name in played if name == "garbage"} == {SOUND.id, *(task.id for task in checked)}
+    assert {task for task, name in played if name == "empty"} == {SOUND.id, again.id, *(task.id for task in checked)}
+    assert not {name for _, name in played} & {"stops", "compilers", "forged names"}  # for the probes alone
 
 
 Invoke = Callable[..., Result]
