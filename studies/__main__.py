@@ -101,13 +101,11 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
         from studies.drift import write_drift
         from studies.guided import write_guided
         from studies.report import write_study_report
-        from studies.robustness import write_robustness
         from studies.search import write_search
         from studies.transfer import write_transfer
         from studies.two_domains import write_two_domains
 
         writers = {
-            "robustness.json": write_robustness,
             "transfer.json": write_transfer,
             "drift.json": write_drift,
             "align.json": write_alignment,
@@ -164,32 +162,6 @@ def evaluate(
         except KeyboardInterrupt:
             typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
             raise typer.Exit(130) from None
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def robustness(
-    seeds: Seeds = None,
-    out: Where = Path("runs/robustness"),
-    workers: Workers = 2,
-    override: Changes = None,
-    file: File = Path("configs/study/robustness.yaml"),
-) -> None:
-    """What do judges notice of corrupted trajectories, and what does corrupted feedback cost a learner?
-
-    Judges: warm-started, trained, the rule of thumb, the planner. Learners: outcomes alone and integrated feedback,
-    with shares of outcomes or votes flipped. The same command continues an interrupted study.
-    """
-    with plain_errors("studies"):
-        from studies.robustness import load_robustness, run_robustness
-
-        content = load_robustness(file)
-        failed = _interruptible(
-            out,
-            lambda: run_robustness(
-                content, out, seeds=seeds, workers=workers, command=_command(), overrides=override or ()
-            ),
-        )
     raise typer.Exit(1 if failed else 0)
 
 

@@ -95,10 +95,6 @@ def do_work(work: Mapping[str, Any]) -> None:
         if start := work.get("start"):
             join_start(config, RunFolder(Path(start["policy"])), RunFolder(Path(start["judge"])))
         train(config, folder, reporter, command=work["command"])
-    elif work["kind"] == "detect":
-        from studies.detect import detect
-
-        detect(config, folder, work["judges"], work["settings"], Path(work["result"]))
     else:
         evaluate_run(config, folder, work["panels"], reporter)
 
