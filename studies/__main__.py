@@ -98,7 +98,6 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
     """Write the tables, figures and page of a study again, also while it goes on."""
     with plain_errors("studies"):
         from studies.alignment import write_alignment
-        from studies.drift import write_drift
         from studies.guided import write_guided
         from studies.report import write_study_report
         from studies.search import write_search
@@ -107,17 +106,13 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
 
         writers = {
             "transfer.json": write_transfer,
-            "drift.json": write_drift,
             "align.json": write_alignment,
             "search.json": write_search,
             "guided.json": write_guided,
             "two-domains.md": write_two_domains,
         }
         more = [write for name, write in writers.items() if (folder / name).exists()]
-        pages = [
-            write(folder)
-            for write in (more if {write_drift, write_guided} & set(more) else [write_study_report, *more])
-        ]
+        pages = [write(folder) for write in (more if write_guided in more else [write_study_report, *more])]
     if as_json:
         print_json(_reported(folder, pages))
         return
@@ -162,39 +157,6 @@ def evaluate(
         except KeyboardInterrupt:
             typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
             raise typer.Exit(130) from None
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def drift(
-    arms: Arms = None,
-    seeds: Seeds = None,
-    out: Where = Path("runs/drift"),
-    run: Annotated[
-        Path | None, typer.Option(help="A run folder whose policy plays roots and active tasks too.")
-    ] = None,
-    llm_url: LLMUrl = None,
-    llm_model: LLMModel = None,
-    llm_key_env: LLMKey = None,
-    workers: Workers = 2,
-    file: File = Path("configs/study/drift.yaml"),
-) -> None:
-    """Where do tasks go over many cycles of adaptation, for a player that stays the same?
-
-    The same command continues an interrupted study.
-    """
-    with plain_errors("studies"):
-        from studies.drift import load_drift, run_drift, with_service
-
-        content = load_drift(file)
-        if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
-            content = with_service(content, service)
-        failed = _interruptible(
-            out,
-            lambda: run_drift(
-                content, out, arms=_names(arms), seeds=seeds, workers=workers, command=_command(), policy=run
-            ),
-        )
     raise typer.Exit(1 if failed else 0)
 
 

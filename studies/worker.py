@@ -54,10 +54,6 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def do_work(work: Mapping[str, Any]) -> None:
     """Do a job in this process."""
-    if work["kind"] == "drift":
-        from studies.drifting import follow
-
-        return follow(work, Path(work["folder"]))
     if work["kind"] == "align":
         from studies.aligning import align
 
