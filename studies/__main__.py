@@ -101,15 +101,11 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
         from studies.guided import write_guided
         from studies.report import write_study_report
         from studies.search import write_search
-        from studies.transfer import write_transfer
-        from studies.two_domains import write_two_domains
 
         writers = {
-            "transfer.json": write_transfer,
             "align.json": write_alignment,
             "search.json": write_search,
             "guided.json": write_guided,
-            "two-domains.md": write_two_domains,
         }
         more = [write for name, write in writers.items() if (folder / name).exists()]
         pages = [write(folder) for write in (more if write_guided in more else [write_study_report, *more])]
@@ -232,73 +228,6 @@ def guided(
                 command=_command(),
             ),
         )
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def transfer(
-    arms: Arms = None,
-    seeds: Seeds = None,
-    out: Where = Path("runs/transfer"),
-    workers: Workers = 2,
-    override: Changes = None,
-    file: File = Path("configs/study/transfer.yaml"),
-) -> None:
-    """What does learning on one kind of tasks do to the others?
-
-    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
-    """
-    with plain_errors("studies"):
-        from studies.transfer import load_transfer, run_transfer
-
-        content = load_transfer(file)
-        failed = _interruptible(
-            out,
-            lambda: run_transfer(
-                content,
-                out,
-                arms=_names(arms),
-                seeds=seeds,
-                workers=workers,
-                command=_command(),
-                overrides=override or (),
-            ),
-        )
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def two_domains(
-    arms: Arms = None,
-    seeds: Seeds = None,
-    quick: Annotated[bool, typer.Option(help="The small version: one seed, two iterations, for a processor.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Where everything goes; runs/two-domains, with --quick runs/two-domains-quick.")
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Runs side by side, one thread each.")] = 1,
-    override: Changes = None,
-    file: File = Path("configs/study/two-domains.yaml"),
-) -> None:
-    """One pretrained policy that learns in two domains in turn: what transfers?
-
-    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
-    """
-    from studies.plan import load_study, make_plan
-
-    with plain_errors("studies"):
-        study = load_study(file)
-        plan = make_plan(
-            study,
-            regimes=list(study.regimes),
-            arms=_names(arms),
-            seeds=seeds,
-            quick=quick,
-            overrides=override or (),
-        )
-        from studies.two_domains import run_two_domains
-
-        where = out or Path("runs/two-domains-quick" if quick else "runs/two-domains")
-        failed = _interruptible(where, lambda: run_two_domains(plan, where, workers=workers, command=_command()))
     raise typer.Exit(1 if failed else 0)
 
 

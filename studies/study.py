@@ -184,8 +184,7 @@ def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:
 
 
 def _outcome(job: Job) -> str:
-    """Success on the panels of a finished run, or of the runs that the job trained together."""
+    """Success on the panels of a finished run."""
     name = "before.json" if job.key.arm == BEFORE else "after.json"
-    folders = [run["folder"] for run in (job.work, *job.work.get("others", ()))]
-    results = [json.loads((Path(folder) / "stages" / name).read_text()) for folder in folders]
-    return " ".join(f"{100 * panel['rate']:.1f}" for result in results for panel in result["panels"].values())
+    result = json.loads((Path(job.work["folder"]) / "stages" / name).read_text())
+    return " ".join(f"{100 * panel['rate']:.1f}" for panel in result["panels"].values())

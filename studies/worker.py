@@ -75,17 +75,9 @@ def do_work(work: Mapping[str, Any]) -> None:
     from rlanything_agents.runs.train import train, warm_up
     from studies.evaluate import evaluate_run
     from studies.start import join_start
-    from studies.together import train_together, warm_up_together
 
     folder, reporter = RunFolder(Path(work["folder"])), Reporter()
-    together = [
-        (RunConfig.model_validate(run["config"]), RunFolder(Path(run["folder"]))) for run in work.get("others", ())
-    ]
-    if together and work["kind"] == "warm":
-        warm_up_together([(config, folder), *together], reporter)
-    elif together:
-        train_together([(config, folder), *together], reporter, command=work["command"])
-    elif work["kind"] == "warm":
+    if work["kind"] == "warm":
         warm_up(config, folder, reporter)
     elif work["kind"] == "train":
         if start := work.get("start"):
