@@ -231,23 +231,6 @@ def guided(
     raise typer.Exit(1 if failed else 0)
 
 
-@app.command()
-def labels(
-    domain: Annotated[str, typer.Option(help="alfworld or osworld.")] = "alfworld",
-    tasks: Annotated[int, typer.Option(min=1, help="Generated tasks, one episode each.")] = 200,
-    mistakes: Annotated[float, typer.Option(min=0, max=1, help="Share of steps the expert takes by chance.")] = 0.0,
-) -> None:
-    """Are true step labels right? Those of an expert's steps, by kind of action.
-
-    An expert without mistakes should hardly take a step of label -1.
-    """
-    with plain_errors("studies"):
-        from studies.labels import label_table, labelled_steps
-
-        found, solved = labelled_steps(domain, tasks, mistakes)
-    typer.echo(f"{solved} of {tasks} tasks solved\n\n{label_table(found)}")
-
-
 def _arms(
     file: Path,
     folder: Path,
