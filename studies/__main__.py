@@ -117,46 +117,6 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def evaluate(
-    folder: Folder,
-    panel: Annotated[
-        list[str],
-        typer.Option(help="valid_seen, valid_unseen, train, official_seen, official_unseen, train_official."),
-    ],
-    arms: Arms = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Only so many seeds, from 0.")] = None,
-    episodes: Annotated[int | None, typer.Option(min=1, help="Games per panel; all official ones.")] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Of an episode; else as in the study.")] = None,
-    panel_seed: Annotated[
-        int | None, typer.Option(min=0, help="First seed of generated games; else those of the study.")
-    ] = None,
-    workers: Workers = 2,
-) -> None:
-    """Play the final policies of a study on other panels, such as the official games ($ALFWORLD_DATA).
-
-    The same command continues an interrupted evaluation; nothing is played twice.
-    """
-    with plain_errors("studies"):
-        from studies.study import evaluate_study
-
-        try:
-            failed = evaluate_study(
-                folder,
-                _names(panel),
-                arms=_names(arms),
-                seeds=seeds,
-                episodes=episodes,
-                max_steps=max_steps,
-                panel_seed=panel_seed,
-                workers=workers,
-            )
-        except KeyboardInterrupt:
-            typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
-            raise typer.Exit(130) from None
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
 def alignment(
     seeds: Seeds = None,
     out: Where = Path("runs/alignment"),

@@ -12,14 +12,13 @@ import yaml
 
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.report.page import page_templates
-from studies.evaluations import read_evaluations
 from studies.figures import draw_curves, draw_forest, save_figure
 from studies.jobs import stored_runs
 from studies.plan import BEFORE, StudyError, StudyFile
 from studies.results import read_curves, read_results
-from studies.tables import Measure, Table, differences, iter_tables, measures_of, ordered
+from studies.tables import Table, differences, iter_tables, measures_of, ordered
 
-__all__ = ["panels_of", "read_study", "write_evaluations", "write_frame", "write_study_report"]
+__all__ = ["read_study", "write_frame", "write_study_report"]
 
 CURVE_CHARTS = (
     ("panel.0", "success, in-domain panel"),
@@ -94,25 +93,10 @@ def write_study_report(folder: Path) -> Path:
             command=_text(folder / "command.txt"),
             versions=json.loads(_text(folder / "versions.json") or "{}"),
             progress=_progress(folder),
-            evaluated=(folder / "evaluations" / "table.md").exists(),
         )
     )
     write_atomically(page, html)
     return page
-
-
-def write_evaluations(folder: Path) -> Path:
-    """Write the results and tables of the evaluations on other panels; return the Markdown table."""
-    study, results, place = read_study(folder), read_evaluations(folder), folder / "evaluations"
-    place.mkdir(exist_ok=True)
-    write_frame(results, place / "results.parquet")
-    tables: list[Table] = []
-    for regime in dict.fromkeys(results.regime):
-        panels = sorted(results[results.regime == regime].panel.unique())
-        measures = [Measure(panel, "success", f"success, {panel}") for panel in panels]
-        tables += iter_tables(results, study, regime, measures)
-    _write_tables(tables, place)
-    return place / "table.md"
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

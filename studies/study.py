@@ -17,14 +17,13 @@ import rlanything_task_pools
 import rlanything_verifiers
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.summary import installed_versions
-from studies.evaluations import evaluation_jobs, evaluation_note, evaluation_progress
 from studies.jobs import Job, Progress, training_jobs, training_progress
 from studies.plan import BEFORE, Plan, StudyError
-from studies.report import read_study, write_evaluations, write_study_report
+from studies.report import write_study_report
 from studies.runner import Board, State, run_jobs, tail
 from studies.screen import Screen
 
-__all__ = ["evaluate_study", "run_board", "run_study"]
+__all__ = ["run_board", "run_study"]
 
 
 def run_study(plan: Plan, folder: Path, *, workers: int, command: str, jobs: Sequence[Job] | None = None) -> int:
@@ -53,47 +52,6 @@ def run_study(plan: Plan, folder: Path, *, workers: int, command: str, jobs: Seq
     finally:
         page = write_study_report(folder)
         console.print(f"Report: {page}", soft_wrap=True)
-
-
-def evaluate_study(
-    folder: Path,
-    panels: Sequence[str],
-    *,
-    arms: Sequence[str] = (),
-    seeds: int | None = None,
-    episodes: int | None = None,
-    max_steps: int | None = None,
-    panel_seed: int | None = None,
-    workers: int = 2,
-) -> int:
-    """Play the final policies of a study on panels, and write ``evaluations/`` in its folder.
-
-    Args:
-        folder: Of the study.
-        panels: Names, see `studies.panels`.
-        arms: Only these, ``before`` among them if wanted; all when empty.
-        seeds: Only so many seeds, from 0.
-        episodes: Games per panel; as in the study, and all official ones, if None.
-        max_steps: Of an episode; as in the study if None.
-        panel_seed: First generator seed of the games; as in the study if None.
-        workers: Processes side by side.
-
-    Returns:
-        The number of jobs that failed.
-
-    Raises:
-        StudyError: Not a study, no such panel or arm, or no run has ended.
-        KeyboardInterrupt: The table of the results so far has been written.
-    """
-    read_study(folder)
-    jobs = evaluation_jobs(folder, panels, arms, seeds, episodes, max_steps, panel_seed)
-    console = Console(highlight=False, markup=False)
-    try:
-        title = f"{folder}: {', '.join(panels)}"
-        return run_board(title, jobs, evaluation_progress, evaluation_note, workers, console)
-    finally:
-        console.print(f"Table: {write_evaluations(folder)}", soft_wrap=True)
-        write_study_report(folder)
 
 
 def run_board(

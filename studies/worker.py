@@ -73,18 +73,15 @@ def do_work(work: Mapping[str, Any]) -> None:
     from rlanything_agents.runs.folder import RunFolder
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.runs.train import train, warm_up
-    from studies.evaluate import evaluate_run
     from studies.start import join_start
 
     folder, reporter = RunFolder(Path(work["folder"])), Reporter()
     if work["kind"] == "warm":
         warm_up(config, folder, reporter)
-    elif work["kind"] == "train":
+    else:
         if start := work.get("start"):
             join_start(config, RunFolder(Path(start["policy"])), RunFolder(Path(start["judge"])))
         train(config, folder, reporter, command=work["command"])
-    else:
-        evaluate_run(config, folder, work["panels"], reporter)
 
 
 if __name__ == "__main__":
