@@ -23,5 +23,3 @@ def weights_of(folder: RunFolder) -> Path:
     if folder.path.name == BEFORE and folder.stage("warm_start") is not None:
         return warm
     raise StudyError(f"{folder.path} has no final weights: let the study come to its end, or leave this run out")
-
-

@@ -20,8 +20,7 @@ from rlanything_agents.runs.summary import installed_versions
 from studies.jobs import Job, Progress, training_jobs, training_progress
 from studies.plan import BEFORE, Plan, StudyError
 from studies.report import write_study_report
-from studies.runner import Board, State, run_jobs, tail
-from studies.screen import Screen
+from studies.runner import Board, Screen, State, run_jobs, tail
 
 __all__ = ["run_board", "run_study"]
 
@@ -65,7 +64,7 @@ def run_board(
     """Run jobs, show them, and say which failed.
 
     Args:
-        title: Of the table.
+        title: First line.
         jobs: In the order of their importance.
         progress: Progress of a running job.
         outcome: Result of a finished job, in a few characters.
@@ -75,9 +74,8 @@ def run_board(
     Returns:
         The number of jobs that failed or could not be begun.
     """
-    with Screen(title, progress, outcome, console) as screen:
-        board = run_jobs(jobs, workers, screen.show)
-    return _show_failures(board, console)
+    console.print(title, soft_wrap=True)
+    return _show_failures(run_jobs(jobs, workers, Screen(progress, outcome, console).show), console)
 
 
 def _show_failures(board: Board, console: Console) -> int:
