@@ -76,7 +76,7 @@ def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp
     assert all(torch.equal(warm[key], start[key]) for key in warm)
     assert (folder / "command.txt").read_text().startswith("python -m studies table1 --file")
     assert "torch" in json.loads((folder / "versions.json").read_text())
-    assert (folder / "index.html").exists()
+    assert (folder / "table.md").exists()
 
     words = ["table1", "--file", str(micro_file), "--out", str(folder), *few]
     again = CliRunner().invoke(app, [*words, "--set", "iterations=1"])
@@ -104,7 +104,7 @@ def test_a_killed_study_goes_on(preloaded: Preloaded, python: Path, micro_file: 
     assert not (folder / "results.parquet").exists()
     partial = subprocess.run(command(python, "report", str(folder)), capture_output=True, text=True, check=False)
     assert partial.returncode == 0, partial.stderr
-    assert (folder / "index.html").exists()
+    assert (folder / "table.md").exists()
 
     done = study(python, micro_file, folder)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -15,7 +15,7 @@ def test_the_report_as_json(written: Callable[..., Path]) -> None:
     result = CliRunner().invoke(app, ["report", str(folder), "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["pages"] == [str(folder / "index.html")]
+    assert found["pages"] == [str(folder / "table.md")]
     rates = [
         (row["arm"], row["seed"], round(row["value"], 3))
         for row in found["results"]
