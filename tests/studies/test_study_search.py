@@ -17,8 +17,7 @@ from rlanything_envs.llm.generator import Completion
 from studies.__main__ import app
 from studies.branches import Branch, search_steps
 from studies.plan import StudyError
-from studies.search import write_search
-from studies.search_report import ANY, RANDOM, SHORTEST, best_of, most_steps
+from studies.search import ANY, RANDOM, SHORTEST, best_of, most_steps, write_search
 
 DOORS, STEPS = 4, 6
 
