@@ -12,7 +12,6 @@ import typer
 
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.options import Changes
-from rlanything_agents.tools.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
     from rlanything_agents.config import LLMConfig
@@ -94,7 +93,7 @@ def verifier(
 
 
 @app.command()
-def report(folder: Folder, as_json: AsJson = False) -> None:
+def report(folder: Folder) -> None:
     """Write the tables, figures and page of a study again, also while it goes on."""
     with plain_errors("studies"):
         from studies.alignment import write_alignment
@@ -109,9 +108,6 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
         }
         more = [write for name, write in writers.items() if (folder / name).exists()]
         pages = [write(folder) for write in (more if write_guided in more else [write_study_report, *more])]
-    if as_json:
-        print_json(_reported(folder, pages))
-        return
     for page in pages:
         typer.echo(f"Report: {page}")
 
@@ -248,15 +244,6 @@ def _interruptible(folder: Path, study: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
         raise typer.Exit(130) from None
-
-
-def _reported(folder: Path, pages: list[Path]) -> dict[str, Any]:
-    """The pages, and the results of the runs that ended, a row for each measure of each."""
-    import pandas as pd  # type: ignore[import-untyped]
-
-    results = folder / "results.parquet"
-    rows = pd.read_parquet(results).to_dict("records") if results.exists() else []
-    return {"pages": [str(page) for page in pages], "results": rows}
 
 
 def _names(given: list[str] | None) -> list[str]:

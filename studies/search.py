@@ -6,7 +6,7 @@ The report: success per environment step, with best of n and with step-level sea
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from rlanything_agents.runs.folder import write_atomically
-from studies.figures import colours_of, new_figure, save_figure
 from studies.judge_study import TRAINED, WARM
 from studies.report import write_frame
 from studies.searching import ARMS, HEURISTIC, TRUTH
@@ -47,14 +46,13 @@ PAIRS = (
 
 
 def write_search(folder: Path) -> Path:
-    """Write search.parquet, search.md and the figure from the results so far; return the Markdown."""
+    """Write search.parquet and search.md from the results so far; return the Markdown."""
     paths = sorted(folder.glob("search/seed-*/result.json"))
     text = "No seed has been played yet.\n"
     if paths:
         found = {int(p.parent.name.removeprefix("seed-")): json.loads(p.read_text(encoding="utf-8")) for p in paths}
         results = _results_of(found)
         write_frame(results, folder / "search.parquet")
-        save_figure(_draw(results), folder / "figures" / "search")
         tables = [_attempt_table(results), _search_table(results), _difference_table(results)]
         text = "\n".join([CLAIM, "", REFUTED, "", *(table.markdown() for table in tables)])
     page = folder / "search.md"
@@ -184,63 +182,6 @@ def _values_of(results: pd.DataFrame, way: str, arm: str, budget: int) -> Floats
     """Mean over seeds of the success in each game, shape (games,)."""
     rows = results[(results.way == way) & (results.arm == arm) & (results.budget == budget)]
     return np.asarray(rows.groupby("game").solved.mean().to_numpy(), dtype=np.float64)
-
-
-def _draw(results: pd.DataFrame) -> Any:
-    """Success by environment steps: best of n, and step-level search."""
-    figure, (left, right) = new_figure(2, 2)
-    colours = colours_of((RANDOM, HEURISTIC, WARM, TRAINED, TRUTH, SHORTEST, ANY))
-    own = results[results.way == "best of n"]
-    budgets = sorted(int(budget) for budget in own.budget.unique())
-    for arm in (RANDOM, HEURISTIC, WARM, TRAINED, TRUTH, ANY):
-        found = [over_games(_values_of(own, "best of n", arm, budget).tolist()) for budget in budgets]
-        _line(left, budgets, found, colours[arm], arm, "o-")
-    for arm in ARMS:
-        ways = [(way, budget) for way, budget in _ways(results) if way.endswith(_ways(results)[0][0].split(", ")[1])]
-        found = [over_games(_values_of(results, way, arm, budget).tolist()) for way, budget in ways]
-        _line(right, [_used(results, way, arm) for way, _ in ways], found, colours[arm], arm, "o-")
-        for way, budget in (way for way in _ways(results) if way not in ways):
-            value = over_games(_values_of(results, way, arm, budget).tolist())
-            _line(right, [_used(results, way, arm)], [value], colours[arm], None, "^")
-    single = over_games(_values_of(own, "best of n", RANDOM, budgets[-1]).tolist())  # of all attempts
-    right.axhline(100 * single.mean, color=colours[RANDOM], linewidth=1.2)
-    for axes, title in ((left, "best of n"), (right, "step-level search")):
-        axes.set_title(f"games solved, %: {title}", loc="left", fontsize=10, fontweight="bold")
-        axes.set_xlabel("environment steps for each game", fontsize=8)
-        axes.tick_params(labelsize=8)
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.set_ylim(bottom=0)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=6, fontsize=8, frameon=False)
-    return figure
-
-
-def _line(
-    axes: Any, xs: Sequence[float], found: Sequence[Estimate], colour: str, label: str | None, style: str
-) -> None:
-    means = [100 * value.mean for value in found]
-    edges = [
-        [
-            mean - 100 * (mean / 100 if value.low is None else value.low)
-            for mean, value in zip(means, found, strict=True)
-        ],
-        [
-            100 * (mean / 100 if value.high is None else value.high) - mean
-            for mean, value in zip(means, found, strict=True)
-        ],
-    ]
-    axes.errorbar(
-        xs,
-        means,
-        yerr=np.maximum(edges, 0),
-        fmt=style,
-        color=colour,
-        label=label,
-        linewidth=1.4,
-        markersize=4,
-        elinewidth=0.8,
-    )
 
 
 def _ways(results: pd.DataFrame) -> list[tuple[str, int]]:

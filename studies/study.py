@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,10 +10,6 @@ from typing import Any
 import yaml
 from rich.console import Console
 
-import rlanything_agents
-import rlanything_envs
-import rlanything_task_pools
-import rlanything_verifiers
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.summary import installed_versions
 from studies.jobs import Job, Progress, training_jobs, training_progress
@@ -115,21 +110,11 @@ def _prepare(plan: Plan, folder: Path, command: str, console: Console) -> None:
 
 def _note_versions(folder: Path, console: Console) -> None:
     """Store what the runs are made with; say when that is not what the earlier ones were made with."""
-    path, new = folder / "versions.json", {**installed_versions(), "source": _source()}
+    path, new = folder / "versions.json", installed_versions()
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else new
     if changed := sorted(name for name in new if old.get(name) != new[name]):
         console.print(f"{folder} was begun with other versions ({', '.join(changed)}): its runs are not all alike")
     write_atomically(path, json.dumps(new, indent=2) + "\n")
-
-
-def _source() -> str:
-    """Hash of the code of the four packages: a checkout changes without its version changing."""
-    digest = hashlib.sha256()
-    for package in (rlanything_verifiers, rlanything_task_pools, rlanything_envs, rlanything_agents):
-        root = Path(package.__path__[0])
-        for path in sorted(root.rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:

@@ -157,7 +157,6 @@ def test_the_study_from_the_command_to_the_page(micro_file: Path, tmp_path: Path
         "trained judge",
         "true labels",
     }
-    assert (folder / "figures" / "search.png").exists()
     assert "What would refute it" in write_search(folder).read_text()
     file.write_text(yaml.safe_dump({"study": study, "search": {**settings, "games": 5}}))
     refused = CliRunner().invoke(app, arguments)
