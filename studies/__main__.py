@@ -139,7 +139,7 @@ def search(
     override: Changes = None,
     file: File = Path("configs/study/judge.yaml"),
 ) -> None:
-    """What is a judge's score worth at test time: best of n and step-level search, per environment step?
+    """What is a judge's score worth at test time: best of n, per environment step?
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
