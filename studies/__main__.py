@@ -52,7 +52,7 @@ def study() -> None:
 @app.command()
 def table1(
     regime: Regimes = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")] = None,
+    seeds: Seeds = None,
     arms: Arms = None,
     quick: Annotated[bool, typer.Option(help="The small version: fewer seeds, arms, iterations and games.")] = False,
     out: Annotated[
@@ -60,9 +60,7 @@ def table1(
     ] = None,
     workers: Workers = 2,
     override: Changes = None,
-    file: Annotated[Path, typer.Option(help="The study file: regimes, arms and their settings.")] = Path(
-        "configs/study/table1.yaml"
-    ),
+    file: File = Path("configs/study/table1.yaml"),
 ) -> None:
     """The ablation of the paper's Table 1: what does each part of the loop add, on paired tasks and seeds?
 
