@@ -175,7 +175,7 @@ def test_an_arm_may_begin_with_the_reward_model_of_another(micro: StudyFile, tmp
         StudyFile.model_validate(tree)
 
 
-@pytest.mark.parametrize("name", ["table1", "options", "verifier", "sparse"])
+@pytest.mark.parametrize("name", ["table1", "verifier", "sparse"])
 def test_every_run_of_a_shipped_study_has_its_configuration(name: str) -> None:
     study = load_study(TABLE1.with_name(f"{name}.yaml"))
     for quick in (False, True):

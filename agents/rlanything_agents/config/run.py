@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, field_validator, model_validator
 
 from rlanything_agents.config.cluster import ClusterConfig
-from rlanything_agents.config.corrupt import CorruptConfig
 from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
@@ -163,7 +162,6 @@ class RunConfig(Section):
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     verifier: VerifierConfig = VerifierConfig()
-    corrupt: CorruptConfig = CorruptConfig()
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
     """Limits of a healthy run; like the trackers they are not stored."""
     workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None

@@ -120,7 +120,7 @@ class Reviewer(Protocol[G]):
         """Integrate outcomes and the reward model's answers.
 
         Args:
-            groups: Result of `collate`, or corrupted copies of it.
+            groups: Result of `collate`, or copies of it with other outcomes.
             before: Metrics of all earlier iterations.
         """
         ...

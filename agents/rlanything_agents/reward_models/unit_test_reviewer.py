@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -69,10 +69,6 @@ class ProgramGroup(RolloutGroup):
         """One array of shape (1, tests) per program: 1 passed, -1 failed, NaN unknown or no test."""
         known = np.array([test.test is not None for test in self.tests], dtype=bool)
         return [np.where(known, 2 * row - 1, np.nan)[None] for row in self.passes]
-
-    def flipped(self, rng: np.random.Generator, share: float) -> Self:
-        """The same group with a share of the results of the tests flipped."""
-        return replace(self, passes=np.where(rng.random(self.passes.shape) < share, 1 - self.passes, self.passes))
 
 
 class UnitTestReviewer:

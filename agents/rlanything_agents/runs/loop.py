@@ -23,7 +23,6 @@ import numpy as np
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.feedback.metrics import action_shares
-from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
 from rlanything_agents.reward_models.stand_ins import hidden, pool_outcomes, stand_in
 from rlanything_agents.rollout.garbage import quick_collection
@@ -134,8 +133,7 @@ class Loop:
         ahead = len(self.ahead.groups) if self.ahead else 0
         judged, played, batches = self._rollout_and_judge(iteration, rng, stopwatch)
         env_steps = sum(len(trajectory.steps) for group in judged for trajectory in group.trajectories)
-        groups, corrupted = self._corrupt(judged, iteration)
-        groups, judged, agreement = stand_in(groups, judged, played, self.config.verifier, before)
+        groups, judged, agreement = stand_in(judged, played, self.config.verifier, before)
         with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
             if self.config.curriculum.rejected == "drop":
@@ -154,7 +152,7 @@ class Loop:
             with stopwatch.lap("rollout"):
                 self.ahead = next_batch()
         with stopwatch.lap("measure"):
-            quality = self.reviewer.quality(judged, rng)  # the true outcomes, corrupted or not
+            quality = self.reviewer.quality(judged, rng)  # the true outcomes
             curriculum = self.monitor.row().to_dict()
             episodes = [record for number in range(len(groups)) for record in review.records(number, iteration)]
 
@@ -169,7 +167,6 @@ class Loop:
             "overlong": {"episodes": overlong, "share": overlong / len(trajectories)},
             "agent_crash": {"episodes": crashes, "share": crashes / len(trajectories)},
             "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
-            **corrupted,
             **agreement,
             "feedback": review.stats(),
             "judge_quality": quality,
@@ -303,13 +300,6 @@ class Loop:
         spread = sum(self._has_spread(group.trajectories) for group in groups)
         refilled = played - self.config.rollout.tasks
         return {"played": played, "ahead": ahead, "refilled": refilled, "spread": spread / played}
-
-    def _corrupt(self, judged: list[RolloutGroup], iteration: int) -> tuple[Sequence[RolloutGroup], dict[str, Any]]:
-        """Groups as the models learn from them, and how much of them was corrupted; unchanged unless the run asks."""
-        if not self.config.corrupt.on:
-            return judged, {}
-        groups, counts = corrupt_groups(judged, self.config.corrupt, self.config.seed, iteration)
-        return groups, {"corrupted": counts}
 
     def _update_policy(
         self, groups: Sequence[RolloutGroup], review: Review, iteration: int, used: float

@@ -28,7 +28,6 @@ from rlanything_agents.rollout.workers import Workers, open_workers
 from rlanything_agents.runs.evaluate import Evaluation
 from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
 from rlanything_agents.runs.lead import check_launch, leading
-from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.monitors import behaviour, watch
 from rlanything_agents.runs.parts import RunParts
@@ -100,18 +99,8 @@ def warm_up(config: RunConfig, folder: RunFolder, reporter: Reporter) -> dict[st
 
 
 @contextmanager
-def open_run(
-    config: RunConfig,
-    folder: RunFolder,
-    reporter: Reporter,
-    ranks: Ranks | None = None,
-    learners: Learners | None = None,
-) -> Iterator[Run]:
-    """Open a run for its stages; see `train` for the arguments, the stages and the errors.
-
-    Args:
-        learners: Models of another open run, of the same settings, which this run trains too; its own if None.
-    """
+def open_run(config: RunConfig, folder: RunFolder, reporter: Reporter, ranks: Ranks | None = None) -> Iterator[Run]:
+    """Open a run for its stages; see `train` for the arguments, the stages and the errors."""
     check_launch(config, ranks)
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
@@ -121,7 +110,7 @@ def open_run(
             preflight(config, folder)
             with folder.alone():
                 tracking = Tracking(config.trackers, reporter.say)
-                parts = RunParts.assemble(config, folder, reporter, learners)
+                parts = RunParts.assemble(config, folder, reporter)
                 if folder.prepare(config.model_dump(mode="json")):
                     reporter.say(f"Continuing {folder.path}")
                     for message in folder.drop_damaged_stages():

@@ -228,11 +228,6 @@ def test_a_critique_shows_the_nearest_wrong_program(group: ProgramGroup) -> None
     assert MINUS in text
 
 
-def test_turned_results_are_other_results(group: ProgramGroup) -> None:
-    assert group.flipped(np.random.default_rng(0), 0.0).passes.tolist() == group.passes.tolist()
-    assert group.flipped(np.random.default_rng(0), 1.0).passes.tolist() == (1 - group.passes).tolist()
-
-
 def test_a_panel_measures_against_the_generators_programs(task: Task, played: list[Trajectory]) -> None:
     judge = reviewer()
     panel = json.loads(json.dumps(judge.panel(played[:1], [task])))
