@@ -167,8 +167,7 @@ class FeedbackConfig(BaseModel):
         try:
             return PRESETS[name]
         except KeyError:
-            renamed = "; 'default' is called 'recommended' now" if name == "default" else ""
-            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}{renamed}") from None
+            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}") from None
 
     @property
     def label(self) -> str:
