@@ -152,7 +152,7 @@ def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
         ({"judge": {"source": "oracle"}}, True, False),
         ({"feedback": "outcome", "judge": {"source": "oracle"}}, False, False),
         ({"feedback": {"credit": "gigpo"}, "judge": {"train": False}}, False, False),
-        ({"feedback": {"credit": "outcome_return"}}, True, True),
+        ({"feedback": {"credit": "gigpo"}}, True, True),
         ({"judge": {"source": "potential"}}, True, False),
         ({"feedback": "outcome", "judge": {"train": False}, "verifier": {"tasks": 8}}, True, True),
         (
