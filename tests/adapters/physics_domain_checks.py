@@ -122,7 +122,7 @@ def test_knobs_that_cannot_be() -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_proposal_becomes_a_proved_task(direction: Any, operator: str) -> None:
     domain, proposed = DOMAIN.with_operators([operator]), 0
-    for task in (DOMAIN.generate(seed) for seed in range(6)):
+    for task in (DOMAIN.generate(seed) for seed in range(20)):
         for proposal in domain.propose(task, direction, np.random.default_rng(0)):
             proposed += 1
             rewritten = domain.validate(task, proposal, direction=direction, author="scripted")
