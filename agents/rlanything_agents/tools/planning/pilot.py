@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
-from rlanything_agents.config.cluster import Assumptions
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter, Stage, duration
+from rlanything_agents.tools.planning.memory import Assumptions
 from rlanything_agents.training.ranks.launch import launched
 
 __all__ = ["Duration", "Unmeasured", "estimate"]
@@ -58,7 +58,7 @@ def estimate(config: RunConfig) -> Duration:
     """
     if any(isinstance(model, CheckpointConfig) for model in (config.policy, config.reward_model)):
         raise Unmeasured("a model has weights of its own, and the check loads none")
-    if config.cluster or config.workers or config.engine.kind != "transformers" or launched().size > 1:
+    if config.workers or config.engine.kind != "transformers" or launched().size > 1:
         raise Unmeasured("the run takes place in several processes, or on other machines")
     if config.domain == "osworld" or config.evaluation.pools or config.curriculum.pool or config.warm_start.reuse:
         raise Unmeasured("it depends on stored tasks or on desktops")

@@ -126,7 +126,7 @@ def _vlc(file: File, key: str, default: str) -> str:
     return found
 
 
-VLC_SETTINGS = {
+VLC_SETTINGS: dict[str, tuple[str, str, str, Callable[[str], str]]] = {
     "is_vlc_recordings_folder": ("recording_file_path", "input-record-path", "", str),
     "check_qt_bgcone": ("expected_qt_bgcone", "qt-bgcone", "1", str),
     "check_qt_max_volume": ("expected_qt_max_volume", "qt-max-volume", "125", str),
