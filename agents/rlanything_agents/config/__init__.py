@@ -8,7 +8,7 @@ Every field has its default and its unit in its own file:
 - ``trainer``: one model's updates; ``feedback``: advantages from outcomes and votes, and the named presets;
 - ``curriculum``: task pool and rewriter; ``evaluation``: panels; ``monitors``: limits of a healthy run;
 - ``verifier``: tasks that have one, where not all do;
-- ``workers``: rollout workers on Ray; ``cluster``: machines of a plan;
+- ``workers``: rollout workers on Ray;
 - ``load``: YAML file and ``--set`` overrides; ``section``: base class and shared types; ``seeds``: random streams.
 """
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from rlanything_agents.config.cluster import ClusterConfig
 from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
@@ -167,8 +166,6 @@ class RunConfig(Section):
     workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None
     """Rollout workers; None plays in the main process. Not stored, because a run may continue with other
     workers."""
-    cluster: Annotated[ClusterConfig | None, Field(exclude=True)] = None
-    """Machines that ``train --dry-run`` plans for; a run itself ignores them, and they are not stored."""
     trackers: Annotated[tuple[Tracker, ...], Field(exclude=True)] = ()
     """Trackers that show the curves besides the report. They do not define a run: it may continue with other trackers,
     and they are not stored with it."""

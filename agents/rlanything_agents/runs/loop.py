@@ -25,7 +25,6 @@ from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.feedback.metrics import action_shares
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
 from rlanything_agents.reward_models.stand_ins import hidden, pool_outcomes, stand_in
-from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.rollout.group import RolloutGroup, has_spread, rewarded_outcomes, success_by_role
 from rlanything_agents.rollout.queries import GroupCollector
 from rlanything_agents.rollout.screens import Screens
@@ -121,10 +120,6 @@ class Loop:
         Args:
             before: Metrics of all earlier iterations. With the models and the pool they are the whole state of a run.
         """
-        with quick_collection():
-            return self._iterate(before)
-
-    def _iterate(self, before: Sequence[Mapping[str, Any]]) -> Iteration:
         iteration = len(before) + 1
         used = self.config.used(before)
         rng = rng_of(self.config.seed, "iteration", iteration)

@@ -32,7 +32,6 @@ from trl import GRPOTrainer
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.master_weights import move_state, on_masters
 from rlanything_agents.models.pretrained import adapters_are_zero, trained
-from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.training.aggregation import aggregated
 from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
 from rlanything_agents.training.mismatch import importance_ratio
@@ -165,7 +164,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._resting = False
         if self._batches:
             was_training = self.model.training
-            with _preserved_rng(), quick_collection():
+            with _preserved_rng():
                 torch.manual_seed(int(seeds.generate_state(1)[0]))
                 self._swap_forward()
                 try:
