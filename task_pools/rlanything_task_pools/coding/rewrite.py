@@ -45,15 +45,15 @@ _Source = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
 
 
 class _Proposal(BaseModel):
-    """A rewritten problem."""
+    """A rewritten problem; what is null stays as in the task."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    statement: str = Field(min_length=40, max_length=MAX_STATEMENT)
-    public: tuple[_ProposedTest, ...] = Field(min_length=1, max_length=8)
-    hidden: tuple[_ProposedTest, ...] = Field(min_length=3, max_length=32)
-    solution: _Source
-    wrong_programs: tuple[_Source, ...] = Field(min_length=1, max_length=8)
+    statement: Annotated[str, Field(min_length=40, max_length=MAX_STATEMENT)] | None = None
+    public: Annotated[tuple[_ProposedTest, ...], Field(min_length=1, max_length=8)] | None = None
+    hidden: Annotated[tuple[_ProposedTest, ...], Field(min_length=3, max_length=32)] | None = None
+    solution: _Source | None = None
+    wrong_programs: Annotated[tuple[_Source, ...], Field(min_length=1, max_length=8)] | None = None
 
 
 def propose(
@@ -73,18 +73,16 @@ def propose(
     return [moves[i] for i in rng.permutation(len(moves))]
 
 
-def proposal_schema(
-    task: Task, operators: Sequence[str] = OPERATORS, direction: Direction | None = None
-) -> dict[str, Any]:
-    """JSON schema of the proposals that `validate` reads for a task; with a direction, of the levels on that side."""
+def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
+    """JSON schema of the proposals that `validate` reads for a task."""
     schemas = [_statement_schema()] if "statement" in operators else []
     if "knob" in operators:
-        schemas = (_knob_schemas(task, direction) or _knob_schemas(task, None)) + schemas
+        schemas = _knob_schemas(task) + schemas
     return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
 
 
-def _knob_schemas(task: Task, direction: Direction | None) -> list[dict[str, Any]]:
-    """One for each knob that can move in a direction, or in any."""
+def _knob_schemas(task: Task) -> list[dict[str, Any]]:
+    """One for each knob that has other levels."""
     found = movable(task)
     if found is None:
         return []
@@ -92,9 +90,7 @@ def _knob_schemas(task: Task, direction: Direction | None) -> list[dict[str, Any
     schemas = []
     for knob in family.knobs:
         now = knob.levels.index(levels[knob.name])
-        offered = {"harder": knob.levels[now + 1 :], "easier": knob.levels[:now]}.get(
-            str(direction), [level for at, level in enumerate(knob.levels) if at != now]
-        )
+        offered = [level for at, level in enumerate(knob.levels) if at != now]
         if offered:
             level = {"enum": list(offered), "description": f"from easy to hard; now {levels[knob.name]}"}
             schemas.append(
@@ -122,7 +118,7 @@ def validate(
 
     ``{"knob": ..., "level": ...}`` moves a knob; ``{"statement", "public", "hidden", "solution",
     "wrong_programs"}`` is another problem. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``,
-    ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``wrong_direction``, ``no_sound_problem``; for a
+    ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``no_sound_problem``; for a
     statement ``few_tests``, ``degenerate``, ``out_of_bounds`` (it keeps the constraints, and a test breaks them),
     ``unsolved`` (no correct program passes all tests), ``undiscerning`` (no wrong program fails one).
 
@@ -173,8 +169,6 @@ def _move(
         raise Refused("unknown_knob", f"{name} has no level {level!r:.{MAX_VALUE}}, only {knob.levels}")
     if new == old:
         raise Refused("unchanged", f"{name} is {level!r} already")
-    if (new > old) != (direction == "harder"):
-        raise Refused("wrong_direction", f"{name} from {levels[knob.name]!r} to {level!r} is not {direction}")
     seed, number, split, style = (task.traits.get(trait) for trait in ("seed", "draw", "split", "style"))
     record = {"knob": knob.name, "from": levels[knob.name], "to": level, "root_statement": root_statement(task)}
     try:

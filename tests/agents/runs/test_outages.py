@@ -57,6 +57,7 @@ def config(service: Service, warm: Path | None, **llm: Any) -> RunConfig:
                 "pool_size": 2,
                 "knobs": KNOBS,
                 "rewriter": "llm",
+                "summariser": "scripted",
                 "llm": {"base_url": service.base_url, "model": "tiny", "attempts": 1, "patience": 2.0, **llm},
             },
         }
