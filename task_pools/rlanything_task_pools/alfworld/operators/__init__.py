@@ -18,17 +18,16 @@ __all__ = ["DEFAULT", "FREE", "OPERATORS", "Change", "Operator", "Parent", "Refu
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
     for operator in (
-        HouseOperator(),
-        SceneOperator(),
         GoalOperator(),
         TypesOperator(),
         KindOperator(),
+        SceneOperator(),
         StartOperator(),
+        HouseOperator(),
         HintOperator(),
     )
 }
-"""All operators by name, in the order in which the parts of one proposal are applied. ``types`` and ``kind`` are
-halves of ``goal``."""
+"""All operators by name. ``types`` and ``kind`` are halves of ``goal``."""
 
 DEFAULT = ("goal",)
 """Operators of scripted proposals, unless others are named."""

@@ -27,8 +27,8 @@ class HintOperator:
     fields: tuple[str, ...] = ("hint",)
 
     def propose(self, parent: Parent, direction: Direction, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Nothing to be added, since hints are written by models; a hint is removed to make a task harder."""
-        return [{"hint": ""}] if direction == "harder" and hint_of(parent.task) else []
+        """Nothing: hints are written by models."""
+        return []
 
     def apply(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
         """The game with the proposed hint.
