@@ -54,7 +54,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rlanything_task_pools.tables": ("exported pool",),
     "rlanything_task_pools.task": ("stored task",),
     "rlanything_verifiers.plain_yaml": ("configuration", "option", "coding problem folder"),
-    "rlanything_envs.curriculum.critique": ("critique",),
+    "rlanything_envs.curriculum.summary": ("critique",),
     "rlanything_envs.curriculum.llm_rewriter": ("rewrite",),
     "rlanything_envs.llm.log": ("log of prompts",),
     "rlanything_envs.llm.wire": ("completion",),
