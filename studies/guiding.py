@@ -55,8 +55,8 @@ _PHASES: Mapping[str, Stage] = {"find": "search", "get": "fetch", "need": "prepa
 CLUMSY = 0.75
 """Share of the clumsy expert's moves by chance in its weak stage."""
 
-PROPOSAL, JUDGEMENT = 1024, 48
-"""Most tokens of a proposal, where nothing is cut off, and of a vote with its reason."""
+PROPOSAL, JUDGEMENT, CONTEXT = 1024, 48, 8192
+"""Most tokens of a proposal, where nothing is cut off, of a vote with its reason, and of a prompt with its answer."""
 SUMMARY = SamplingParams(max_tokens=320, temperature=0.7, seed=0)
 
 Votes = list[list[StepVotes]]
@@ -129,11 +129,12 @@ class _Model:
     """A language model in this process."""
 
     def __init__(self, settings: Guiding) -> None:
-        from rlanything_agents.engines import ChatGenerator, TransformersGenerator
+        from rlanything_agents.engines.chat import ChatGenerator
+        from rlanything_agents.engines.transformers import TransformersGenerator
         from rlanything_agents.models.pretrained import load_model, load_template
         from rlanything_agents.reward_models.step_prompts import FullStepPrompts
 
-        config = CheckpointConfig(checkpoint=str(settings.model), max_tokens=PROPOSAL, context=8192)
+        config = CheckpointConfig(checkpoint=str(settings.model), max_tokens=PROPOSAL, context=CONTEXT)
         template = load_template(config)
         model = load_model(config, template.tokenizer, seed=0).eval()
         self.name = str(settings.model)
