@@ -55,8 +55,10 @@ _PHASES: Mapping[str, Stage] = {"find": "search", "get": "fetch", "need": "prepa
 CLUMSY = 0.75
 """Share of the clumsy expert's moves by chance in its weak stage."""
 
-PROPOSAL, JUDGEMENT, CONTEXT = 1024, 48, 8192
+PROPOSAL, JUDGEMENT, CONTEXT = 1024, 128, 8192
 """Most tokens of a proposal, where nothing is cut off, of a vote with its reason, and of a prompt with its answer."""
+STEPS = 8
+"""Steps at the end of an episode that `Guiding.model` judges."""
 SUMMARY = SamplingParams(max_tokens=320, temperature=0.7, seed=0)
 
 Votes = list[list[StepVotes]]
@@ -81,7 +83,7 @@ class Guiding(BaseModel):
     model: str | None = None
     """Checkpoint that rewrites, summarises and judges in the process of a job, in place of a service."""
     judged: Annotated[int, Field(ge=1)] = 3
-    """Most episodes of a group that `model` judges; a critique is about these."""
+    """Most episodes of a group that `model` judges, each by its last steps; a critique is about these."""
 
 
 class GuidedArm(BaseModel):
@@ -150,10 +152,17 @@ class _Model:
         return LLMRewriter(_Logged(self._chat, log), self.name, attempts=1, operators=operators, params=params)
 
     def judge(self, episodes: Sequence[Trajectory], seed: int) -> Votes:
-        """One vote with its reason on each step; episodes that several arms share are judged once."""
+        """One vote with its reason on each of the last `STEPS` steps; episodes that arms share are judged once."""
         key = (seed, *map(id, episodes))
         if key not in self._known:
-            self._known[key] = (episodes, self._judge.judge(episodes, votes=1, seed=seed))
+            prompts = [prompt for episode in episodes for prompt in self._judge.queries(episode)[-STEPS:]]
+            answers = self._chat.generate(list(prompts), self._judge.params(votes=1, seed=seed))
+            votes = iter(self._judge.votes(list(zip(prompts, answers, strict=True))))
+            judged = [
+                [next(votes) if left <= STEPS else StepVotes([], ()) for left in range(len(episode.steps), 0, -1)]
+                for episode in episodes
+            ]
+            self._known[key] = (episodes, judged)
         return self._known[key][1]
 
 

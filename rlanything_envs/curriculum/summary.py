@@ -265,21 +265,21 @@ def fault_of(text: str, episode: JudgedEpisode, instructions: str) -> Fault | No
 
     - ``empty``: it has no word.
     - ``too long``: it is longer than `MAX_SUMMARY`, or its only sentence has no end.
-    - ``echo``: it has `ECHO` words in a row of the prompt's instructions, or more than half of its words stand in the
-      record of the episode in the same order, four and four. Reasons of votes may be repeated.
+    - ``echo``: it has `ECHO` words in a row of the prompt's instructions, or half of its words stand in the record of
+      the episode in the same order, four and four. Reasons of votes may be repeated.
     - ``instruction``: it addresses its reader or gives an order.
     """
     words = _WORD.findall(text.lower())
     if not words:
         return "empty"
-    if len(text) > MAX_SUMMARY or not text.endswith((".", "!", "?", '."', ".'", ".)")):
-        return "too long"
     if not _runs(words, ECHO).isdisjoint(_runs(_WORD.findall(instructions.lower()), ECHO)):
         return "echo"
     record = "\n".join([episode.goal, *(f"{step.action}\n{step.observation}" for step in episode.steps)])
     runs, known = _runs(words, 4), _runs(_WORD.findall(record.lower()), 4)
-    if 2 * len(runs & known) > len(runs):
+    if runs and 2 * len(runs & known) >= len(runs):
         return "echo"
+    if len(text) > MAX_SUMMARY or not text.endswith((".", "!", "?", '."', ".'", ".)")):
+        return "too long"
     return "instruction" if _ORDER.search(text.lower()) else None
 
 
