@@ -21,7 +21,7 @@ from rlanything_envs.alfworld.words import TYPES, WORDS
 from rlanything_envs.views import make_env
 from rlanything_task_pools import Rejection, Task, UnknownOperator
 from rlanything_task_pools.alfworld import DOMAIN, AlfWorldDomain, find_games
-from rlanything_task_pools.alfworld.difficulty import CLUTTER_WEIGHT, difficulty
+from rlanything_task_pools.alfworld.difficulty import CLUTTER_WEIGHT, difficulty, is_shut
 from rlanything_task_pools.alfworld.generate import make_task
 from rlanything_task_pools.alfworld.operators import OPERATORS
 from rlanything_task_pools.alfworld.operators.change import STEP
@@ -459,10 +459,13 @@ def test_schemas_are_json_and_name_what_there_is() -> None:
     assert goal.object_type in parts["object_type"]["enum"]
     assert goal.receptacle_type in parts["receptacle_type"]["enum"]
     assert set(parts["kind"]["enum"]) == set(GOAL_KINDS)
-    places = {item.type for item in scene.receptacles}
-    for edit in parts["scene"]["items"]["oneOf"]:
-        for name in ("place", "to"):
-            assert set(edit["properties"].get(name, {"enum": places})["enum"]) == places
+    edits = {edit["properties"]["edit"]["const"]: edit["properties"] for edit in parts["scene"]["items"]["oneOf"]}
+    shut = {item.type for item in scene.receptacles if is_shut(item)}
+    assert set(edits["open"]["place"]["enum"]) == shut, "what can be opened"
+    assert set(edits["move"]["to"]["enum"]) == {item.type for item in scene.receptacles}
+    there = {thing.type for thing in scene.things if thing.pickupable and thing.receptacles}
+    assert set(edits["remove"]["object"]["enum"]) == there, "what can be removed"
+    assert set(edits["add"]["object"]["enum"]) - there, "an object may be of a type that the room does not have yet"
 
 
 def test_a_proposal_changes_several_parts_at_once() -> None:

@@ -136,6 +136,8 @@ def _apply(parent: Parent, proposal: object, operators: Sequence[str]) -> Change
     """
     known = tuple(dict.fromkeys(name for operator in operators for name in OPERATORS[operator].fields))
     given = {name: v for name, v in proposal.items() if v is not None} if isinstance(proposal, Mapping) else {}
+    if not given and isinstance(proposal, Mapping) and proposal:
+        raise Refused("unchanged", "every part is null")
     if not given:
         raise Refused("malformed", f"expected an object with some of {', '.join(known)}")
     if stray := next((str(name) for name in given if name not in {*known, *FIELDS}), None):

@@ -58,7 +58,7 @@ OFFERED: Mapping[str, tuple[str, ...]] = {
     "add": ("object", "to", "count"),
     "remove": ("object", "count"),
 }
-"""The fields of each edit that the schema asks for: one way to write each, so that the schema stays short."""
+"""The edits of the schema and their fields: one way to write each, so that the schema stays short."""
 OFFERED_EDITS, OFFERED_COUNT = 3, 4
 """Most edits of one proposal, and most things of one edit, in the schema."""
 
@@ -106,23 +106,29 @@ class SceneOperator:
         return Change(scene, parent.goal, {"scene": read}, clutter=room.clutter)
 
     def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
-        """JSON schema of a list of edits, with the types of the room."""
+        """JSON schema of a list of edits, with the types that each may name in this room."""
         scene = parent.scene
-        place = {"enum": sorted({item.type for item in scene.receptacles})}
-        fields: dict[str, dict[str, Any]] = {
-            "object": {"enum": sorted({kind for _, kind in scene.can_contain})},
-            **dict.fromkeys(("place", "from", "to"), place),
-            "count": {"enum": list(range(1, OFFERED_COUNT + 1))},
+        homes = {item.type for item in scene.receptacles}
+        there = {t.type for t in scene.things if t.type and t.pickupable and t.receptacles and t.id != scene.holding}
+        doors = {
+            "open": {item.type for item in scene.receptacles if is_shut(item)},
+            "close": {item.type for item in scene.receptacles if may_have_door(item.type) and not is_shut(item)},
         }
-        edits = [
-            {
-                "type": "object",
-                "properties": {"edit": {"const": name}, **{key: fields[key] for key in keys if key in OFFERED[name]}},
-                "required": ["edit", *OFFERED[name]],
-                "additionalProperties": False,
-            }
-            for name, keys in EDITS.items()
-        ]
+        counts = {"enum": list(range(1, OFFERED_COUNT + 1))}
+        edits = []
+        for name, keys in OFFERED.items():
+            things = {kind for _, kind in scene.can_contain} if name == "add" else there
+            values = {"object": things, "to": homes, "place": doors.get(name, homes)}
+            if all(values[key] for key in keys if key != "count"):
+                listed = {key: counts if key == "count" else {"enum": sorted(values[key])} for key in keys}
+                edits.append(
+                    {
+                        "type": "object",
+                        "properties": {"edit": {"const": name}, **listed},
+                        "required": ["edit", *keys],
+                        "additionalProperties": False,
+                    }
+                )
         return {
             "scene": {
                 "type": "array",
