@@ -355,7 +355,7 @@ def test_parts_named_by_their_place_keep_a_specification_json(pool):
     again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     lose(again, 4)
     again.close()
-    assert "0 of 4 attempts" in again.curriculum.rewriter.critiques[0]
+    assert "4 of 4 failed attempts" in again.curriculum.rewriter.critiques[0]
     with pytest.raises(ValueError, match="no_such"):
         make(pool, reward_model="no_such:thing")
 
