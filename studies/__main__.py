@@ -39,7 +39,9 @@ TrainedIn = Annotated[
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 LLMUrl = Annotated[str | None, typer.Option(help="An OpenAI-compatible service that rewrites tasks.")]
-LLMModel = Annotated[str | None, typer.Option(help="The model to ask there.")]
+LLMModel = Annotated[
+    str | None, typer.Option(help="The model to ask there; for `guided` without a service, a checkpoint.")
+]
 LLMKey = Annotated[str | None, typer.Option(help="Environment variable that holds the key.")]
 Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 
@@ -164,10 +166,12 @@ def guided(
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
     with plain_errors("studies"):
-        from studies.guided import load_guided, run_guided, with_service
+        from studies.guided import load_guided, run_guided, with_checkpoint, with_service
 
         content = load_guided(file)
-        if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
+        if llm_url is None and llm_model is not None:
+            content = with_checkpoint(content, llm_model)
+        elif (service := _service(llm_url, llm_model, llm_key_env)) is not None:
             content = with_service(content, service)
         failed = _interruptible(
             out,

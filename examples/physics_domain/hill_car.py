@@ -222,13 +222,11 @@ class HillCarDomain:
         numbers = ", ".join(f"{field.name} {getattr(hill, field.name):g}" for field in fields(hill))
         return f"{task.goal} {numbers}. A controller that knows how to swing takes {len(proof_of(hill) or ())} pushes."
 
-    def proposal_schema(self, task: Task, direction: Direction | None = None) -> Mapping[str, Any]:
-        """JSON schema of what `validate` reads: the new value of one number, on the side that goes in the direction."""
-        hill, schemas = Hill.of(task), []
+    def proposal_schema(self, task: Task) -> Mapping[str, Any]:
+        """JSON schema of what `validate` reads: the new value of one number."""
+        schemas = []
         for name in self.operators:
-            (low, high), now = LIMITS[name], getattr(hill, name)
-            if direction is not None:
-                low, high = (now, high) if (HARDER[name] > 1) == (direction == "harder") else (low, now)
+            low, high = LIMITS[name]
             value = {"type": "number", "minimum": low, "maximum": high}
             schemas.append(
                 {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}

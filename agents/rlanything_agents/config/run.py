@@ -201,6 +201,17 @@ class RunConfig(Section):
         """Whether the run queries the reward model."""
         return self.votes_wanted and self.judge.source == "generative"
 
+    @property
+    def summariser(self) -> Literal["rewriter", "judge", "scripted"]:
+        """Who summarises episodes for the rewriter; see ``curriculum.summariser``."""
+        settings = self.curriculum
+        if settings.summariser is not None or not settings.rewrites:
+            return settings.summariser or "scripted"
+        if settings.rewriter == "llm":
+            return "rewriter"
+        published = self.feedback in (PRESETS["paper"], PRESETS["reference"])
+        return "judge" if published and not isinstance(self.reward_model, SmallConfig) else "scripted"
+
     @field_validator("feedback", mode="before")
     @classmethod
     def _preset(cls, value: Any) -> Any:
@@ -259,6 +270,15 @@ class RunConfig(Section):
                     f"{key} is a small model, whose words are those of the short view: set environment.view to short, "
                     f"or give {key} a checkpoint"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _a_summariser_writes_sentences(self) -> RunConfig:
+        if self.summariser == "judge" and isinstance(self.reward_model, SmallConfig):
+            raise ValueError(
+                "curriculum.summariser judge: a small reward model knows the words of the short view alone and writes "
+                "no sentences: give reward_model a checkpoint, or choose another summariser"
+            )
         return self
 
     @model_validator(mode="after")

@@ -36,7 +36,7 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.training.samples import policy_samples
 from rlanything_agents.training.update import UpdateStats
-from rlanything_envs.curriculum import Assignment, Curriculum, Rewriter
+from rlanything_envs.curriculum import Assignment, Critique, Curriculum, Rewriter, Summariser, Tally, rewrite_direction
 from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_task_pools import TaskPool
 
@@ -69,6 +69,7 @@ class Loop:
         envs: Environments for the rollouts.
         rewriter: Proposes harder and easier tasks.
         workers: Run the rollouts and answer the queries; this process, with ``envs``, if None.
+        summariser: Summarises episodes for the rewriter; scripted if None.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class Loop:
         envs: Sequence[gym.Env[Any, Any]],
         rewriter: Rewriter,
         workers: Workers | None = None,
+        summariser: Summariser | None = None,
     ) -> None:
         settings = config.curriculum
+        self.summariser = summariser
         self.config = config
         self.learners = learners
         self.reviewer = reviewer
@@ -133,10 +136,12 @@ class Loop:
             review = self.reviewer.review(groups, before)
             if self.config.curriculum.rejected == "drop":
                 review = review.without(self._rejected(groups))
+        with stopwatch.lap("adapt"):
+            critiques = self._critiques(groups, review)
         over = self.config.used([*before, {"env_steps": env_steps}]) >= 1
         with (
             self._playing_ahead(None if over else iteration + 1, stopwatch) as next_batch,
-            self._adapting(groups, review, iteration, ahead) as adapt,
+            self._adapting(groups, review, critiques, iteration, ahead) as adapt,
         ):
             with stopwatch.lap("policy_update"):
                 policy = self._update_policy(groups, review, iteration, used)
@@ -320,8 +325,29 @@ class Loop:
             if self.curriculum.rejects(group.assignment, pool_outcomes(group, "", self.config.verifier))
         }
 
+    def _critiques(self, groups: Sequence[RolloutGroup], review: Review) -> dict[int, Critique]:
+        """Critiques that the reward model writes itself, before it is updated, by the number of the group.
+
+        They are those of the groups whose tasks will be rewritten.
+        """
+        if self.config.summariser != "judge":
+            return {}
+        outside = {
+            number
+            for number, group in enumerate(groups)
+            if group.assignment.role == "active"
+            and (tally := Tally.of(pool_outcomes(group, "", self.config.verifier))).n
+            and rewrite_direction(tally.accuracy, self.config.curriculum.band) is not None
+        }
+        return {number: review.critique(number, self.summariser) for number in sorted(outside)}
+
     def _adapting(
-        self, groups: Sequence[RolloutGroup], review: Review, iteration: int, ahead: int
+        self,
+        groups: Sequence[RolloutGroup],
+        review: Review,
+        critiques: Mapping[int, Critique],
+        iteration: int,
+        ahead: int,
     ) -> AbstractContextManager[Callable[[], None]]:
         """Context whose value adapts the tasks to the groups, one group after the other.
 
@@ -329,7 +355,13 @@ class Loop:
         then waits until it is done. Updates and tasks read nothing of each other, so both orders have one result.
         """
         steps = [
-            partial(self._adapt, group, review, number, iteration - 1 - (number < ahead))
+            partial(
+                self._adapt,
+                group,
+                # Lazy otherwise: a critique is written only for a group whose task is rewritten.
+                critiques.get(number) or partial(review.critique, number, self.summariser),
+                iteration - 1 - (number < ahead),
+            )
             for number, group in enumerate(groups)
         ]
         if self._background is not None:
@@ -341,19 +373,17 @@ class Loop:
 
         return nullcontext(adapt)
 
-    def _adapt(self, group: RolloutGroup, review: Review, number: int, updates: int) -> None:
+    def _adapt(self, group: RolloutGroup, critique: Critique | Callable[[], Critique], updates: int) -> None:
         """Report the outcomes of a group to the curriculum, which may have its task rewritten.
 
         Args:
             group: The group, played by the policy after so many ``updates``.
-            review: Feedback on all groups.
-            number: Number of the group in it.
+            critique: For the rewriter.
             updates: See ``group``.
         """
         outcomes = pool_outcomes(group, f"policy@{updates}", self.config.verifier)
         if self.config.curriculum.adapt:
-            # Lazy: a critique is written only for a group whose task is rewritten.
-            self.curriculum.report(group.assignment, outcomes, critique=partial(review.critique, number))
+            self.curriculum.report(group.assignment, outcomes, critique=critique)
         else:
             self.curriculum.record(group.assignment, outcomes)
 
