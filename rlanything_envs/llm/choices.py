@@ -2,7 +2,7 @@
 
 An environment gives the form of its next answer in ``info["choices"]``, and `SamplingParams.choices` passes it to an
 engine, which samples no other text. A form is plain data, independent of tokens and models. Engines in this process
-apply it token by token with any tokenizer; servers receive it as a regular expression.
+apply it token by token with any tokenizer, vLLM as a grammar over its tokens; services get a regular expression.
 
 >>> form = Then(("find ", OneOf(("apple", "pan")), Repeat(" 1", 0, 2)))
 >>> pattern(form)
@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
-__all__ = ["Form", "OneOf", "Prose", "Repeat", "Then", "fitted", "matches", "pattern"]
+__all__ = ["Form", "OneOf", "Prose", "Repeat", "Then", "fitted", "matches", "pattern", "ranges"]
 
 PLAIN = "\n" + "".join(map(chr, range(32, 127)))
 """Characters of free text: printable ASCII and the line end. Each of them is at least one token of any tokenizer."""
@@ -111,27 +110,20 @@ Form: TypeAlias = "str | OneOf | Then | Repeat | Prose"
 _SPECIAL = re.compile(r"[][\\^$.|?*+(){}]")
 
 
-def pattern(form: Form, written: Callable[[str], str] = str) -> str:
-    """The form as a regular expression of the whole answer, in the syntax that Python, Rust and JSON schema share.
-
-    Args:
-        form: The form.
-        written: What a text of the form looks like to the reader of the expression; itself, unless the reader joins a
-            tokenizer's tokens in another way than its text does.
-    """
+def pattern(form: Form) -> str:
+    """The form as a regular expression of the whole answer, in the syntax that Python, Rust and JSON schema share."""
     if isinstance(form, str):
-        form = written(form)
         return _SPECIAL.sub(lambda found: "\\" + found[0], form).replace("\n", "\\n").replace("\t", "\\t")
     if isinstance(form, OneOf):
-        return f"(?:{'|'.join(pattern(option, written) for option in form.options)})"
+        return f"(?:{'|'.join(map(pattern, form.options))})"
     if isinstance(form, Then):
-        return f"(?:{''.join(pattern(part, written) for part in form.parts)})"
+        return f"(?:{''.join(map(pattern, form.parts))})"
     if isinstance(form, Prose):
-        return f"[{_ranges(form.characters)}]{{0,{form.most}}}"
-    return f"(?:{pattern(form.part, written)}){{{form.least},{form.most}}}"
+        return f"[{ranges(form.characters)}]{{0,{form.most}}}"
+    return f"(?:{pattern(form.part)}){{{form.least},{form.most}}}"
 
 
-def _ranges(characters: str) -> str:
+def ranges(characters: str) -> str:
     """Inside of a character class, with a range for each run of successive characters."""
     runs = [[c for _, c in run] for _, run in groupby(enumerate(characters), lambda at: ord(at[1]) - at[0])]
     shown = [[_IN_CLASS.sub(r"\\\g<0>", c).replace("\n", "\\n") for c in (run[0], run[-1])] for run in runs]

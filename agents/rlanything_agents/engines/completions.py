@@ -6,20 +6,18 @@ without a sign, so they become a completion with ``finish_reason="error"``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.engines.choices import FormTokens
-from rlanything_envs.llm.choices import Form, pattern
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
-__all__ = ["CompletionReader", "token_prompts"]
+__all__ = ["LEAST", "CompletionReader", "token_prompts"]
 
-_LEAST, _MOST = -9000.0, 1e-3
+LEAST, _MOST = -9000.0, 1e-3
 """Range of a log-probability: vLLM's server writes -9999 for minus infinity, which is never sampled, and rounding may
 put a token of probability 1 slightly above 0."""
 
@@ -47,18 +45,21 @@ class CompletionReader:
     Args:
         tokenizer: Tokenizer of the model; it decodes the text, and the engine's own text is ignored.
         vocabulary: Number of ids of the model.
+        stops: Further ids that the engine lets follow a complete form, such as those of a checkpoint's
+            ``generation_config.json``. It gives them a share of the probability there, and `bias` keeps it from
+            sampling them.
 
     Raises:
         ValueError: The tokenizer has no end of sequence.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, vocabulary: int, stops: Iterable[int] = ()) -> None:
         if tokenizer.eos_token_id is None:
             raise ValueError("the tokenizer has no end of sequence: set its eos_token")
         self.tokenizer, self.vocabulary = tokenizer, vocabulary
         self.end = int(tokenizer.eos_token_id)
-        self._forms = FormTokens(tokenizer)
-        self._expression = lru_cache(maxsize=2**10)(self._written)
+        self.stops = frozenset(stops) - {self.end}
+        self._forms = FormTokens(tokenizer, {self.end, *self.stops})
 
     def read(
         self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
@@ -80,44 +81,23 @@ class CompletionReader:
         text, stopped = cut_at_stop(str(self.tokenizer.decode(written)), params.stop)
         finish: Literal["stop", "length"] = "stop" if ended or stopped or reason == "stop" else "length"
         values, allowed = [float(value) for value in logprobs], None
-        if params.choices and params.choices[0] is not None and self.expression(params) is not None:
+        if params.choices and params.choices[0] is not None:
             allowed = self._forms.allowed(params.choices[0], ids)
-            values = [0.0 if one and len(one) == 1 else value for one, value in zip(allowed, values, strict=True)]
+            values = [value if len(one) > 1 else 0.0 for one, value in zip(allowed, values, strict=True)]
         return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
 
-    def expression(self, params: SamplingParams) -> str | None:
-        """Regular expression for vLLM's structured outputs, from the form of one prompt's parameters.
-
-        vLLM matches an expression with the tokens' own texts, one after the other. A tokenizer of whole words has no
-        decoder that would put blanks between them, so the expression has none either.
-
-        Returns:
-            The expression; None if the completion is free, or if it has to be: where a word begins with another one,
-            as ``12`` with ``1``, vLLM may choose the shorter one and find no token to go on with.
-        """
+    def grammar(self, params: SamplingParams) -> str | None:
+        """Grammar for vLLM's structured outputs, from the form of one prompt's parameters; None where it is free."""
         form = params.choices[0] if params.choices else None
-        return None if form is None else self._expression(form)
+        return None if form is None else self._forms.grammar(form)
 
-    def _written(self, form: Form) -> str | None:
-        """See `expression`; computed once for a form, as many completions have the same."""
-        if self.tokenizer.backend_tokenizer.decoder is not None:
-            return pattern(form)
-        used: set[str] = set()
+    @property
+    def bias(self) -> dict[int, float]:
+        """``logit_bias`` of requests with a grammar: a form ends with the end of sequence alone.
 
-        def written(text: str) -> str:
-            ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
-            words: list[str] = self.tokenizer.convert_ids_to_tokens(ids)
-            used.update(words)
-            return "".join(words)
-
-        expression = pattern(form, written)
-        return None if used & self._extended else expression
-
-    @cached_property
-    def _extended(self) -> frozenset[str]:
-        """Words that begin with another word of the vocabulary."""
-        words = self.tokenizer.get_vocab()
-        return frozenset(word for word in words if any(word[:at] in words for at in range(1, len(word))))
+        vLLM adds it after it has computed the log-probabilities.
+        """
+        return dict.fromkeys(sorted(self.stops), -100.0)
 
     def error(self, prompt: list[int], message: str, version: int) -> Completion:
         """Make an empty completion with ``finish_reason="error"`` and this message."""
@@ -138,6 +118,6 @@ class CompletionReader:
             return "the engine stopped without the end of sequence"
         if not isinstance(logprobs, list) or len(logprobs) != len(ids):
             return "the engine returned no log-probability for each token"
-        if not all(type(value) in (int, float) and _LEAST < value <= _MOST for value in logprobs):
+        if not all(type(value) in (int, float) and LEAST < value <= _MOST for value in logprobs):
             return "the engine returned what is no log-probability"
         return ""

@@ -1,0 +1,129 @@
+"""What vLLM allows of a form, against what is recorded of it, in an environment of its own (`test_vllm_real.py`)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import vllm_models
+import xgrammar
+from chat_runs import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_choices_ids import FORMS, PROSE_FORMS, byte_level, sentence_pieces, word_level
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from vllm_run_checks import both_learnt, served
+from vllm_served import serving
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.engines.choices import FormTokens
+from rlanything_agents.reward_models.step_prompts import JUDGEMENT
+from rlanything_agents.reward_models.unit_tests import FORM
+from rlanything_agents.runs.folder import RunFolder
+from rlanything_envs.llm.choices import Form, OneOf, fitted
+from rlanything_envs.llm.schema import form_of_schema
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"reason": {"type": "string", "maxLength": 40}, "score": {"enum": [1, -1]}},
+    "required": ["reason", "score"],
+}
+TOKENIZERS = {"bytes": byte_level, "pieces": sentence_pieces, "words": word_level}
+
+
+@cache
+def grammars(kind: str) -> tuple[PreTrainedTokenizerBase, FormTokens, Any, Any]:
+    """A tokenizer, its forms with one further end of a sequence, and the compiler that vLLM makes for it."""
+    if kind == "smollm2":
+        tokenizer = AutoTokenizer.from_pretrained(vllm_models.smollm2(), local_files_only=True)
+    else:
+        tokenizer = TOKENIZERS[kind]()
+    stops = {tokenizer.eos_token_id}
+    info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=len(tokenizer))
+    compiler = xgrammar.GrammarCompiler(info, max_threads=1)
+    return tokenizer, FormTokens(tokenizer, stops), compiler, list(stops)
+
+
+def same_sets(kind: str, form: Form, seed: int) -> None:
+    """Assert that the ids that follow are those of vLLM's grammar, on a random way to the end."""
+    tokenizer, forms, compiler, stops = grammars(kind)
+    matcher = xgrammar.GrammarMatcher(compiler.compile_grammar(forms.grammar(form)), override_stop_tokens=stops)
+    rng, ids, sets = np.random.default_rng(seed), list[int](), list[tuple[int, ...]]()
+    while not matcher.is_terminated():
+        bits = xgrammar.allocate_token_bitmask(1, len(tokenizer))
+        matcher.fill_next_token_bitmask(bits)
+        allowed = np.flatnonzero(np.unpackbits(bits.numpy().view(np.uint8), bitorder="little")[: len(tokenizer)])
+        sets.append(tuple(allowed.tolist()))
+        ids.append(int(rng.choice(allowed)))
+        assert matcher.accept_token(ids[-1])
+    assert forms.allowed(form, ids) == sets
+
+
+@pytest.mark.parametrize("kind", sorted(TOKENIZERS))
+@settings(max_examples=150, deadline=None)
+@given(form=FORMS | PROSE_FORMS, seed=st.integers(0, 2**32 - 1))
+def test_the_sets_of_random_forms_are_those_of_the_grammar(kind: str, form: Form, seed: int) -> None:
+    same_sets(kind, form, seed)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [fitted(JUDGEMENT, 60), fitted(FORM, 60), form_of_schema(SCHEMA), OneOf(("go to bed 1", "go to cabinet 14", "look"))],
+    ids=["judgement", "unit test", "json", "commands"],
+)
+def test_the_sets_of_our_forms_are_those_of_the_grammar(form: Form) -> None:
+    for seed in range(6):
+        same_sets("smollm2", form, seed)
+
+
+def imitated(engine: dict[str, Any]) -> RunConfig:
+    """Ten updates of SmolLM2 as policy and as judge, after a short imitation, on so little that nothing is learnt."""
+    model = {"checkpoint": "smollm2-135m", "dtype": "bfloat16", "lessons": True, "max_tokens": 32, "context": 2048}
+    return RunConfig.model_validate(
+        {
+            "name": "forms",
+            "seed": 0,
+            "threads": 1,
+            "environment": {"view": "short"},
+            "iterations": 10,
+            "policy": model,
+            "reward_model": model,
+            "warm_start": {
+                "demonstrations": 24,
+                "max_steps": 12,
+                "epochs": 1,
+                "batch_size": 4,
+                "judge_steps": 24,
+                "judge_epochs": 1,
+            },
+            "rollout": {"tasks": 2, "rollouts": 4, "max_steps": 4},
+            "judge": {"votes": 2, "steps": 8},
+            "feedback": {"policy_band": None, "judge_band": None},
+            "policy_trainer": {"learning_rate": 1e-5, "optimizer_steps": 1},
+            "judge_trainer": {"learning_rate": 1e-5, "optimizer_steps": 1},
+            "curriculum": {"pool_size": 4, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
+            "evaluation": {"every": 100, "episodes": 2, "max_steps": 2, "judge_episodes": 2, "panels": ["valid_seen"]},
+            "engine": engine,
+        }
+    )
+
+
+def sampler_and_trainer_agree(folder: Path) -> None:
+    """Assert that the sampler's probabilities are the trainer's up to rounding, of every token of every update."""
+    rows = RunFolder(folder).rows()
+    assert len(rows) == 10
+    for role in ("policy", "judge"):
+        updates = [row[role] for row in rows if row[role]["optimizer_steps"]]
+        print(role, [(round(update["sampler_ratio"], 3), update["unknown"], update["tokens"]) for update in updates])
+        assert len(updates) >= 8
+        assert all(update["sampler_ratio"] < 1.3 for update in updates)
+        assert all(update["unknown"] == 0 for update in updates)
+
+
+def test_smollm2_in_this_process(tmp_path: Path) -> None:
+    config = imitated({"kind": "vllm", "enforce_eager": True, "max_num_seqs": 16, "max_model_len": 2048})
+    run(config, tmp_path / "run")
+    sampler_and_trainer_agree(tmp_path / "run")
