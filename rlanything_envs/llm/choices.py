@@ -2,7 +2,7 @@
 
 An environment gives the form of its next answer in ``info["choices"]``, and `SamplingParams.choices` passes it to an
 engine, which samples no other text. A form is plain data, independent of tokens and models. Engines in this process
-apply it token by token with any tokenizer, vLLM as a grammar over its tokens; services get a regular expression.
+apply it token by token with any tokenizer; servers receive it as a regular expression.
 
 >>> form = Then(("find ", OneOf(("apple", "pan")), Repeat(" 1", 0, 2)))
 >>> pattern(form)
@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TypeAlias
 
-__all__ = ["Form", "OneOf", "Prose", "Repeat", "Then", "fitted", "matches", "pattern", "ranges"]
+__all__ = ["Form", "OneOf", "Prose", "Repeat", "Then", "fitted", "matches", "pattern"]
 
 PLAIN = "\n" + "".join(map(chr, range(32, 127)))
 """Characters of free text: printable ASCII and the line end. Each of them is at least one token of any tokenizer."""
@@ -119,11 +119,11 @@ def pattern(form: Form) -> str:
     if isinstance(form, Then):
         return f"(?:{''.join(map(pattern, form.parts))})"
     if isinstance(form, Prose):
-        return f"[{ranges(form.characters)}]{{0,{form.most}}}"
+        return f"[{_ranges(form.characters)}]{{0,{form.most}}}"
     return f"(?:{pattern(form.part)}){{{form.least},{form.most}}}"
 
 
-def ranges(characters: str) -> str:
+def _ranges(characters: str) -> str:
     """Inside of a character class, with a range for each run of successive characters."""
     runs = [[c for _, c in run] for _, run in groupby(enumerate(characters), lambda at: ord(at[1]) - at[0])]
     shown = [[_IN_CLASS.sub(r"\\\g<0>", c).replace("\n", "\\n") for c in (run[0], run[-1])] for run in runs]

@@ -6,11 +6,7 @@ bytes they decode to the text of the form, with a tokenizer of words to its word
 
 Free text (`Prose`) is sampled among the tokens of its characters and those with which the form goes on. These are
 nearly the whole vocabulary, so such a token counts as free: `Place.allowed` is None there, and `Place.mask` limits the
-sampling as ``top_p`` does, without a part in the log-probability. vLLM normalises over the mask too; for it
-`FormTokens.allowed` lists the ids of the mask.
-
-vLLM gets a form as a grammar over ids (`FormTokens.grammar`), not over text, for which it would allow every other
-tokenisation too. So it allows exactly the ids that a `Place` allows.
+sampling as ``top_p`` does, without a part in the log-probability.
 
 Many turns offer the same commands, and other turns differ in a few of them. So forms are computed once, place by place
 as answers reach them; and so are the parts that different forms share: the ids of each text, and the prefix tree of a
@@ -19,7 +15,7 @@ as answers reach them; and so are the parts that different forms share: the ids 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
@@ -27,18 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, ranges
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then
 
 __all__ = ["FormTokens", "Place"]
 
 PLACES = 2**15
 """Most places of all forms that are kept for later answers, some 30 MB."""
-
-LISTED = 64
-"""Most lists of the ids of free text that are kept, some 2 MB each for a vocabulary of 50,000."""
-
-NOTHING = '""'
-"""The empty text in a grammar."""
 
 
 class FormTokens:
@@ -46,20 +36,16 @@ class FormTokens:
 
     Args:
         tokenizer: Tokenizer with an end of sequence, which follows a complete form.
-        stops: Where vLLM samples: all ids that it lets follow a complete form, the end of sequence among them. Its
-            grammars read every other mark of a chat template as its text, so that free text may hold it.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: Iterable[int] | None = None) -> None:
-        self.ends = frozenset((int(tokenizer.eos_token_id),) if stops is None else stops)
-        self._tokenizer, self._marks = tokenizer, stops is not None
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.end: int = tokenizer.eos_token_id
+        self._tokenizer = tokenizer
         # A turn offers some thirty commands, and earlier turns have offered nearly all of them.
         self._ids = lru_cache(maxsize=2**16)(self._tokenise)
         self.node = lru_cache(maxsize=2**12)(self._node)
         self.alphabet = lru_cache(maxsize=16)(self._alphabet)
         self.mask = lru_cache(maxsize=2**10)(self._mask)
-        self.grammar = lru_cache(maxsize=2**10)(self._grammar)
-        self._listed: dict[bytes, tuple[int, ...]] = {}
         self._starts: dict[Form, Place] = {}
         self.places = 0
         """Places of `_starts` and after them."""
@@ -77,49 +63,9 @@ class FormTokens:
             self.places += 1
         return place
 
-    def allowed(self, form: Form, ids: Sequence[int]) -> list[tuple[int, ...]]:
-        """Ids that vLLM allowed at each position of an answer; none at all from the first id on that leaves the form.
-
-        Args:
-            form: Form of the answer.
-            ids: Ids of the answer.
-        """
-        place, allowed = self.start(form), list[tuple[int, ...]]()
-        for token in ids:
-            if not place.admits(token):
-                break
-            allowed.append(self._ids_of(place.mask) if place.allowed is None else place.allowed)
-            place = place.after(token)
-        return allowed + [()] * (len(ids) - len(allowed))
-
-    def _ids_of(self, mask: NDArray[np.bool_] | None) -> tuple[int, ...]:
-        """Ids of a mask, one object for equal masks: they are many."""
-        key = np.packbits(mask).tobytes()  # type: ignore[arg-type]
-        if key not in self._listed:
-            if len(self._listed) >= LISTED:
-                self._listed.clear()
-            self._listed[key] = tuple(np.flatnonzero(mask).tolist())  # type: ignore[arg-type]
-        return self._listed[key]
-
-    def _grammar(self, form: Form) -> str:
-        return f"root ::= {self._rule(form)}"
-
-    def _rule(self, form: Form) -> str:
-        """Part of a grammar in the EBNF of xgrammar; free text is the one part that it reads as characters."""
-        if isinstance(form, str):
-            return " ".join(f"Token({token})" for token in self._ids(form)) or NOTHING
-        if isinstance(form, OneOf):
-            return f"({' | '.join(map(self._rule, form.options))})"
-        if isinstance(form, Then):
-            return f"({' '.join(map(self._rule, form.parts)) or NOTHING})"
-        if isinstance(form, Prose):
-            return f"[{ranges(form.characters)}]{{0,{form.most}}}" if form.most and form.characters else NOTHING
-        part = self._rule(form.part)
-        return f"({part}){{{form.least},{form.most}}}" if form.most and part != NOTHING else NOTHING
-
     def _tokenise(self, text: str) -> tuple[int, ...]:
         ids = tuple(self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))
-        if self.ends & set(ids):
+        if self.end in ids:
             raise ValueError(f"choices: {text[:80]!r} holds the end of sequence, which only the engine writes")
         return ids
 
@@ -129,16 +75,11 @@ class FormTokens:
 
         Some tokenizers drop the blank at the beginning of a text, so each is decoded after another one.
         """
-        if self._marks and self._tokenizer.backend_tokenizer.decoder is None:  # nothing puts blanks between words
-            words = self._tokenizer.convert_ids_to_tokens([*range(len(self._tokenizer))])
-            return ["" if token in self.ends else word for token, word in enumerate(words)]
         anchor = self._tokenizer.encode("a", add_special_tokens=False)[-1:]
         pairs = [[*anchor, token] for token in range(len(self._tokenizer))]
         before = self._tokenizer.decode(anchor, clean_up_tokenization_spaces=False)
         texts: list[str] = self._tokenizer.batch_decode(pairs, clean_up_tokenization_spaces=False)
         marks = {*self._tokenizer.all_special_ids, *self._tokenizer.get_added_vocab().values()}
-        if self._marks:
-            marks = self.ends
         return [
             "" if token in marks or not text.startswith(before) else text[len(before) :]
             for token, text in enumerate(texts)
@@ -195,7 +136,7 @@ class Place:
                 return
         proses = frozenset((node.alphabet, node.reach) for node, _ in places if isinstance(node, _ProseNode))
         ids = {token for node, _ in places for token in node.allowed}
-        self.allowed = tuple(sorted(ids | walk.tokens.ends if ended is not None else ids))
+        self.allowed = tuple(sorted(ids | {walk.tokens.end} if ended is not None else ids))
         if proses:
             self.allowed, self.mask = None, walk.tokens.mask(proses, self.allowed)
 
@@ -216,7 +157,7 @@ class Place:
         return place
 
     def _step(self, token: int) -> Place:
-        if token in self._walk.tokens.ends:
+        if token == self._walk.tokens.end:
             return _Done(self)
         steps = [(node.after(token), rest, text) for (node, rest), text in self._open.items() if node.admits(token)]
         if len(steps) == 1 and steps[0][0].text is None:

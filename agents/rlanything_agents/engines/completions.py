@@ -7,11 +7,14 @@ without a sign, so they become a completion with ``finish_reason="error"``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
-from rlanything_agents.engines.choices import FormTokens
+from rlanything_agents.engines.spellings import Spellings
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, pattern
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
@@ -59,7 +62,7 @@ class CompletionReader:
         self.tokenizer, self.vocabulary = tokenizer, vocabulary
         self.end = int(tokenizer.eos_token_id)
         self.stops = frozenset(stops) - {self.end}
-        self._forms = FormTokens(tokenizer, {self.end, *self.stops})
+        self._written = lru_cache(maxsize=2**10)(self._write)
 
     def read(
         self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
@@ -81,19 +84,60 @@ class CompletionReader:
         text, stopped = cut_at_stop(str(self.tokenizer.decode(written)), params.stop)
         finish: Literal["stop", "length"] = "stop" if ended or stopped or reason == "stop" else "length"
         values, allowed = [float(value) for value in logprobs], None
-        if params.choices and params.choices[0] is not None:
-            allowed = self._forms.allowed(params.choices[0], ids)
+        form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
+        if form is not None:
+            allowed = self.spellings.allowed(form, ids)
             values = [value if len(one) > 1 else 0.0 for one, value in zip(allowed, values, strict=True)]
         return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
 
-    def grammar(self, params: SamplingParams) -> str | None:
-        """Grammar for vLLM's structured outputs, from the form of one prompt's parameters; None where it is free."""
-        form = params.choices[0] if params.choices else None
-        return None if form is None else self._forms.grammar(form)
+    def expression(self, params: SamplingParams) -> str | None:
+        """Regular expression for vLLM's structured outputs, from the form of one prompt's parameters.
+
+        vLLM matches an expression with the tokens' own texts, one after the other. A tokenizer of whole words has no
+        decoder that would put blanks between them, so the expression has none either.
+
+        Returns:
+            The expression; None if the completion is free, or if it has to be: where a word begins with another one,
+            as ``12`` with ``1``, vLLM may choose the shorter one and find no token to go on with.
+        """
+        form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
+        return None if form is None else pattern(form)
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        """Ids that vLLM allows."""
+        return Spellings(self.tokenizer, {self.end, *self.stops})
+
+    def _write(self, form: Form) -> Form | None:
+        """The form in the tokens' own texts, see `expression`."""
+        if self.tokenizer.backend_tokenizer.decoder is not None:
+            return form
+        used: set[str] = set()
+
+        def written(form: Form) -> Form:
+            if isinstance(form, str):
+                ids = self.tokenizer.encode(form, add_special_tokens=False, split_special_tokens=True)
+                words: list[str] = self.tokenizer.convert_ids_to_tokens(ids)
+                used.update(words)
+                return "".join(words)
+            if isinstance(form, OneOf):
+                return OneOf(tuple(map(written, form.options)))
+            if isinstance(form, Then):
+                return Then(tuple(map(written, form.parts)))
+            return form if isinstance(form, Prose) else _repeated(form, written(form.part))
+
+        found = written(form)
+        return None if used & self._extended else found
+
+    @cached_property
+    def _extended(self) -> frozenset[str]:
+        """Words that begin with another word of the vocabulary."""
+        words = self.tokenizer.get_vocab()
+        return frozenset(word for word in words if any(word[:at] in words for at in range(1, len(word))))
 
     @property
     def bias(self) -> dict[int, float]:
-        """``logit_bias`` of requests with a grammar: a form ends with the end of sequence alone.
+        """``logit_bias`` of requests with a form: a form ends with the end of sequence alone.
 
         vLLM adds it after it has computed the log-probabilities.
         """
@@ -121,3 +165,7 @@ class CompletionReader:
         if not all(type(value) in (int, float) and LEAST < value <= _MOST for value in logprobs):
             return "the engine returned what is no log-probability"
         return ""
+
+
+def _repeated(form: Repeat, part: Form) -> Form:
+    return replace(form, part=part) if part != "" else ""

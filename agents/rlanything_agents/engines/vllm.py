@@ -57,10 +57,11 @@ class VLLMGenerator:
     """Generator that samples with a vLLM engine of this process, from the weights that a trainer last handed over.
 
     Log-probabilities are vLLM's ``raw_logprobs``: natural, before temperature and truncation, over the whole
-    vocabulary, or over the ids that its structured outputs allow where there is a form (``SamplingParams.choices``).
-    It gets a form as a grammar over ids, so these are the ids of ``Completion.allowed``. Only the tokenizer's end of
-    sequence ends a completion: ``generation_config.json`` is not read. The tokens of a seed depend on vLLM's batching,
-    so runs with it are not repeatable bit for bit.
+    vocabulary, or over the ids that its structured outputs allow where there is a form (``SamplingParams.choices``):
+    all that go on with a text of the form. ``Completion.allowed`` lists them, see
+    `rlanything_agents.engines.spellings`. Only the tokenizer's end of sequence ends a completion: a checkpoint's
+    ``generation_config.json`` is not read. The tokens of a seed depend on vLLM's batching, so runs with it are not
+    repeatable bit for bit.
 
     The engine starts at the first `wake` or `generate`. While it sleeps it holds no GPU memory: trained weights are
     dropped (level 2) and loaded again from their folder, the base of adapters moves to the host's memory (level 1).
@@ -223,7 +224,6 @@ class VLLMGenerator:
             "enforce_eager": config.enforce_eager,
             "logprobs_mode": "raw_logprobs",
             "generation_config": "vllm",  # its further ends of a sequence would share the probability of ours
-            "structured_outputs_config": {"backend": "xgrammar"},
         }
         optional = {"max_model_len": config.max_model_len, "max_num_seqs": config.max_num_seqs}
         settings |= {name: value for name, value in optional.items() if value is not None}
@@ -291,11 +291,11 @@ class VLLMGenerator:
         } | self._form(params)
 
     def _form(self, params: SamplingParams) -> dict[str, Any]:
-        grammar = self._reader.grammar(params)
-        if grammar is None:
+        expression = self._reader.expression(params)
+        if expression is None:
             return {}
         kind = importlib.import_module("vllm.sampling_params").StructuredOutputsParams
-        return {"structured_outputs": kind(grammar=grammar)}
+        return {"structured_outputs": kind(regex=expression)}
 
     def _completions(self, prompt: list[int], answer: Any, params: SamplingParams) -> list[Completion]:
         outputs: list[Any] = [] if answer is None else sorted(answer.outputs, key=lambda output: output.index)

@@ -153,8 +153,8 @@ class VLLMClient(OpenAIGenerator):
             "ignore_eos": True,
             "skip_special_tokens": False,
         }
-        if (grammar := self._reader.grammar(params)) is not None:
-            fields["structured_outputs"] = {"grammar": grammar}
+        if (expression := self._reader.expression(params)) is not None:
+            fields["structured_outputs"] = {"regex": expression}
             fields["logit_bias"] = {str(token): value for token, value in self._reader.bias.items()}
         return path, body | _NEUTRAL | fields
 

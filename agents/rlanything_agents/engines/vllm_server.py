@@ -26,6 +26,7 @@ from rlanything_agents.engines.vllm import EngineFailed, check_temperature
 from rlanything_agents.engines.vllm_client import ServedWeights, UnfitServer, VLLMClient
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
+from rlanything_envs.llm.choices import Repeat, pattern
 from rlanything_envs.llm.errors import ConnectionLost, EndpointRefused, TimedOut
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -40,7 +41,7 @@ _SAME = 0.05
 _MOST_TOPS = 20
 """Most log-probabilities of a token that a server returns by default (``--max-logprobs``)."""
 
-_BACKEND = "start it with --structured-outputs-config.backend xgrammar, its default, and vLLM 0.32"
+_FORMS = "it must be a vLLM server (0.32) with structured outputs"
 
 _ON_PROCESSORS = f"--enforce-eager --worker-extension-cls {WORKER_EXTENSION}"
 """Options of a server on a processor, without which it goes on with parts of its first weights."""
@@ -251,7 +252,7 @@ class VLLMServerGenerator(VLLMClient):
 
         Raises:
             UnfitServer: Ids or log-probabilities are missing, temperature changes the log-probabilities, or the server
-                does not know grammars over ids.
+                does not keep to a form.
         """
         first, second = (self._tops(temperature, 5) for temperature in (1.0, 2.0))
         if any(abs(first[token] - second[token]) > _SAME for token in first.keys() & second.keys()):
@@ -259,31 +260,34 @@ class VLLMServerGenerator(VLLMClient):
                 f"{self!r} reports log-probabilities that temperature has changed: start it with "
                 "--logprobs-mode raw_logprobs, its default"
             )
-        # Where a form may end or go on with one id, all other ids that it allows are ends of a sequence.
-        (other,) = self._tokenizer.encode("a", add_special_tokens=False)[-1:]
+        # Where a form may end or go on with one text, the other ids that it allows are ends of a sequence.
+        texts = self._reader.spellings.texts
+        word = min((text for text in texts if text.isalnum() and text.isascii()), key=len)
+        form = pattern(Repeat(word.decode(), 0, 1))
         try:
-            found = {token for token, value in self._tops(1.0, _MOST_TOPS, other).items() if value > LEAST}
+            found = {token for token, value in self._tops(1.0, _MOST_TOPS, form).items() if value > LEAST}
         except (EngineFailed, EndpointRefused) as error:
             if isinstance(error.__cause__, ConnectionLost | TimedOut):
                 raise
-            raise UnfitServer(f"{self!r} refuses a grammar over ids ({error}): {_BACKEND}") from error
-        if not {other, self._reader.end} <= found or len(found) == _MOST_TOPS:
-            raise UnfitServer(f"{self!r} allows ids {sorted(found)} where a form allows {other} or its end: {_BACKEND}")
-        self._reader = CompletionReader(self._tokenizer, self._weights.vocabulary, found - {other})
+            raise UnfitServer(f"{self!r} refuses a form ({error}): {_FORMS}") from error
+        if self._reader.end not in found or len(found) == _MOST_TOPS:
+            raise UnfitServer(f"{self!r} allows the ids {sorted(found)} where a form ends: {_FORMS}")
+        ends = {token for token in found if token >= len(texts) or not (texts[token] and word.startswith(texts[token]))}
+        self._reader = CompletionReader(self._tokenizer, self._weights.vocabulary, ends)
         self._probed = True
 
-    def _tops(self, temperature: float, count: int, other: int | None = None) -> dict[int, float]:
+    def _tops(self, temperature: float, count: int, expression: str | None = None) -> dict[int, float]:
         """Most probable ids of the first token of an answer, with their log-probabilities.
 
         Args:
             temperature: Temperature of the request.
             count: Number of ids.
-            other: If it is given, the answer is either this id or empty.
+            expression: Form of the answer.
         """
         path, body = self._request([self._reader.end], SamplingParams(1, temperature=temperature, seed=0), 1, 0)
         body |= {"logprobs": count, "return_tokens_as_token_ids": True}
-        if other is not None:
-            body["structured_outputs"] = {"grammar": f'root ::= "" | Token({other})'}
+        if expression is not None:
+            body["structured_outputs"] = {"regex": expression}
         choices = self._read("/v1" + path, body).get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         logprobs = choice.get("logprobs")

@@ -1,6 +1,6 @@
 """TRL's `GRPOTrainer` on our samples: our loop chooses the training data, TRL computes the loss and takes the steps.
 
-Only this module and `grpo_settings` import TRL, which takes seconds.
+Only `grpo_settings` imports TRL, which takes seconds.
 
 An item of the data loader is one *optimizer step*: a list of micro-batches of similar length. Samples of a step whose
 prompts begin alike share a row, so that what they share is computed once. TRL multiplies its completion mask with
@@ -27,14 +27,13 @@ from datasets import Dataset
 from torch.distributed.fsdp import MixedPrecisionPolicy
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
-from trl import GRPOTrainer
 
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.master_weights import move_state, on_masters
 from rlanything_agents.models.pretrained import adapters_are_zero, trained
 from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.training.aggregation import aggregated
-from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
+from rlanything_agents.training.grpo_settings import GRPOTrainer, grpo_settings, no_reward
 from rlanything_agents.training.mismatch import importance_ratio
 from rlanything_agents.training.padded import MicroBatch, Padded
 from rlanything_agents.training.ranks.launch import launched

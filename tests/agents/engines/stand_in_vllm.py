@@ -23,7 +23,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from rlanything_agents.engines.choices import FormTokens
+from rlanything_agents.engines.spellings import Spellings
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then
 from rlanything_envs.llm.generator import SamplingParams as OurParams
@@ -66,66 +66,63 @@ def fielded(name: str, values: dict[str, Any]) -> SimpleNamespace:
     return SimpleNamespace(**(dict.fromkeys(RECORD["fields"][name]) | values))
 
 
-FIRST_ID = 0xF0000
-"""Character that stands for the id 0 in the texts of a form that was read from a grammar."""
-
-SYMBOL = re.compile(
-    r' *(?:Token\((?P<id>\d+)\)|(?P<nothing>"")|(?P<prose>\[(?:\\.|[^\]\\])*\])\{0,(?P<most>\d+)\}'
-    r"|(?P<open>\()|(?P<bar>\|)|\)(?:\{(?P<least>\d+),(?P<times>\d+)\})?)"
-)
+def form_of(expression: str) -> Form:
+    """The form of which `rlanything_envs.llm.choices.pattern` made an expression; no other one is read."""
+    form, end = _alternatives(expression, 0)
+    assert end == len(expression)
+    return form
 
 
-def form_of(grammar: str) -> Form:
-    """The form of which `FormTokens.grammar` made a grammar, with a character for each id; no other one is read."""
-    rule = grammar.removeprefix("root ::= ")
-    groups: list[list[list[Form]]] = [[[]]]  # open groups: alternatives of parts
-    end = 0
-    for found in SYMBOL.finditer(rule):
-        assert found.start() == end, rule[end:]
-        end = found.end()
-        if found["open"]:
-            groups.append([[]])
-            continue
-        if found["bar"]:
-            groups[-1].append([])
-            continue
-        if found["id"]:
-            part: Form = chr(FIRST_ID + int(found["id"]))
-        elif found["nothing"]:
-            part = ""
-        elif found["prose"]:
-            inside = re.compile(found["prose"])
-            part = Prose(int(found["most"]), "".join(c for c in PLAIN if not inside.fullmatch(c)))
-        else:
-            part = _closed(groups.pop())
-            part = part if found["times"] is None else Repeat(part, int(found["least"]), int(found["times"]))
-        groups[-1][-1].append(part)
-    assert end == len(rule)
-    (last,) = groups
-    return _closed(last)
+def spelled(form: Form, tokenizer: Any) -> Form:
+    """The form in texts that the tokenizer reads: one of whole words gets expressions of words without blanks."""
+    if tokenizer.backend_tokenizer.decoder is not None or isinstance(form, Prose):
+        return form
+    if isinstance(form, OneOf):
+        return OneOf(tuple(spelled(option, tokenizer) for option in form.options))
+    if isinstance(form, Then):
+        return Then(tuple(spelled(part, tokenizer) for part in form.parts))
+    if isinstance(form, Repeat):
+        return Repeat(spelled(form.part, tokenizer), form.least, form.most)
+    words, found = sorted(tokenizer.get_vocab(), key=len, reverse=True), list[str]()
+    while form:
+        found.append(next(word for word in words if form.startswith(word)))
+        form = form[len(found[-1]) :]
+    return " ".join(found)
 
 
-def _closed(alternatives: list[list[Form]]) -> Form:
-    options = [parts[0] if len(parts) == 1 else Then(tuple(parts)) for parts in alternatives]
-    return options[0] if len(options) == 1 else OneOf(tuple(options))
+def _alternatives(expression: str, at: int) -> tuple[Form, int]:
+    options: list[Form] = []
+    while True:
+        parts: list[Form] = []
+        while at < len(expression) and expression[at] not in "|)":
+            part, at = _item(expression, at)
+            if isinstance(part, str) and parts and isinstance(parts[-1], str):
+                part = f"{parts.pop()}{part}"
+            parts.append(part)
+        options.append(parts[0] if len(parts) == 1 else Then(tuple(parts)))
+        if at == len(expression) or expression[at] == ")":
+            return (options[0] if len(options) == 1 else OneOf(tuple(options))), at
+        at += 1
 
 
-class Ids:
-    """A tokenizer for the texts of `form_of`."""
+def _item(expression: str, at: int) -> tuple[Form, int]:
+    if expression.startswith("(?:", at):
+        form, at = _alternatives(expression, at + 3)
+        return _times(form, expression, at + 1)
+    if expression[at] == "[":
+        end = re.compile(r"(?:\\.|[^\]\\])*").match(expression, at + 1).end()  # type: ignore[union-attr]
+        inside = re.compile(expression[at : end + 1])
+        most = re.compile(r"\{0,(\d+)\}").match(expression, end + 1)
+        assert most is not None
+        return Prose(int(most[1]), "".join(c for c in PLAIN if not inside.fullmatch(c))), most.end()
+    if expression[at] == "\\":
+        return {"n": "\n", "t": "\t"}.get(expression[at + 1], expression[at + 1]), at + 2
+    return expression[at], at + 1
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
 
-    def encode(self, text: str, **options: Any) -> list[int]:
-        if text and ord(text[0]) >= FIRST_ID:
-            return [ord(character) - FIRST_ID for character in text]
-        return list(self._tokenizer.encode(text, **options))
-
-    def __len__(self) -> int:
-        return len(self._tokenizer)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tokenizer, name)
+def _times(form: Form, expression: str, at: int) -> tuple[Form, int]:
+    found = re.compile(r"\{(\d+),(\d+)\}").match(expression, at)
+    return (form, at) if found is None else (Repeat(form, int(found[1]), int(found[2])), found.end())
 
 
 class Gpu:
@@ -261,24 +258,23 @@ class LLM:
             n=params.n,
             stop=tuple(params.stop or ()),
             seed=params.seed,
-            choices=() if structured is None else (form_of(structured.grammar),),
+            choices=() if structured is None else (spelled(form_of(structured.regex), self.tokenizer),),
         )
-        generator, forms = TransformersGenerator(model, self.tokenizer), FormTokens(Ids(self.tokenizer), {end})
-        generator._forms = forms
-        (samples,) = generator.generate([prompt], ours)
+        (samples,) = TransformersGenerator(model, self.tokenizer).generate([prompt], ours)
         outputs = []
         for at, sample in enumerate(samples):
             assert sample.token_ids is not None
             assert sample.logprobs is not None
             values = sample.logprobs
-            if ours.choices:
-                values = _over(model, prompt, sample.token_ids, forms.allowed(ours.choices[0], sample.token_ids))
+            if structured is not None:
+                allowed = Spellings(self.tokenizer, {end}).allowed(form_of(structured.regex), sample.token_ids)
+                values = _over(model, prompt, sample.token_ids, allowed)
             steps = [
                 {token: fielded("Logprob", {"logprob": value})}
                 for token, value in zip(sample.token_ids, values, strict=True)
             ]
             if params.logprobs:
-                may = forms.start(ours.choices[0]).allowed if ours.choices else None
+                may = None if structured is None else allowed[0]
                 steps[0] = self._first(model, prompt, params, may) | steps[0]
             values = {
                 "index": at,
@@ -342,9 +338,8 @@ def _over(model: Any, prompt: list[int], ids: list[int], allowed: Sequence[Seque
     """Log-probability of each id over those that were allowed, as vLLM computes it."""
     with torch.inference_mode():
         logits = model(torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1].float()
-    return [
-        float(row[token] - row[list(may)].logsumexp(0)) for row, token, may in zip(logits, ids, allowed, strict=True)
-    ]
+    both = zip(logits, ids, allowed, strict=True)
+    return [float(row[token] - row[list(may)].logsumexp(0)) for row, token, may in both]
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> type[LLM]:
@@ -353,7 +348,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> type[LLM]:
     modules = {
         "vllm": {"LLM": made, "SamplingParams": lambda **values: fielded("SamplingParams", values)},
         "vllm.inputs": {"TokensPrompt": _tokens_prompt},
-        "vllm.sampling_params": {"StructuredOutputsParams": lambda *, grammar: SimpleNamespace(grammar=grammar)},
+        "vllm.sampling_params": {"StructuredOutputsParams": lambda *, regex: SimpleNamespace(regex=regex)},
         "vllm.platforms": {
             "current_platform": types.SimpleNamespace(is_cpu=lambda: False, is_sleep_mode_available=lambda: True)
         },

@@ -10,23 +10,18 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import WORDS, adapted, make_small, scored, shake
 from stand_in_server import Handler, StandInServer, base_settings
-from stand_in_vllm import LLM, Ids, form_of
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from stand_in_vllm import LLM, form_of
 
 from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines import vllm_server
-from rlanything_agents.engines.choices import FormTokens
 from rlanything_agents.engines.completions import CompletionReader
 from rlanything_agents.engines.controls import read_object
 from rlanything_agents.engines.vllm import EngineFailed
@@ -452,9 +447,7 @@ def test_forms_go_to_the_server_as_structured_outputs(serve: Serve, tmp_path: Pa
     with client(server, make_small(), tmp_path) as generator:
         generator.generate([[4, 5], [6]], SamplingParams(3, seed=1, choices=forms))
     asked = {tuple(body["prompt"]): body.get("structured_outputs") for body in server.bodies}
-    w1, w2, w3 = WORDS.convert_tokens_to_ids(["w1", "w2", "w3"])
-    grammar = f"root ::= (Token({w1}) Token({w2}) | Token({w1}) Token({w3}))"
-    assert (asked[4, 5], asked[6,]) == ({"grammar": grammar}, None)
+    assert (asked[4, 5], asked[6,]) == ({"regex": "(?:w1w2|w1w3)"}, None)  # as the ids of the words spell it
 
 
 def test_what_was_sampled_of_a_form_is_followed() -> None:
@@ -481,31 +474,8 @@ PARTS = st.text("a1.\\[ \n", min_size=1, max_size=3) | st.builds(Prose, st.integ
     data=st.data(),
 )
 @settings(max_examples=30, deadline=None)
-def test_a_grammar_allows_the_ids_that_the_form_allows(form: Form, data: st.DataObject) -> None:
+def test_the_stand_in_reads_the_patterns_that_it_gets(form: Form, data: st.DataObject) -> None:
     text = data.draw(st.from_regex(pattern(form), fullmatch=True))
     assert matches(form, text)
-    tokenizer = pieces()
-    written = FormTokens(Ids(tokenizer), {tokenizer.eos_token_id})
-    asked = FormTokens(tokenizer, {tokenizer.eos_token_id})
-    read = form_of(asked.grammar(form))
-    place, other = asked.start(form), written.start(read)
-    for _ in range(30):
-        may = place.allowed if place.mask is None else tuple(np.flatnonzero(place.mask).tolist())
-        assert may == (other.allowed if other.mask is None else tuple(np.flatnonzero(other.mask).tolist()))
-        if not may:
-            break
-        token = data.draw(st.sampled_from(may))
-        place, other = place.after(token), other.after(token)
-
-
-@cache
-def pieces() -> PreTrainedTokenizerFast:
-    """Byte pairs of which several spell one text."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=270, special_tokens=["<eos>", "<mark>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    tokenizer.train_from_iterator(["a1. a1[ 1.1 \\\n"] * 4, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<eos>")
+    assert matches(form_of(pattern(form)), text)
+    assert not matches(form_of(pattern(form)), f"{text}é")

@@ -551,12 +551,14 @@ def test_two_trainers_side_by_side(tokenizer):
 
 def test_samples_of_another_sampler_stop_the_first_update(tokenizer):
     model = build_model()
-    (own, *others) = rows(build_trajectories(model))
-    most, less = (
-        [dataclasses.replace(sample, logprobs=[lp - by * bool(w) for lp, w in zip(sample.logprobs, sample.weights, strict=True)])
-         for sample in (own, *others)]
-        for by in (3.1, 2.9)
-    )  # fmt: skip
+    made = rows(build_trajectories(model))
+
+    def sampled(by):
+        """The samples, with log-probabilities that are lower by so much."""
+        lower = [[lp - by * bool(w) for lp, w in zip(s.logprobs, s.weights, strict=True)] for s in made]
+        return [dataclasses.replace(s, logprobs=logprobs) for s, logprobs in zip(made, lower, strict=True)]
+
+    most, less = sampled(3.1), sampled(2.9)
     before = copy.deepcopy(model)
     trainer = make_trainer(model, tokenizer, TrainerConfig(optimizer_steps=1))
     with pytest.raises(SamplerDiffers, match=r"by a factor of 22\.2, at most 20 \(most_sampler_ratio\)"):
