@@ -188,7 +188,7 @@ class ChatTemplate:
                     **self._options,
                 )
             )
-        except JinjaError as error:
+        except (JinjaError, ValueError) as error:
             raise TemplateError(f"the chat template refuses a chat of user and assistant: {error}") from error
 
     def _after_response(self, messages: Sequence[Message], *, opens: bool = True) -> str:

@@ -458,6 +458,16 @@ def test_what_was_sampled_of_a_form_is_followed() -> None:
     assert (answer.allowed, answer.logprobs) == ([(ids[0],), second, (ids[2],)], [0.0, -0.5, 0.0])
 
 
+def test_further_ends_of_a_server_share_the_probability_and_are_never_sampled() -> None:
+    w1, other, end = (WORDS.convert_tokens_to_ids(word) for word in ("w1", "w5", "<end>"))
+    reader = CompletionReader(WORDS, len(WORDS), {other, end})
+    answer = reader.read([4], [w1, end], [0.0, -0.25], "stop", SamplingParams(5, choices=("w1",)), 1)
+    assert (answer.allowed, answer.logprobs) == ([(w1,), tuple(sorted((other, end)))], [0.0, -0.25])
+    assert reader.bias == {other: -100.0}
+    left = reader.read([4], [w1, w1, end], [0.0, -1.0, -1.0], "stop", SamplingParams(5, choices=("w1",)), 1)
+    assert (left.allowed, left.logprobs) == ([(w1,), (), ()], [0.0] * 3), "what was allowed is unknown"
+
+
 PARTS = st.text("a1.\\[ \n", min_size=1, max_size=3) | st.builds(Prose, st.integers(0, 9), st.just("\n\\"))
 
 

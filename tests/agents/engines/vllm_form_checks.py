@@ -120,7 +120,7 @@ def imitated(engine: dict[str, Any]) -> RunConfig:
             "reward_model": model,
             "warm_start": {
                 "demonstrations": 8,
-                "max_steps": 8,
+                "max_steps": 30,
                 "epochs": 1,
                 "batch_size": 4,
                 "judge_steps": 8,
