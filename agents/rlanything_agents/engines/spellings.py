@@ -25,6 +25,9 @@ __all__ = ["Spellings"]
 FORMS = 512
 """Most forms whose states are kept for later answers."""
 
+SETS = 128
+"""Most sets of free text of which equal ones are one object, some 2 MB each for a vocabulary of 50,000."""
+
 
 class Spellings:
     """Ids that spell forms, for one tokenizer.
@@ -84,7 +87,10 @@ class Spellings:
             texts = self._of_all(state) if free else self._of_few(state)
             listed = {token for text in texts for token in self._ids[text]} | (self.stops if state.accepts else set())
             found = tuple(sorted(listed))
-            found = self._equal.setdefault(found, found) if free else found  # they are long, and often equal
+            if free:  # they are long, and often equal
+                if len(self._equal) >= SETS:
+                    self._equal.clear()
+                found = self._equal.setdefault(found, found)
             automaton.sets[key, state.accepts] = found
         return found
 

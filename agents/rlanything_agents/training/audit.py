@@ -20,8 +20,9 @@ from rlanything_agents.training.samples import Sample, SampleError, check_vocabu
 
 __all__ = ["SAMPLED", "Difference", "kept", "read_samples", "rescored", "store_samples"]
 
-SAMPLED = "sampled.safetensors"
-"""Name of a model's samples in a checkpoint, in the folder of the model."""
+SAMPLED = "audit.samples"
+"""Name of a model's samples in its folder of a checkpoint. They are safetensors, but other programs take each file of
+that ending for weights."""
 KEPT = 8
 """Samples of an update that are kept."""
 MOST_TOKENS, MOST_BYTES = 2**15, 2**23

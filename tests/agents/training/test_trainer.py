@@ -549,6 +549,22 @@ def test_two_trainers_side_by_side(tokenizer):
     assert [distance(a, b) for a, b in zip(alone, both, strict=True)] == [0.0, 0.0]
 
 
+def test_probabilities_over_many_few_and_all_tokens(monkeypatch):
+    """Large sets are masked, small ones gathered, with the same numbers."""
+    rng = np.random.default_rng(0)
+    logits, tokens = torch.tensor(rng.normal(size=(6, 60)), dtype=torch.float32), torch.tensor([3, 3, 4, 5, 50, 7])
+    large, other = tuple(range(0, 60, 3)), tuple(range(60))
+    allowed = [large, None, (4, 9), other, (2, 50), None]
+    allowed[0] = allowed[3] = tuple(sorted({*large, 5}))
+    for many in (3, 1024):
+        monkeypatch.setattr("rlanything_agents.training.constrained.MANY", many)
+        logps, entropies = constrained(logits, tokens, allowed)
+        for row, token, may, logp, entropy in zip(logits, tokens, allowed, logps, entropies, strict=True):
+            own = row[list(may or other)].log_softmax(0)
+            assert float(logp) == pytest.approx(float(own[list(may or other).index(int(token))]), abs=1e-5)
+            assert float(entropy) == pytest.approx(float(-(own.exp() * own).sum()), abs=1e-5)
+
+
 def test_samples_of_another_sampler_stop_the_first_update(tokenizer):
     model = build_model()
     made = rows(build_trajectories(model))

@@ -207,9 +207,7 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
     for role in MODELS:
         adapters = (place / role / f"{ADAPTERS}config.json").exists()
         settings = f"{ADAPTERS}config.json" if adapters else "config.json"
-        weights = [
-            file.name for file in sorted((place / role).glob("*.safetensors")) if file.name != "sampled.safetensors"
-        ] or ["model.safetensors"]
+        weights = [file.name for file in sorted((place / role).glob("*.safetensors"))] or ["model.safetensors"]
         checks = [(settings, _settings), *((name, _weights) for name in weights), ("learner.pt", _learner)]
         for name, check in checks:
             file = place / role / name
@@ -234,13 +232,14 @@ def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
         before = folder.checkpoints.folder(int(checkpoint.name) - 1)
         if int(checkpoint.name) == 1:
             before = folder.path / "stages" / "warm_start"
+        lost = damage(before)
         for role in MODELS:
             file, weights = checkpoint / role / SAMPLED, before / role
             topic = f"checkpoints/{checkpoint.name}/{role}/{SAMPLED}"
             if not file.is_file():
                 continue
-            if not weights.is_dir():
-                yield Finding(topic, None, f"not computed again: the weights in {weights} are not kept")
+            if not weights.is_dir() or lost:
+                yield Finding(topic, None, f"not computed again: the weights in {weights} are not kept, or damaged")
                 continue
             try:
                 yield _compared(topic, read_samples(file), weights)
