@@ -106,6 +106,11 @@ def test_the_sets_of_our_forms_are_those_of_the_grammar(form: Form) -> None:
         same_sets("smollm2", form, seed)
 
 
+ITERATIONS = 10
+ROUNDING = 1.65
+"""Largest factor between the probabilities of a token by sampler and trainer in bfloat16 (docs/howto/losses.md)."""
+
+
 def imitated(engine: dict[str, Any]) -> RunConfig:
     """Ten updates of SmolLM2 as policy and as judge, after a short imitation, on so little that nothing is learnt."""
     model = {"checkpoint": "smollm2-135m", "dtype": "bfloat16", "lessons": True, "max_tokens": 32, "context": 2048}
@@ -115,7 +120,7 @@ def imitated(engine: dict[str, Any]) -> RunConfig:
             "seed": 0,
             "threads": 1,
             "environment": {"view": "short"},
-            "iterations": 10,
+            "iterations": ITERATIONS,
             "policy": model,
             "reward_model": model,
             "warm_start": {
@@ -141,13 +146,13 @@ def imitated(engine: dict[str, Any]) -> RunConfig:
 def sampler_and_trainer_agree(folder: Path) -> None:
     """Assert that the sampler's probabilities are the trainer's up to rounding, of every token of every update."""
     rows = RunFolder(folder).rows()
-    assert len(rows) == 10
+    assert len(rows) == ITERATIONS
     for role in ("policy", "judge"):
-        updates = [row[role] for row in rows if row[role]["optimizer_steps"]]
-        print(role, [(round(update["sampler_ratio"], 3), update["unknown"], update["tokens"]) for update in updates])
-        assert len(updates) >= 8
-        assert all(update["sampler_ratio"] < 1.3 for update in updates)
-        assert all(update["unknown"] == 0 for update in updates)
+        updates = [row[role] for row in rows if row[role].get("optimizer_steps")]
+        print(role, [(round(update["sampler_ratio"], 3), update["tokens"]) for update in updates])
+        assert len(updates) >= ITERATIONS // 2, "an iteration without spread has no update"
+        assert max(update["sampler_ratio"] for update in updates) < ROUNDING
+        assert not any(update["unknown"] for update in updates)
 
 
 def test_smollm2_in_this_process(tmp_path: Path) -> None:
