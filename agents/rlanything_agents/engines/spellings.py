@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
@@ -99,7 +99,7 @@ class Spellings:
         texts, ways = list[bytes](), [(b"", state)]
         while ways:
             written, state = ways.pop()
-            for byte in state.bytes():
+            for byte in state.letters():
                 more = written + bytes((byte,))
                 if more in self._beginnings and (after := state.after(byte)) is not None:
                     ways.append((more, after))
@@ -130,6 +130,9 @@ class Spellings:
 _Place: TypeAlias = "tuple[bytes | Form, int, _Place] | None"
 """A form, how much of it is written, and the place after it; None at the end. Equal places are one object."""
 
+_Open: TypeAlias = "tuple[bytes | Prose, int, _Place]"
+"""Place within a text or a free text."""
+
 
 class _State:
     """Places that a text may have reached.
@@ -141,15 +144,15 @@ class _State:
 
     __slots__ = ("_automaton", "_next", "accepts", "places")
 
-    def __init__(self, automaton: _Automaton, places: tuple[_Place, ...], accepts: bool) -> None:
+    def __init__(self, automaton: _Automaton, places: tuple[_Open, ...], accepts: bool) -> None:
         self._automaton, self.places, self.accepts = automaton, places, accepts
         self._next: dict[int, _State | None] = {}
 
-    def bytes(self) -> set[int]:
+    def letters(self) -> set[int]:
         """Bytes with which the form goes on."""
         found = set[int]()
-        for form, at, _ in self.places:  # type: ignore[misc]
-            found |= {form[at]} if isinstance(form, bytes) else _alphabet(form)  # type: ignore[arg-type]
+        for form, at, _ in self.places:
+            found |= {form[at]} if isinstance(form, bytes) else _alphabet(form)
         return found
 
     def after(self, byte: int) -> _State | None:
@@ -181,11 +184,11 @@ class _Automaton:
         assert start is not None  # nosec B101 # for the type checker: each form has a text
         self.start = start
 
-    def after(self, places: tuple[_Place, ...], byte: int) -> _State | None:
+    def after(self, places: tuple[_Open, ...], byte: int) -> _State | None:
         """State after a further byte at one of some places."""
-        reached = []
-        for form, at, rest in places:  # type: ignore[misc]
-            if form[at] == byte if isinstance(form, bytes) else byte in _alphabet(form):  # type: ignore[arg-type]
+        reached = list[_Place]()
+        for form, at, rest in places:
+            if form[at] == byte if isinstance(form, bytes) else byte in _alphabet(form):
                 reached.append(self._place(form, at + 1, rest))
         return self._state(reached)
 
@@ -196,7 +199,7 @@ class _Automaton:
 
     def _state(self, places: list[_Place]) -> _State | None:
         """State of the places that these reach without a byte; None if there are none."""
-        open_places, accepts, seen = list[_Place](), False, set[int]()
+        open_places, accepts, seen = list[_Open](), False, set[int]()
         while places:
             place = places.pop()
             if id(place) in seen:
@@ -209,7 +212,7 @@ class _Automaton:
             if isinstance(form, bytes | Prose):
                 most = len(form) if isinstance(form, bytes) else form.most
                 if at < most and (isinstance(form, bytes) or form.characters):
-                    open_places.append(place)
+                    open_places.append(cast("_Open", place))
                 if at == most or isinstance(form, Prose):
                     places.append(rest)
             elif isinstance(form, OneOf):
