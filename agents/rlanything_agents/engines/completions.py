@@ -83,12 +83,13 @@ class CompletionReader:
         written = ids[:-1] if ended else ids
         text, stopped = cut_at_stop(str(self.tokenizer.decode(written)), params.stop)
         finish: Literal["stop", "length"] = "stop" if ended or stopped or reason == "stop" else "length"
-        values, sets = [float(value) for value in logprobs], None
+        values = [float(value) for value in logprobs]
+        allowed: list[tuple[int, ...] | None] | None = None
         form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
         if form is not None:
             sets = self.spellings.allowed(form, ids)
             values = [value if len(one) > 1 else 0.0 for one, value in zip(sets, values, strict=True)]
-        allowed = None if sets is None else [*sets]
+            allowed = [*sets]
         return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
 
     def expression(self, params: SamplingParams) -> str | None:
