@@ -8,7 +8,7 @@ CONFIG ?= configs/quickstart.yaml
 # Tests start hundreds of processes, which would compile the packages again and again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all machines bench soak fuzz audit lint docs desktop clean
+.PHONY: demo test test-all machines bench audit lint docs desktop clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
 	@echo "10 to 16 minutes of work on two cores. Ctrl-C stops it; the same command resumes from the last checkpoint."
@@ -36,15 +36,6 @@ bench: $(VENV)/.dev  ## speed tables, each with its baseline in the same run
 	$(BIN)/python -m benchmarks.coding
 	$(BIN)/python -m benchmarks.loop
 	$(BIN)/python -m benchmarks.osworld
-	$(BIN)/python -m benchmarks.view
-	$(BIN)/python -m benchmarks.scaling
-
-soak: $(VENV)/.dev  ## hours of work in minutes: does memory, do files or processes grow?
-	$(BIN)/python -m benchmarks.soak
-
-fuzz: $(VENV)/.dev  ## every reader of untrusted content, guided by coverage, so many seconds each
-	$(PIP) -e '.[fuzz]'
-	$(BIN)/python tests/fuzz/guided.py --seconds $(or $(SECONDS_EACH),20)
 
 audit: $(VENV)/.dev  ## known vulnerabilities of the pinned packages; asks an advisory service
 	$(BIN)/python tests/fuzz/audit.py

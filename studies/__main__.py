@@ -12,7 +12,6 @@ import typer
 
 from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.options import Changes
-from rlanything_agents.tools.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
     from rlanything_agents.config import LLMConfig
@@ -40,7 +39,9 @@ TrainedIn = Annotated[
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 LLMUrl = Annotated[str | None, typer.Option(help="An OpenAI-compatible service that rewrites tasks.")]
-LLMModel = Annotated[str | None, typer.Option(help="The model to ask there.")]
+LLMModel = Annotated[
+    str | None, typer.Option(help="The model to ask there; for `guided` without a service, a checkpoint.")
+]
 LLMKey = Annotated[str | None, typer.Option(help="Environment variable that holds the key.")]
 Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 
@@ -53,7 +54,7 @@ def study() -> None:
 @app.command()
 def table1(
     regime: Regimes = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")] = None,
+    seeds: Seeds = None,
     arms: Arms = None,
     quick: Annotated[bool, typer.Option(help="The small version: fewer seeds, arms, iterations and games.")] = False,
     out: Annotated[
@@ -61,9 +62,7 @@ def table1(
     ] = None,
     workers: Workers = 2,
     override: Changes = None,
-    file: Annotated[Path, typer.Option(help="The study file: regimes, arms and their settings.")] = Path(
-        "configs/study/table1.yaml"
-    ),
+    file: File = Path("configs/study/table1.yaml"),
 ) -> None:
     """The ablation of the paper's Table 1: what does each part of the loop add, on paired tasks and seeds?
 
@@ -94,136 +93,23 @@ def verifier(
 
 
 @app.command()
-def report(folder: Folder, as_json: AsJson = False) -> None:
+def report(folder: Folder) -> None:
     """Write the tables, figures and page of a study again, also while it goes on."""
     with plain_errors("studies"):
         from studies.alignment import write_alignment
-        from studies.drift import write_drift
         from studies.guided import write_guided
         from studies.report import write_study_report
-        from studies.robustness import write_robustness
         from studies.search import write_search
-        from studies.transfer import write_transfer
-        from studies.two_domains import write_two_domains
 
         writers = {
-            "robustness.json": write_robustness,
-            "transfer.json": write_transfer,
-            "drift.json": write_drift,
             "align.json": write_alignment,
             "search.json": write_search,
             "guided.json": write_guided,
-            "two-domains.md": write_two_domains,
         }
         more = [write for name, write in writers.items() if (folder / name).exists()]
-        pages = [
-            write(folder)
-            for write in (more if {write_drift, write_guided} & set(more) else [write_study_report, *more])
-        ]
-    if as_json:
-        print_json(_reported(folder, pages))
-        return
+        pages = [write(folder) for write in (more if write_guided in more else [write_study_report, *more])]
     for page in pages:
         typer.echo(f"Report: {page}")
-
-
-@app.command()
-def evaluate(
-    folder: Folder,
-    panel: Annotated[
-        list[str],
-        typer.Option(help="valid_seen, valid_unseen, train, official_seen, official_unseen, train_official."),
-    ],
-    arms: Arms = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Only so many seeds, from 0.")] = None,
-    episodes: Annotated[int | None, typer.Option(min=1, help="Games per panel; all official ones.")] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Of an episode; else as in the study.")] = None,
-    panel_seed: Annotated[
-        int | None, typer.Option(min=0, help="First seed of generated games; else those of the study.")
-    ] = None,
-    workers: Workers = 2,
-) -> None:
-    """Play the final policies of a study on other panels, such as the official games ($ALFWORLD_DATA).
-
-    The same command continues an interrupted evaluation; nothing is played twice.
-    """
-    with plain_errors("studies"):
-        from studies.study import evaluate_study
-
-        try:
-            failed = evaluate_study(
-                folder,
-                _names(panel),
-                arms=_names(arms),
-                seeds=seeds,
-                episodes=episodes,
-                max_steps=max_steps,
-                panel_seed=panel_seed,
-                workers=workers,
-            )
-        except KeyboardInterrupt:
-            typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
-            raise typer.Exit(130) from None
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def robustness(
-    seeds: Seeds = None,
-    out: Where = Path("runs/robustness"),
-    workers: Workers = 2,
-    override: Changes = None,
-    file: File = Path("configs/study/robustness.yaml"),
-) -> None:
-    """What do judges notice of corrupted trajectories, and what does corrupted feedback cost a learner?
-
-    Judges: warm-started, trained, the rule of thumb, the planner. Learners: outcomes alone and integrated feedback,
-    with shares of outcomes or votes flipped. The same command continues an interrupted study.
-    """
-    with plain_errors("studies"):
-        from studies.robustness import load_robustness, run_robustness
-
-        content = load_robustness(file)
-        failed = _interruptible(
-            out,
-            lambda: run_robustness(
-                content, out, seeds=seeds, workers=workers, command=_command(), overrides=override or ()
-            ),
-        )
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def drift(
-    arms: Arms = None,
-    seeds: Seeds = None,
-    out: Where = Path("runs/drift"),
-    run: Annotated[
-        Path | None, typer.Option(help="A run folder whose policy plays roots and active tasks too.")
-    ] = None,
-    llm_url: LLMUrl = None,
-    llm_model: LLMModel = None,
-    llm_key_env: LLMKey = None,
-    workers: Workers = 2,
-    file: File = Path("configs/study/drift.yaml"),
-) -> None:
-    """Where do tasks go over many cycles of adaptation, for a player that stays the same?
-
-    The same command continues an interrupted study.
-    """
-    with plain_errors("studies"):
-        from studies.drift import load_drift, run_drift, with_service
-
-        content = load_drift(file)
-        if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
-            content = with_service(content, service)
-        failed = _interruptible(
-            out,
-            lambda: run_drift(
-                content, out, arms=_names(arms), seeds=seeds, workers=workers, command=_command(), policy=run
-            ),
-        )
-    raise typer.Exit(1 if failed else 0)
 
 
 @app.command()
@@ -253,7 +139,7 @@ def search(
     override: Changes = None,
     file: File = Path("configs/study/judge.yaml"),
 ) -> None:
-    """What is a judge's score worth at test time: best of n and step-level search, per environment step?
+    """What is a judge's score worth at test time: best of n, per environment step?
 
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
@@ -280,10 +166,12 @@ def guided(
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
     with plain_errors("studies"):
-        from studies.guided import load_guided, run_guided, with_service
+        from studies.guided import load_guided, run_guided, with_checkpoint, with_service
 
         content = load_guided(file)
-        if (service := _service(llm_url, llm_model, llm_key_env)) is not None:
+        if llm_url is None and llm_model is not None:
+            content = with_checkpoint(content, llm_model)
+        elif (service := _service(llm_url, llm_model, llm_key_env)) is not None:
             content = with_service(content, service)
         failed = _interruptible(
             out,
@@ -299,90 +187,6 @@ def guided(
             ),
         )
     raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def transfer(
-    arms: Arms = None,
-    seeds: Seeds = None,
-    out: Where = Path("runs/transfer"),
-    workers: Workers = 2,
-    override: Changes = None,
-    file: File = Path("configs/study/transfer.yaml"),
-) -> None:
-    """What does learning on one kind of tasks do to the others?
-
-    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
-    """
-    with plain_errors("studies"):
-        from studies.transfer import load_transfer, run_transfer
-
-        content = load_transfer(file)
-        failed = _interruptible(
-            out,
-            lambda: run_transfer(
-                content,
-                out,
-                arms=_names(arms),
-                seeds=seeds,
-                workers=workers,
-                command=_command(),
-                overrides=override or (),
-            ),
-        )
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def two_domains(
-    arms: Arms = None,
-    seeds: Seeds = None,
-    quick: Annotated[bool, typer.Option(help="The small version: one seed, two iterations, for a processor.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Where everything goes; runs/two-domains, with --quick runs/two-domains-quick.")
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Runs side by side, one thread each.")] = 1,
-    override: Changes = None,
-    file: File = Path("configs/study/two-domains.yaml"),
-) -> None:
-    """One pretrained policy that learns in two domains in turn: what transfers?
-
-    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
-    """
-    from studies.plan import load_study, make_plan
-
-    with plain_errors("studies"):
-        study = load_study(file)
-        plan = make_plan(
-            study,
-            regimes=list(study.regimes),
-            arms=_names(arms),
-            seeds=seeds,
-            quick=quick,
-            overrides=override or (),
-        )
-        from studies.two_domains import run_two_domains
-
-        where = out or Path("runs/two-domains-quick" if quick else "runs/two-domains")
-        failed = _interruptible(where, lambda: run_two_domains(plan, where, workers=workers, command=_command()))
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def labels(
-    domain: Annotated[str, typer.Option(help="alfworld or osworld.")] = "alfworld",
-    tasks: Annotated[int, typer.Option(min=1, help="Generated tasks, one episode each.")] = 200,
-    mistakes: Annotated[float, typer.Option(min=0, max=1, help="Share of steps the expert takes by chance.")] = 0.0,
-) -> None:
-    """Are true step labels right? Those of an expert's steps, by kind of action.
-
-    An expert without mistakes should hardly take a step of label -1.
-    """
-    with plain_errors("studies"):
-        from studies.labels import label_table, labelled_steps
-
-        found, solved = labelled_steps(domain, tasks, mistakes)
-    typer.echo(f"{solved} of {tasks} tasks solved\n\n{label_table(found)}")
 
 
 def _arms(
@@ -442,15 +246,6 @@ def _interruptible(folder: Path, study: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
         raise typer.Exit(130) from None
-
-
-def _reported(folder: Path, pages: list[Path]) -> dict[str, Any]:
-    """The pages, and the results of the runs that ended, a row for each measure of each."""
-    import pandas as pd  # type: ignore[import-untyped]
-
-    results = folder / "results.parquet"
-    rows = pd.read_parquet(results).to_dict("records") if results.exists() else []
-    return {"pages": [str(page) for page in pages], "results": rows}
 
 
 def _names(given: list[str] | None) -> list[str]:

@@ -1,8 +1,7 @@
-"""The figures of a study: learning curves with bands, accepted tasks, and paired differences as a forest plot."""
+"""The figures of a study: learning curves with bands."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from studies.statistics import Difference, band
+from studies.statistics import band
 
-__all__ = ["common_curve", "draw_curves", "draw_forest", "new_figure", "save_figure"]
+__all__ = ["common_curve", "draw_curves", "new_figure", "save_figure"]
 
 COLOURS = ("#8c959f", "#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", "#d55e00", "#000000", "#b8a000", "#7a4fbf")
 """The palette of Okabe and Ito (distinguishable without red and green), and two more."""
@@ -110,48 +109,10 @@ def _draw_arm(axes: Any, arm: str, colour: str, by_seed: Mapping[int, tuple[Sequ
             axes.plot(xs, y, color=colour, linewidth=0.6, alpha=0.5)
 
 
-def draw_forest(groups: Sequence[tuple[str, Sequence[Difference]]]) -> Any | None:
-    """Paired differences with their intervals, a column of charts for each measure.
-
-    Args:
-        groups: Name of the measure, and its differences in order.
-    """
-    groups = [(name, found) for name, found in groups if found]
-    if not groups:
-        return None
-    pairs = list(dict.fromkeys((d.one, d.other) for _, found in groups for d in found))
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(2.2 + 4 * len(groups), 1.3 + 0.3 * len(pairs)), layout="constrained")
-    FigureCanvasAgg(figure)
-    for axes, (name, found) in zip(figure.subplots(1, len(groups), sharey=True, squeeze=False)[0], groups, strict=True):
-        axes.axvline(0, color="#59636e", linewidth=0.8)
-        for difference in found:
-            y, value = -pairs.index((difference.one, difference.other)), difference.estimate
-            colour = "#59636e" if not difference.clear else "#009e73" if value.mean > 0 else "#d55e00"
-            if value.low is not None and value.high is not None:
-                axes.plot([100 * value.low, 100 * value.high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
-            axes.plot([100 * value.mean], [y], "o", color=colour, markersize=5)
-        axes.set_title(name, loc="left", fontsize=10, fontweight="bold")
-        axes.set_xlabel("points", fontsize=8)
-        axes.set_yticks([-k for k in range(len(pairs))], [f"{one} − {other}" for one, other in pairs], fontsize=8)
-        axes.tick_params(labelsize=8)
-        axes.grid(alpha=0.25, axis="x")
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.set_ylim(-len(pairs) + 0.4, 0.6)
-    return figure
-
-
-def save_figure(figure: Any, path: Path) -> str:
-    """Write a PNG and an SVG file (``path`` has no suffix); return the SVG element for a page."""
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a PNG file; ``path`` has no suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path.with_suffix(".png"), dpi=130)
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
-    svg = buffer.getvalue()
-    path.with_suffix(".svg").write_text(svg, encoding="utf-8")
-    return svg[svg.index("<svg") :]
 
 
 def new_figure(charts: int, columns: int) -> tuple[Any, list[Any]]:

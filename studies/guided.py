@@ -14,7 +14,7 @@ from rich.console import Console
 
 from rlanything_agents.config import LLMConfig
 from rlanything_agents.runs.folder import write_atomically
-from studies.guiding import STAGE_NAMES, GuidedArm, Guiding
+from studies.guiding import PROPOSAL, STAGE_NAMES, GuidedArm, Guiding
 from studies.jobs import Job, Key, Progress
 from studies.plan import Name, StudyError, load_file
 from studies.report import write_frame
@@ -22,11 +22,18 @@ from studies.statistics import Estimate, estimate, paired_difference, points
 from studies.study import run_board
 from studies.tables import Table, interval_note
 
-__all__ = ["GuidedFile", "guided_tables", "load_guided", "read_guided", "run_guided", "with_service", "write_guided"]
+__all__ = [
+    "GuidedFile",
+    "guided_tables",
+    "load_guided",
+    "read_guided",
+    "run_guided",
+    "with_checkpoint",
+    "with_service",
+    "write_guided",
+]
 
 SETTINGS = "guided.json"
-MAX_TOKENS = 256
-"""Most tokens of a proposal; one of a goal has some 40."""
 BASELINES = ({"scripted": "random", "llm": "llm_other"}, {"scripted": "blind", "llm": "llm_blind"})
 """Arms that the others with the same rewriter are compared with: one with a wrong critique, and one with none."""
 
@@ -60,11 +67,16 @@ def load_guided(path: Path) -> GuidedFile:
 
 
 def with_service(file: GuidedFile, service: LLMConfig) -> GuidedFile:
-    """The file with the service that rewrites, by one short proposal for each request."""
-    service = service.model_copy(update={"attempts": 1, "max_tokens": MAX_TOKENS})
+    """The file with the service that rewrites and summarises, by one proposal for each request."""
+    service = service.model_copy(update={"attempts": 1, "max_tokens": PROPOSAL})
     rules = file.settings.curriculum.model_copy(update={"llm": service})
     settings = file.settings.model_copy(update={"curriculum": rules})
     return file.model_copy(update={"settings": settings})
+
+
+def with_checkpoint(file: GuidedFile, checkpoint: str) -> GuidedFile:
+    """The file with a checkpoint that rewrites, summarises and judges in each job."""
+    return file.model_copy(update={"settings": file.settings.model_copy(update={"model": checkpoint})})
 
 
 def run_guided(
@@ -102,8 +114,11 @@ def run_guided(
             raise StudyError(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     if "policy" in players and not runs:
         raise StudyError("the player `policy` is that of a run: name its folder with --run")
-    if file.asks_a_model and file.settings.curriculum.llm is None:
-        raise StudyError("a language model rewrites in this study: name its service with --llm-url and --llm-model")
+    if file.asks_a_model and file.settings.curriculum.llm is None and file.settings.model is None:
+        raise StudyError(
+            "a language model rewrites in this study: name its service with --llm-url and --llm-model, or a checkpoint "
+            "with --llm-model alone"
+        )
     chosen = {name: arm for name, arm in file.arms.items() if not arms or name in arms}
     file = file.model_copy(update={"arms": chosen})
     stored, new = folder / SETTINGS, {**json.loads(file.model_dump_json()), "runs": [str(run) for run in runs]}
@@ -191,7 +206,7 @@ def _table(rows: pd.DataFrame, file: GuidedFile, player: str, meaning: str) -> T
             points(_shown(inside[arm])),
             _number(estimate(list(steps[arm].values()))),
             *(_difference(arm, base, steps, 1) for base in bases),
-            _blamed(found),
+            _written(found) if file.asks_a_model else _blamed(found),
         ))  # fmt: skip
     counts = rows.groupby("arm").seed.nunique().tolist()
     tasks = len(rows) // len(arms)
@@ -202,7 +217,8 @@ def _table(rows: pd.DataFrame, file: GuidedFile, player: str, meaning: str) -> T
         f"wrong critique ({' or '.join(BASELINES[0].values())}) and from none, paired over seeds; * the interval "
         f"excludes 0. {interval_note('Means over seeds', counts)}",
         header=("critique", "proposals", "discarded", "accepted, %", "minus wrong", "minus none", "inside, %", "steps",
-                "minus wrong", "minus none", "blamed first, %: search, fetch, prepare, place"),
+                "minus wrong", "minus none", "summaries written, of all" if file.asks_a_model
+                else "blamed first, %: search, fetch, prepare, place"),
         rows=tuple(lines),
     )  # fmt: skip
 
@@ -243,6 +259,14 @@ def _blamed(rows: pd.DataFrame) -> str:
     counts: Counter[Any] = Counter(stage for stages in rows.blamed for stage in stages)
     total = sum(counts[stage] for stage in STAGE_NAMES)
     return ", ".join(f"{100 * counts[stage] / total:.0f}" for stage in STAGE_NAMES) if total else "–"
+
+
+def _written(rows: pd.DataFrame) -> str:
+    """Summaries that a model wrote, of all; the others were refused."""
+    counts: Counter[str] = Counter()
+    for found in rows.summaries:
+        counts.update(found)
+    return f"{counts['written']} of {counts.total()}" if counts else "–"
 
 
 def write_guided(folder: Path) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,19 +18,29 @@ from typing import Annotated, Any, Literal, Protocol
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rlanything_agents.config import CurriculumConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, CurriculumConfig, RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
 from rlanything_agents.domains.supervision import get_step_supervision
 from rlanything_agents.reward_models.judged_group import JudgedGroup
-from rlanything_agents.reward_models.step_judge import StepVotes
+from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes
 from rlanything_agents.reward_models.step_reviewer import label_votes
 from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
-from rlanything_envs.curriculum import Assignment, Curriculum, Rewriter, Tally, blamed_actions, task_critique
+from rlanything_envs.curriculum import (
+    Assignment,
+    Curriculum,
+    LLMRewriter,
+    LLMSummariser,
+    Rewriter,
+    Tally,
+    blamed_actions,
+    task_critique,
+)
 from rlanything_envs.curriculum.critique import BLAME
+from rlanything_envs.llm import Completion, Prompt, SamplingParams, TextGenerator
 from rlanything_envs.views import make_env
 from rlanything_task_pools import Event, Task, TaskPool, get_domain
 from rlanything_task_pools.alfworld.stages import STAGES, Stage
@@ -43,6 +54,12 @@ STAGE_NAMES: tuple[Stage, ...] = ("search", "fetch", "prepare", "place")
 _PHASES: Mapping[str, Stage] = {"find": "search", "get": "fetch", "need": "prepare", "put": "place", "light": "place"}
 CLUMSY = 0.75
 """Share of the clumsy expert's moves by chance in its weak stage."""
+
+PROPOSAL, JUDGEMENT, CONTEXT = 1024, 128, 8192
+"""Most tokens of a proposal, where nothing is cut off, of a vote with its reason, and of a prompt with its answer."""
+STEPS = 8
+"""Steps at the end of an episode that `Guiding.model` judges."""
+SUMMARY = SamplingParams(max_tokens=320, temperature=0.7, seed=0)
 
 Votes = list[list[StepVotes]]
 
@@ -63,6 +80,10 @@ class Guiding(BaseModel):
     rollouts: Annotated[int, Field(ge=1)] = 8
     max_steps: Annotated[int, Field(ge=1)] = 20
     curriculum: CurriculumConfig = CurriculumConfig(operators=("goal", "scene", "start"))
+    model: str | None = None
+    """Checkpoint that rewrites, summarises and judges in the process of a job, in place of a service."""
+    judged: Annotated[int, Field(ge=1)] = 3
+    """Most episodes of a group that `model` judges, each by its last steps; a critique is about these."""
 
 
 class GuidedArm(BaseModel):
@@ -71,10 +92,11 @@ class GuidedArm(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     meaning: str
-    critique: Literal["none", "judge", "truth", "flipped", "random", "search", "weakness", "other"]
-    """``judge``: by the votes of a judge. ``truth``: by true step labels. ``flipped``: by the judge's votes with the
-    opposite sign. ``other``: the judge's critique of another task. ``random`` blames a stage by chance, ``search``
-    always that one, ``weakness`` the one in which the player is weak, ``none`` nothing."""
+    critique: Literal["none", "judge", "reasons", "other", "truth", "flipped", "random", "search", "weakness"]
+    """``judge``: by the scores of a judge's votes, in scripted sentences. ``reasons``: by its scores and reasons, as
+    the rewriter's model summarises them. ``other``: the same of another task. ``truth``: by true step labels.
+    ``flipped``: by the judge's votes with the opposite sign. ``random`` blames a stage at random, ``search`` always
+    that one, ``weakness`` the one in which the player is weak, ``none`` nothing."""
     rewriter: Literal["scripted", "llm"] = "scripted"
 
 
@@ -105,11 +127,72 @@ class Player(Protocol):
         ...
 
 
-class _Expert:
-    """The exploring expert, clumsy or not, and the heuristic labels that a judge is warmed up with."""
+class _Model:
+    """A language model in this process."""
 
-    def __init__(self, settings: Guiding, seed: int, clumsy: bool) -> None:
-        self.settings, self.seed = settings, seed
+    def __init__(self, settings: Guiding) -> None:
+        from rlanything_agents.engines.chat import ChatGenerator
+        from rlanything_agents.engines.transformers import TransformersGenerator
+        from rlanything_agents.models.pretrained import load_model, load_template
+        from rlanything_agents.reward_models.step_prompts import FullStepPrompts
+
+        config = CheckpointConfig(checkpoint=str(settings.model), max_tokens=PROPOSAL, context=CONTEXT)
+        template = load_template(config)
+        model = load_model(config, template.tokenizer, seed=0).eval()
+        self.name = str(settings.model)
+        self._chat = ChatGenerator(TransformersGenerator(model, template.tokenizer), template)
+        prompts = FullStepPrompts(template, config.model_copy(update={"max_tokens": JUDGEMENT}))
+        self._judge = StepJudge(self._chat, prompts, JUDGEMENT)
+        # With the episodes, so that no other object gets the identity of one.
+        self._known: dict[tuple[int, ...], tuple[Sequence[Trajectory], Votes]] = {}
+
+    def rewriter(self, operators: Sequence[str] | None, log: Path) -> LLMRewriter:
+        """A rewriter that gives one proposal for each request, and keeps prompts and answers in a file."""
+        params = SamplingParams(PROPOSAL, temperature=1.0)
+        return LLMRewriter(_Logged(self._chat, log), self.name, attempts=1, operators=operators, params=params)
+
+    def judge(self, episodes: Sequence[Trajectory], seed: int) -> Votes:
+        """One vote with its reason on each of the last `STEPS` steps; episodes that arms share are judged once."""
+        key = (seed, *map(id, episodes))
+        if key not in self._known:
+            prompts = [prompt for episode in episodes for prompt in self._judge.queries(episode)[-STEPS:]]
+            answers = self._chat.generate(list(prompts), self._judge.params(votes=1, seed=seed))
+            votes = iter(self._judge.votes(list(zip(prompts, answers, strict=True))))
+            judged = [
+                [next(votes) if left <= STEPS else StepVotes([], ()) for left in range(len(episode.steps), 0, -1)]
+                for episode in episodes
+            ]
+            self._known[key] = (episodes, judged)
+        return self._known[key][1]
+
+
+class _Logged:
+    """Generator that keeps prompts and answers, a line each."""
+
+    trainable = False
+
+    def __init__(self, generator: TextGenerator, log: Path) -> None:
+        self._generator, self._log = generator, log
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        answers = self._generator.generate(prompts, params)
+        with self._log.open("a", encoding="utf-8") as file:
+            for prompt, samples in zip(prompts, answers, strict=True):
+                file.write(json.dumps({"prompt": prompt, "answers": [one.text for one in samples]}) + "\n")
+        return answers
+
+    def update_weights(self, source: object, version: int) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+class _Expert:
+    """The exploring expert, clumsy or not; a model judges, or the heuristic labels that a judge is warmed up with."""
+
+    def __init__(self, settings: Guiding, seed: int, clumsy: bool, model: _Model | None = None) -> None:
+        self.settings, self.seed, self._model = settings, seed, model
         self.weak: Stage | None = STAGE_NAMES[1 + seed % 3] if clumsy else None
         self._env = make_env(get_domain(DOMAIN).env_id, "short", disable_env_checker=True)
         self._known: dict[tuple[int, str, int], list[Trajectory]] = {}
@@ -130,6 +213,8 @@ class _Expert:
         return played(expert, self._env, task, self.settings.max_steps)
 
     def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
+        if self._model is not None:
+            return self._model.judge(episodes, seed_of(self.seed, "judge", number))
         labels = get_step_supervision(DOMAIN).heuristic_labels
         return [label_votes([label.score for label in labels(episode)], 1) for episode in episodes]
 
@@ -186,6 +271,8 @@ class _Slot:
     proposed: int = 0
     accepted: int = 0
     discarded: int = 0
+    summaries: dict[str, int] = field(default_factory=dict)
+    """Summaries by a model: those that were written, and those refused by their fault."""
     blamed: list[str] = field(default_factory=list)
     """Stage of the action that each critique blames most; empty text for none."""
 
@@ -200,18 +287,23 @@ def guide(work: Mapping[str, Any], folder: Path) -> None:
     """
     settings, seed = Guiding.model_validate(work["settings"]), int(work["seed"])
     arms = {name: GuidedArm.model_validate(arm) for name, arm in work["arms"].items()}
+    model = _Model(settings) if settings.model else None
     player: Player
     if work["player"] == "policy":
         player = _Policy(settings, seed, Path(work["run"]))
     else:
-        player = _Expert(settings, seed, work["player"] == "clumsy")
+        player = _Expert(settings, seed, work["player"] == "clumsy", model)
     first = _failed(player, settings, seed)
     found = {}
     for name, arm in arms.items():
-        config = settings.curriculum.model_copy(update={"rewriter": arm.rewriter})
-        with open_rewriter(config, folder / f"prompts-{name}.jsonl") as rewriter:
-            slots = _Following(player, settings, seed, first, arm, rewriter).slots() if first else []
-        found[name] = [asdict(slot) for slot in slots]
+        kept, log = folder / f"arm-{name}.json", folder / f"prompts-{name}.jsonl"
+        if not kept.exists():  # a job that was stopped goes on with the next arm
+            config = settings.curriculum.model_copy(update={"rewriter": arm.rewriter})
+            local = model.rewriter(config.operators, log) if model and arm.rewriter == "llm" else None
+            with nullcontext(local) if local else open_rewriter(config, log) as rewriter:
+                slots = _Following(player, settings, seed, first, arm, rewriter).slots() if first else []
+            write_atomically(kept, json.dumps([asdict(slot) for slot in slots]) + "\n")
+        found[name] = json.loads(kept.read_text(encoding="utf-8"))
     write_atomically(folder / "slots.json", json.dumps(found, indent=1) + "\n")
 
 
@@ -312,12 +404,12 @@ class _Following:
 
     def _critique(self, assignment: Assignment, episodes: Sequence[Trajectory], slot: _Slot, number: int) -> str:
         with self._judging:
-            text = self._text(assignment, list(episodes), number)
+            text = self._text(assignment, list(episodes), slot, number)
         stages = [STAGES[action] for action in blamed_actions(text) if action in STAGES]
         slot.blamed.append(stages[0] if stages else "")
         return text
 
-    def _text(self, assignment: Assignment, episodes: list[Trajectory], number: int) -> str:
+    def _text(self, assignment: Assignment, episodes: list[Trajectory], slot: _Slot, number: int) -> str:
         match self.arm.critique:
             case "none":
                 return ""
@@ -332,13 +424,23 @@ class _Following:
                 place = (assignment.slot + 1) % len(self.first)
                 task, episodes = self.first[place]
                 assignment = Assignment(place, task, "active")
+        played, read = len(episodes), ""
+        if self.settings.model is not None and played > self.settings.judged:
+            read = f"The judge read {self.settings.judged} of the {played} attempts.\n"
+            episodes = sorted(episodes, key=lambda episode: bool(episode.success))[: self.settings.judged]
         votes: Callable[[], Votes] = partial(self.player.judge, episodes, number)
         if self.arm.critique == "truth":
             votes = partial(_true_votes, assignment.task, episodes)
         group = JudgedGroup(assignment, episodes, votes())
         if self.arm.critique == "flipped":
             group = group.flipped(np.random.default_rng(0), 1.0)
-        return task_critique(group.judged_episodes())
+        if self.arm.critique not in ("reasons", "other") or not isinstance(self.rewriter, LLMRewriter):
+            return read + task_critique(group.judged_episodes()).text
+        summariser = LLMSummariser(self.rewriter.generator, name=self.rewriter.name, params=SUMMARY)
+        made = task_critique(group.judged_episodes(), summariser)
+        for fault, count in summariser.counts.items():
+            slot.summaries[fault] = slot.summaries.get(fault, 0) + count
+        return read + made.text
 
 
 def _true_votes(task: Task, episodes: Sequence[Trajectory]) -> Votes:

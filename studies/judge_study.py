@@ -59,20 +59,14 @@ class AlignmentSettings(_Settings):
 
 
 class SearchSettings(_Settings):
-    """Settings of the search at test time."""
+    """Settings of best of n at test time."""
 
     games: Annotated[int, Field(ge=1)] = 96
     """Held-out games: the first of the study's first panel."""
     attempts: Annotated[int, Field(ge=1)] = 10
-    """Whole episodes of each game, for best of n."""
-    searches: tuple[tuple[Annotated[int, Field(ge=2)], Annotated[int, Field(ge=1)]], ...] = (
-        (2, 4),
-        (4, 4),
-        (8, 4),
-        (2, 1),
-    )
-    """Step-level searches: candidates at each decision, and steps that a candidate goes on for. Best of n is reported
-    at their budgets."""
+    """Whole episodes of each game."""
+    budgets: tuple[Annotated[int, Field(ge=1)], ...] = (36, 84)
+    """Environment steps for each game, at which best of n is reported; and those of one attempt."""
 
 
 class JudgeFile(_Settings):

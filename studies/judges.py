@@ -29,13 +29,12 @@ Payloads = Mapping[str, Mapping[str, Any]]
 class Judge(Protocol):
     """Source of votes on steps. The votes on a step depend on nothing that comes after it."""
 
-    def __call__(self, shown: Sequence[Trajectory], seed: int, since: int = 0) -> Votes:
-        """Votes on the steps of each trajectory from step ``since`` on.
+    def __call__(self, shown: Sequence[Trajectory], seed: int) -> Votes:
+        """Votes on the steps of each trajectory.
 
         Args:
             shown: Trajectories, whose outcomes are not read.
             seed: Seed of the sampling.
-            since: First step to vote on, from 0.
         """
         ...
 
@@ -55,16 +54,16 @@ def model_judge(parts: RunParts, run: Path, votes: int) -> Judge:
     weights = weights_of(RunFolder(run)) / "judge"
     reward_model = get_step_supervision(parts.config.domain).reviewer(parts.config, parts.judge_model).judge
 
-    def judge(shown: Sequence[Trajectory], seed: int, since: int = 0) -> Votes:
+    def judge(shown: Sequence[Trajectory], seed: int) -> Votes:
         parts.learners.judge.load(weights)
-        prompts = [prompt for trajectory in shown for prompt in reward_model.queries(trajectory)[since:]]
+        prompts = [prompt for trajectory in shown for prompt in reward_model.queries(trajectory)]
         if not prompts:
             return [np.zeros((0, votes)) for _ in shown]
         with parts.learners.judge.averaged():
             params = reward_model.params(votes=votes, seed=seed, temperature=parts.config.judge.temperature)
             answers = reward_model.generator.generate(list(prompts), params)
         steps = iter(StepJudge.votes(list(zip(prompts, answers, strict=True))))
-        return [score_matrix([next(steps) for _ in trajectory.steps[since:]]) for trajectory in shown]
+        return [score_matrix([next(steps) for _ in trajectory.steps]) for trajectory in shown]
 
     return judge
 
@@ -72,8 +71,8 @@ def model_judge(parts: RunParts, run: Path, votes: int) -> Judge:
 def heuristic_judge(supervision: StepSupervision) -> Judge:
     """One vote on each step: the heuristic label that warm starts teach."""
 
-    def judge(shown: Sequence[Trajectory], seed: int, since: int = 0) -> Votes:
-        return [_column([label.score for label in supervision.heuristic_labels(t)[since:]]) for t in shown]
+    def judge(shown: Sequence[Trajectory], seed: int) -> Votes:
+        return [_column([label.score for label in supervision.heuristic_labels(t)]) for t in shown]
 
     return judge
 
@@ -81,8 +80,8 @@ def heuristic_judge(supervision: StepSupervision) -> Judge:
 def true_judge(supervision: StepSupervision, payloads: Payloads) -> Judge:
     """One vote on each step: the true label."""
 
-    def judge(shown: Sequence[Trajectory], seed: int, since: int = 0) -> Votes:
-        return [_column(true_labels(supervision, payloads, t)[since:]) for t in shown]
+    def judge(shown: Sequence[Trajectory], seed: int) -> Votes:
+        return [_column(true_labels(supervision, payloads, t)) for t in shown]
 
     return judge
 

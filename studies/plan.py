@@ -7,12 +7,14 @@ regime's, the arm's, with ``--quick`` the one under ``quick``, and last the ``--
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import ConfigError, RunConfig
+from rlanything_agents.config.load import apply_override, explain
 from rlanything_agents.feedback import FeedbackConfig
 from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
@@ -123,7 +125,7 @@ def load_file(path: Path, content: type[File]) -> File:
     except (YamlError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not valid YAML: {error}") from error
     except ValidationError as error:
-        raise StudyError(f"{path}: {_problems(error)}") from error
+        raise StudyError(f"{path}: {explain(error)}") from error
 
 
 class Plan(_Part):
@@ -201,30 +203,15 @@ def _resolve(study: StudyFile, regime: str, arm: str, quick: bool, overrides: Se
     tree: dict[str, Any] = {"name": f"{regime}.{arm}"}
     for layer in layers:
         _merge(tree, layer)
-    for override in overrides:
-        key, equals, text = override.partition("=")
-        if not (key and equals):
-            raise StudyError(f"--set {override!r}: expected key.subkey=value")
-        try:
-            value = read_yaml(text)
-        except YamlError as error:
-            raise StudyError(f"--set {override!r}: {error}") from error
-        for part in reversed(key.split(".")):
-            value = {part: value}
-        _merge(tree, value)
+    tree = deepcopy(tree)  # the layers keep their values
     try:
+        for override in overrides:
+            apply_override(tree, override)
         return RunConfig.model_validate(tree)
+    except ConfigError as error:
+        raise StudyError(str(error)) from error
     except ValidationError as error:
-        raise StudyError(f"regime {regime}, arm {arm}: {_problems(error)}") from error
-
-
-def _problems(error: ValidationError) -> str:
-    sentences = []
-    for problem in error.errors():
-        key = ".".join(map(str, problem["loc"]))
-        unknown = problem["type"] == "extra_forbidden"
-        sentences.append(f"unknown key `{key}`" if unknown else f"`{key}`: {problem['msg']}" if key else problem["msg"])
-    return "; ".join(sentences)
+        raise StudyError(f"regime {regime}, arm {arm}: {explain(error)}") from error
 
 
 def _merge(tree: dict[str, Any], layer: Mapping[str, Any]) -> None:

@@ -16,12 +16,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from studies.jobs import Job, Key
+from rich.console import Console
 
-__all__ = ["Board", "Entry", "State", "run_jobs", "tail"]
+from rlanything_agents.feedback.percent import percent
+from rlanything_agents.runs.progress import duration
+from studies.jobs import Job, Key, Progress
+
+__all__ = ["Board", "Entry", "Screen", "State", "run_jobs", "tail"]
 
 POLL = 0.2
 """Seconds between two looks at the processes."""
+EVERY = 60.0
+"""Seconds between two lines on the running jobs."""
 
 
 class State(StrEnum):
@@ -45,11 +51,6 @@ class Entry:
     seconds: float | None = None
     """Wall-clock time in this process, once it has ended."""
     process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since it began."""
-        return 0.0 if self.started is None else time.monotonic() - self.started
 
 
 @dataclass(slots=True)
@@ -96,6 +97,40 @@ def run_jobs(jobs: Sequence[Job], workers: int, watch: Callable[[Board], None]) 
                 entry.process.wait()
 
 
+class Screen:
+    """Prints a line for each change of a board, and now and then one on the running jobs.
+
+    Args:
+        progress: Progress of a running job.
+        outcome: Result of a finished job, in a few characters.
+        console: Where to.
+    """
+
+    def __init__(self, progress: Callable[[Job], Progress], outcome: Callable[[Job], str], console: Console) -> None:
+        self.progress, self.outcome, self.console = progress, outcome, console
+        self._states: dict[Key, State] = {}
+        self._said = time.monotonic()
+
+    def show(self, board: Board) -> None:
+        """Print what has changed since the last call."""
+        first = not self._states
+        for key, entry in board.entries.items():
+            old, new = self._states.get(key, State.waiting), entry.state
+            self._states[key] = new
+            if old == new or (first and new == State.done):
+                continue
+            ended = f" in {duration(entry.seconds or 0)}, {self.outcome(entry.job)}" if new == State.done else ""
+            self.console.print(f"{key}: {new}{ended}", soft_wrap=True)
+        if first and (done := board.count(State.done)):
+            self.console.print(f"{done} of {len(board.entries)} jobs were done before")
+        if time.monotonic() - self._said > EVERY:
+            self._said = time.monotonic()
+            running = [entry.job for entry in board.entries.values() if entry.state == State.running]
+            notes = [f"{job.key} {(at := self.progress(job)).note} ({percent(at.share, 0)})" for job in running]
+            text = f"{board.count(State.done)} of {len(board.entries)} done"
+            self.console.print(" | ".join([text, *notes]), soft_wrap=True)
+
+
 def tail(job: Job, lines: int = 12) -> str:
     """The last lines of a job's log."""
     try:
@@ -107,7 +142,7 @@ def tail(job: Job, lines: int = 12) -> str:
 def _look(entry: Entry) -> None:
     if entry.process is None or entry.process.poll() is None:
         return
-    entry.seconds = entry.elapsed
+    entry.seconds = time.monotonic() - (entry.started or 0.0)
     entry.state = State.done if entry.process.returncode == 0 and entry.job.done else State.failed
     if entry.process.stdin is not None:
         entry.process.stdin.close()

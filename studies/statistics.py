@@ -6,9 +6,6 @@ too sure of themselves: at 8 seeds the percentile and BCa intervals of a normal,
 sample held the true mean in 92/84/89 % and 91/87/90 % of 500 draws, the studentised one in 97/95/91 %. With three to
 seven seeds there is too little to resample, and the interval is Student's (95/90/91 % at 8); with fewer there is none.
 The exception is `over_games`, for studies in which nothing is trained and the unit is a game.
-
-Beside a difference stands the exact sign-flip p-value: the share of the 2^n ways to swap the two arms within seeds
-that give a mean difference at least as large in size. It cannot fall below 2^(1-n): 0.0078 with 8 seeds.
 """
 
 from __future__ import annotations
@@ -31,7 +28,6 @@ __all__ = [
     "over_games",
     "paired_difference",
     "points",
-    "sign_flip_p",
 ]
 
 MIN_SEEDS = 3
@@ -42,8 +38,6 @@ and it is 1.2 to 8 times as long as Student's (4 to 6 seeds)."""
 RESAMPLES = 9999
 SEED = 20_260_202
 """Seed of the resampling, so that reports repeat."""
-EXACT = 16
-"""Up to so many seeds all sign flips are counted; above, a sample of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +57,6 @@ class Difference:
     one: str
     other: str
     estimate: Estimate
-    p: float | None
-    """Exact two-sided sign-flip p-value; None where there are too few seeds."""
 
     @property
     def clear(self) -> bool:
@@ -139,29 +131,7 @@ def paired_difference(
     seeds = sorted(values.keys() & baseline.keys())
     if not seeds:
         return None
-    differences = [values[seed] - baseline[seed] for seed in seeds]
-    return Difference(one, other, estimate(differences), sign_flip_p(differences))
-
-
-def sign_flip_p(differences: Sequence[float]) -> float | None:
-    """Two-sided p-value of "no difference" when the sign of each difference is a fair coin.
-
-    Exact up to `EXACT` seeds. None below `MIN_SEEDS`.
-    """
-    sample = np.asarray(differences, dtype=np.float64)
-    n = len(sample)
-    if n < MIN_SEEDS:
-        return None
-    if n <= EXACT:
-        bits = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        signs = 2.0 * bits - 1.0
-        extra = 0
-    else:
-        signs = np.random.default_rng(SEED).choice((-1.0, 1.0), size=(RESAMPLES, n))
-        extra = 1  # the observed signs themselves
-    sums = np.abs(signs @ sample)
-    reached = int(np.count_nonzero(sums >= abs(sample.sum()) - 1e-12 * max(1.0, float(np.abs(sample).sum()))))
-    return (reached + extra) / (len(signs) + extra)
+    return Difference(one, other, estimate([values[seed] - baseline[seed] for seed in seeds]))
 
 
 def band(curves: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:

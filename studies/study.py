@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,20 +10,14 @@ from typing import Any
 import yaml
 from rich.console import Console
 
-import rlanything_agents
-import rlanything_envs
-import rlanything_task_pools
-import rlanything_verifiers
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.summary import installed_versions
-from studies.evaluations import evaluation_jobs, evaluation_note, evaluation_progress
 from studies.jobs import Job, Progress, training_jobs, training_progress
 from studies.plan import BEFORE, Plan, StudyError
-from studies.report import read_study, write_evaluations, write_study_report
-from studies.runner import Board, State, run_jobs, tail
-from studies.screen import Screen
+from studies.report import write_study_report
+from studies.runner import Board, Screen, State, run_jobs, tail
 
-__all__ = ["evaluate_study", "run_board", "run_study"]
+__all__ = ["run_board", "run_study"]
 
 
 def run_study(plan: Plan, folder: Path, *, workers: int, command: str, jobs: Sequence[Job] | None = None) -> int:
@@ -55,47 +48,6 @@ def run_study(plan: Plan, folder: Path, *, workers: int, command: str, jobs: Seq
         console.print(f"Report: {page}", soft_wrap=True)
 
 
-def evaluate_study(
-    folder: Path,
-    panels: Sequence[str],
-    *,
-    arms: Sequence[str] = (),
-    seeds: int | None = None,
-    episodes: int | None = None,
-    max_steps: int | None = None,
-    panel_seed: int | None = None,
-    workers: int = 2,
-) -> int:
-    """Play the final policies of a study on panels, and write ``evaluations/`` in its folder.
-
-    Args:
-        folder: Of the study.
-        panels: Names, see `studies.panels`.
-        arms: Only these, ``before`` among them if wanted; all when empty.
-        seeds: Only so many seeds, from 0.
-        episodes: Games per panel; as in the study, and all official ones, if None.
-        max_steps: Of an episode; as in the study if None.
-        panel_seed: First generator seed of the games; as in the study if None.
-        workers: Processes side by side.
-
-    Returns:
-        The number of jobs that failed.
-
-    Raises:
-        StudyError: Not a study, no such panel or arm, or no run has ended.
-        KeyboardInterrupt: The table of the results so far has been written.
-    """
-    read_study(folder)
-    jobs = evaluation_jobs(folder, panels, arms, seeds, episodes, max_steps, panel_seed)
-    console = Console(highlight=False, markup=False)
-    try:
-        title = f"{folder}: {', '.join(panels)}"
-        return run_board(title, jobs, evaluation_progress, evaluation_note, workers, console)
-    finally:
-        console.print(f"Table: {write_evaluations(folder)}", soft_wrap=True)
-        write_study_report(folder)
-
-
 def run_board(
     title: str,
     jobs: Sequence[Job],
@@ -107,7 +59,7 @@ def run_board(
     """Run jobs, show them, and say which failed.
 
     Args:
-        title: Of the table.
+        title: First line.
         jobs: In the order of their importance.
         progress: Progress of a running job.
         outcome: Result of a finished job, in a few characters.
@@ -117,9 +69,8 @@ def run_board(
     Returns:
         The number of jobs that failed or could not be begun.
     """
-    with Screen(title, progress, outcome, console) as screen:
-        board = run_jobs(jobs, workers, screen.show)
-    return _show_failures(board, console)
+    console.print(title, soft_wrap=True)
+    return _show_failures(run_jobs(jobs, workers, Screen(progress, outcome, console).show), console)
 
 
 def _show_failures(board: Board, console: Console) -> int:
@@ -159,21 +110,11 @@ def _prepare(plan: Plan, folder: Path, command: str, console: Console) -> None:
 
 def _note_versions(folder: Path, console: Console) -> None:
     """Store what the runs are made with; say when that is not what the earlier ones were made with."""
-    path, new = folder / "versions.json", {**installed_versions(), "source": _source()}
+    path, new = folder / "versions.json", installed_versions()
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else new
     if changed := sorted(name for name in new if old.get(name) != new[name]):
         console.print(f"{folder} was begun with other versions ({', '.join(changed)}): its runs are not all alike")
     write_atomically(path, json.dumps(new, indent=2) + "\n")
-
-
-def _source() -> str:
-    """Hash of the code of the four packages: a checkout changes without its version changing."""
-    digest = hashlib.sha256()
-    for package in (rlanything_verifiers, rlanything_task_pools, rlanything_envs, rlanything_agents):
-        root = Path(package.__path__[0])
-        for path in sorted(root.rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:
@@ -184,8 +125,7 @@ def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:
 
 
 def _outcome(job: Job) -> str:
-    """Success on the panels of a finished run, or of the runs that the job trained together."""
+    """Success on the panels of a finished run."""
     name = "before.json" if job.key.arm == BEFORE else "after.json"
-    folders = [run["folder"] for run in (job.work, *job.work.get("others", ()))]
-    results = [json.loads((Path(folder) / "stages" / name).read_text()) for folder in folders]
-    return " ".join(f"{100 * panel['rate']:.1f}" for result in results for panel in result["panels"].values())
+    result = json.loads((Path(job.work["folder"]) / "stages" / name).read_text())
+    return " ".join(f"{100 * panel['rate']:.1f}" for panel in result["panels"].values())

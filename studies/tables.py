@@ -170,8 +170,7 @@ def difference_table(results: pd.DataFrame, study: StudyFile, regime: str, measu
     return Table(
         title=f"Paired differences, regime {regime} (points)",
         note=f"{interval_note('Differences on the same seeds and games', seeds)} "
-        "* the interval excludes zero; p: exact sign-flip test over seeds; neither is corrected for the number of "
-        "comparisons.",
+        "* the interval excludes zero; not corrected for the number of comparisons.",
         header=("difference", "seeds", *columns),
         rows=tuple(rows),
     )
@@ -180,9 +179,7 @@ def difference_table(results: pd.DataFrame, study: StudyFile, regime: str, measu
 def _difference(difference: Difference | None) -> str:
     if difference is None:
         return NONE
-    mark = "*" if difference.clear else ""
-    chance = "" if difference.p is None else f" p={difference.p:.3f}"
-    return f"{points(difference.estimate, signed=True)}{mark}{chance}"
+    return points(difference.estimate, signed=True) + ("*" if difference.clear else "")
 
 
 def _entry(values: Mapping[int, float], measure: Measure) -> str:

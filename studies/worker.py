@@ -54,10 +54,6 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def do_work(work: Mapping[str, Any]) -> None:
     """Do a job in this process."""
-    if work["kind"] == "drift":
-        from studies.drifting import follow
-
-        return follow(work, Path(work["folder"]))
     if work["kind"] == "align":
         from studies.aligning import align
 
@@ -77,30 +73,15 @@ def do_work(work: Mapping[str, Any]) -> None:
     from rlanything_agents.runs.folder import RunFolder
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.runs.train import train, warm_up
-    from studies.evaluate import evaluate_run
     from studies.start import join_start
-    from studies.together import train_together, warm_up_together
 
     folder, reporter = RunFolder(Path(work["folder"])), Reporter()
-    together = [
-        (RunConfig.model_validate(run["config"]), RunFolder(Path(run["folder"]))) for run in work.get("others", ())
-    ]
-    if together and work["kind"] == "warm":
-        warm_up_together([(config, folder), *together], reporter)
-    elif together:
-        train_together([(config, folder), *together], reporter, command=work["command"])
-    elif work["kind"] == "warm":
+    if work["kind"] == "warm":
         warm_up(config, folder, reporter)
-    elif work["kind"] == "train":
+    else:
         if start := work.get("start"):
             join_start(config, RunFolder(Path(start["policy"])), RunFolder(Path(start["judge"])))
         train(config, folder, reporter, command=work["command"])
-    elif work["kind"] == "detect":
-        from studies.detect import detect
-
-        detect(config, folder, work["judges"], work["settings"], Path(work["result"]))
-    else:
-        evaluate_run(config, folder, work["panels"], reporter)
 
 
 if __name__ == "__main__":

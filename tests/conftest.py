@@ -33,7 +33,6 @@ TOGETHER = {
         "tests/agents/tools/export/",
         "tests/agents/tools/view/",
     ),
-    "one parse of the sources": ("tests/fuzz/test_inventory.py", "tests/fuzz/test_unsafe_code.py"),
     "one desktop": ("tests/envs/osworld/",),
 }
 """Files whose tests share what is made once a process: with `-n` one process has them all."""

@@ -22,7 +22,7 @@ OFFLINE = ("Could not connect", "error sending request", "dns error", "Network c
 PEERS = {
     "verifiers": ("llm", "verifiers>=0.4,<0.5", {"verifiers": ">=0.4,<0.5", "openai": "<3"}),
     "trl": ("train", "trl", {"trl": ">=1.11,<1.17"}),
-    "vllm": ("train,vllm", "vllm", {"vllm": ">=0.31,<0.34"}),
+    "vllm": ("train,vllm", "vllm", {"vllm": ">=0.32,<0.33"}),
     "skyrl-gym": ("train,llm", "skyrl-gym", {"skyrl-gym": ">=0.4"}),
     "openenv": ("train,llm", "openenv>=0.10", {"openenv": ">=0.10"}),
     "inspect-ai": ("train,llm", "inspect-ai", {"inspect-ai": ">=0.3.280"}),

@@ -62,7 +62,6 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_envs.adapters.mcp",
             "rlanything_envs.adapters.skyrl",
             "rlanything_envs.adapters.verifiers",
-            "rlanything_envs.adapters.gem",
             "rlanything_envs.adapters.sb3",
         ),
     ),

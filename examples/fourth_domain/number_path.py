@@ -174,8 +174,8 @@ class NumberPathDomain:
         """The task in words, for a rewriter's prompt."""
         return f"{task.goal} The shortest way takes {len(Puzzle.of(task).path() or ())} moves."
 
-    def proposal_schema(self, task: Task, direction: Direction | None = None) -> Mapping[str, Any]:
-        """JSON schema of what `validate` reads: one enabled operator's number, whatever the direction."""
+    def proposal_schema(self, task: Task) -> Mapping[str, Any]:
+        """JSON schema of what `validate` reads: one enabled operator's number."""
         number = {"type": "integer", "minimum": 0, "maximum": LARGEST}
         schemas = [
             {"type": "object", "properties": {name: number}, "required": [name], "additionalProperties": False}

@@ -165,16 +165,13 @@ def proof_of(hill: Hill) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class Knobs:
-    """Difficulty: how often the controller changes the direction at least, and how many pushes it needs at most."""
+    """Difficulty: how often the controller changes the direction at least."""
 
     swings: int = 2
-    longest: int = PUSHES
 
     def __post_init__(self) -> None:
         if not isinstance(self.swings, int) or not 0 <= self.swings <= 4:
             raise KnobError(f"swings = {self.swings!r}: give a whole number from 0 to 4")
-        if not isinstance(self.longest, int) or not 1 <= self.longest <= PUSHES:
-            raise KnobError(f"longest = {self.longest!r}: give a whole number from 1 to {PUSHES}")
 
 
 def swings_of(proof: Sequence[str]) -> int:
@@ -215,9 +212,9 @@ class HillCarDomain:
             drawn = {name: low + (high - low) * rng.uniform() for name, (low, high) in ranges.items()}
             hill = Hill(**{name: round(value, DIGITS) for name, value in drawn.items()})
             proof = proof_of(hill)
-            if proof and swings_of(proof) >= chosen.swings and len(proof) <= chosen.longest:
+            if proof and swings_of(proof) >= chosen.swings:
                 return make_task(hill, proof)
-        raise KnobError(f"no hill takes {chosen.swings} swings and at most {chosen.longest} pushes")
+        raise KnobError(f"no hill of 1,000 takes {chosen.swings} swings; ask for fewer")
 
     def describe(self, task: Task) -> str:
         """The task in words, for a rewriter's prompt."""
@@ -225,13 +222,11 @@ class HillCarDomain:
         numbers = ", ".join(f"{field.name} {getattr(hill, field.name):g}" for field in fields(hill))
         return f"{task.goal} {numbers}. A controller that knows how to swing takes {len(proof_of(hill) or ())} pushes."
 
-    def proposal_schema(self, task: Task, direction: Direction | None = None) -> Mapping[str, Any]:
-        """JSON schema of what `validate` reads: the new value of one number, on the side that goes in the direction."""
-        hill, schemas = Hill.of(task), []
+    def proposal_schema(self, task: Task) -> Mapping[str, Any]:
+        """JSON schema of what `validate` reads: the new value of one number."""
+        schemas = []
         for name in self.operators:
-            (low, high), now = LIMITS[name], getattr(hill, name)
-            if direction is not None:
-                low, high = (now, high) if (HARDER[name] > 1) == (direction == "harder") else (low, now)
+            low, high = LIMITS[name]
             value = {"type": "number", "minimum": low, "maximum": high}
             schemas.append(
                 {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
@@ -241,13 +236,12 @@ class HillCarDomain:
     def propose(
         self, task: Task, direction: Direction, rng: np.random.Generator, blamed: Sequence[str] = ()
     ) -> Sequence[Mapping[str, Any]]:
-        """One step or two of each operator, in random order; those that change the drive least come first."""
+        """One step of each operator; those that change the drive least come first, equal ones in random order."""
         hill, ranked = Hill.of(task), []
         before = len(proof_of(hill) or ())
-        for place in rng.permutation(2 * len(self.operators)).tolist():
-            name, steps = self.operators[place // 2], 1 + place % 2
+        for name in rng.permutation(self.operators).tolist():
             now = getattr(hill, name) or LIMITS[name][1] / 10  # a factor moves no zero
-            factor = HARDER[name] ** (steps if direction == "harder" else -steps)
+            factor = HARDER[name] ** (1 if direction == "harder" else -1)
             low, high = LIMITS[name]
             value = round(min(max(now * factor, low), high), DIGITS)
             proof = proof_of(replace(hill, **{name: value}))

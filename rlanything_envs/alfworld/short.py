@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_envs.alfworld.commands import has_form, to_command
-from rlanything_envs.alfworld.texts import compact, kind_of_name, parse_start, parse_task, words_of
+from rlanything_envs.alfworld.texts import compact, kind_of_name, parse_hint, parse_start, parse_task, words_of
 from rlanything_envs.alfworld.words import PHASES, ROOM, TYPES, WORDS
 from rlanything_envs.llm.choices import Form, OneOf, Then
 from rlanything_envs.thoughts import split_thought
@@ -27,7 +27,7 @@ from rlanything_envs.views import ShortWrapper, View
 
 __all__ = ["VIEW", "ShortAlfWorld", "read", "write"]
 
-_TYPES = frozenset(TYPES)
+_TYPES, _WORDS = frozenset(TYPES), frozenset(WORDS)
 _THOUGHT = (OneOf(PHASES), OneOf(tuple(f" {kind}" for kind in TYPES)), ":")
 _MAX_HEAD = 80
 """Characters at the beginning of an answer in which a thought must end; the longest has some 30."""
@@ -79,7 +79,8 @@ class ShortAlfWorld(ShortWrapper):
         """Task, number of receptacles of each type, and the thing that is in hand at the start."""
         names, held = parse_start(seen)
         counts = sorted(Counter(map(kind_of_name, names)).items())
-        words = [*words_of(parse_task(seen, _TYPES)[0]), ROOM, *(f"{kind} {count}" for kind, count in counts)]
+        hint = [word for word in words_of(parse_hint(seen)) if word in _WORDS]  # of a hint, the words of the view
+        words = [*words_of(parse_task(seen, _TYPES)[0]), *hint, ROOM, *(f"{kind} {count}" for kind, count in counts)]
         # Written as if the agent had just taken it, in words that occur in every other game.
         return " ".join([*words, *([f"take {held} ok"] if held else [])]), seen
 

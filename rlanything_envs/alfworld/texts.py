@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from rlanything_envs.alfworld.commands import without_listing
 from rlanything_envs.alfworld.words import WORDS
 
-__all__ = ["TaskWords", "compact", "kind_of_name", "listed_names", "parse_start", "parse_task", "words_of"]
+__all__ = [
+    "TaskWords",
+    "compact",
+    "kind_of_name",
+    "listed_names",
+    "parse_hint",
+    "parse_start",
+    "parse_task",
+    "words_of",
+]
 
 _TASK = "Your task is to: "
+_HINT = " (Hint: "
 _NAME = re.compile(r"\b([a-z]+ \d+)\b")
 _CARRIED = re.compile(r"You are carrying: an? ([a-z]+ \d+)\.")
 _DONE = re.compile(r"You (?:pick up|move|clean|heat|cool|close|turn on|sliced|slice|put) ")
@@ -65,11 +75,16 @@ def parse_task(observation: str, types: frozenset[str]) -> tuple[str, TaskWords]
 
     A sentence of unknown form still gives the known types that it names.
     """
-    sentence = without_listing(observation).partition(_TASK)[2].rstrip().removesuffix(".")
+    sentence = without_listing(observation).partition(_TASK)[2].partition(_HINT)[0].rstrip().removesuffix(".")
     words = _LETTERS.findall(sentence.lower())
     named = [word for word in words if word in types]
     kind = next((_KINDS[word] for word in words if word in _KINDS), "simple")
     return sentence, TaskWords(kind, named[0] if named else "", named[-1] if len(named) > 1 else "")
+
+
+def parse_hint(observation: str) -> str:
+    """The hint after the task sentence of an opening message; empty without one."""
+    return without_listing(observation).partition(_TASK)[2].partition(_HINT)[2].rstrip().removesuffix(")")
 
 
 def parse_start(observation: str) -> tuple[list[str], str | None]:

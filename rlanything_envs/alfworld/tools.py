@@ -90,8 +90,20 @@ def help_() -> str:
 
 
 TOOLS = Toolset(
-    *(go_to, open_receptacle, close_receptacle, take, move, clean, heat, cool, slice_, use, examine),
-    *(look, inventory, help_),
+    go_to,
+    open_receptacle,
+    close_receptacle,
+    take,
+    move,
+    clean,
+    heat,
+    cool,
+    slice_,
+    use,
+    examine,
+    look,
+    inventory,
+    help_,
     max_length=MAX_ACTION_LENGTH,
 )
 """All commands of the game."""

@@ -16,8 +16,22 @@ _TAGS = ("answer", "code", "solution", "program", "final_answer", "python")
 _LEAD = 120  # most characters before a fence on the same line
 _LIST = " \t>*-+0123456789.)("
 _CODE = (
-    *("print(", "input(", "sys.std", "def ", "lambda ", "import sys", "open(0", "exit("),
-    *("#include", "int main", "cout", "printf(", "System.out", "console.log", "fmt.Print", "println!"),
+    "print(",
+    "input(",
+    "sys.std",
+    "def ",
+    "lambda ",
+    "import sys",
+    "open(0",
+    "exit(",
+    "#include",
+    "int main",
+    "cout",
+    "printf(",
+    "System.out",
+    "console.log",
+    "fmt.Print",
+    "println!",
 )
 
 

@@ -91,7 +91,7 @@ class CodingEnv(gym.Env[str, str]):
     the action word directly before it, and the last word with a program counts; of several blocks after a word the
     last complete program does. A program without an action word is submitted. Tool calls in JSON are read too. With
     ``max_turns=1`` only ``SUBMIT`` and ``GIVE_UP`` are action words. With ``action_format="code"`` there are none:
-    the last fenced block is submitted, as in LiveCodeBench and GEM. `rlanything_envs.coding.actions.read_action` has
+    the last fenced block is submitted, as in LiveCodeBench. `rlanything_envs.coding.actions.read_action` has
     the rules. A text in which no action can be read, or a program in a language that the task does not accept, uses up
     the turn, and the answer explains the fault.
 

@@ -18,15 +18,7 @@ from rlanything_envs.curriculum.acceptance import (
     get_acceptance,
 )
 from rlanything_envs.curriculum.adaptive import AdaptiveDifficulty, StepJudge
-from rlanything_envs.curriculum.critique import (
-    JudgedEpisode,
-    JudgedStep,
-    LLMSummariser,
-    ScriptedSummariser,
-    Summariser,
-    blamed_actions,
-    task_critique,
-)
+from rlanything_envs.curriculum.critique import Critique, blamed_actions, task_critique
 from rlanything_envs.curriculum.curriculum import Assignment, AssignmentRole, Curriculum, rewrite_direction
 from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
@@ -52,6 +44,14 @@ from rlanything_envs.curriculum.scheduler import (
 )
 from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
 from rlanything_envs.curriculum.source import CurriculumSource
+from rlanything_envs.curriculum.summary import (
+    JudgedEpisode,
+    JudgedStep,
+    LLMSummariser,
+    ScriptedSummariser,
+    Summariser,
+    Summary,
+)
 
 __all__ = [
     "Acceptance",
@@ -59,6 +59,7 @@ __all__ = [
     "AlwaysAcceptance",
     "Assignment",
     "AssignmentRole",
+    "Critique",
     "Curriculum",
     "CurriculumMonitor",
     "CurriculumRow",
@@ -89,6 +90,7 @@ __all__ = [
     "Standings",
     "StepJudge",
     "Summariser",
+    "Summary",
     "Tally",
     "Trial",
     "UniformScheduler",

@@ -11,13 +11,14 @@ import gymnasium as gym
 from gymnasium.utils import seeding
 
 from rlanything_envs.curriculum.acceptance import Acceptance
-from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, Summariser, task_critique
+from rlanything_envs.curriculum.critique import Critique, task_critique
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
 from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
-from rlanything_envs.curriculum.rewrite_request import Critique
+from rlanything_envs.curriculum.rewrite_request import CritiqueSource
 from rlanything_envs.curriculum.rewriter import Rewriter
 from rlanything_envs.curriculum.scheduler import Scheduler
 from rlanything_envs.curriculum.source import CurriculumSource
+from rlanything_envs.curriculum.summary import JudgedEpisode, JudgedStep, Summariser
 from rlanything_envs.errors import CurriculumError, InfrastructureError
 from rlanything_envs.sources import GeneratedTasks
 from rlanything_envs.verdict import Verdict, settle
@@ -234,7 +235,7 @@ class AdaptiveDifficulty(
         self._assignment, self._group, self._in_group = None, [], False
         self._attempts, self._added = [], []
 
-    def _critique(self) -> Critique:
+    def _critique(self) -> CritiqueSource:
         added = "\n".join(self._added)
         if self._reward_model is None:
             return added
@@ -243,7 +244,7 @@ class AdaptiveDifficulty(
 
 def _judged_critique(
     attempts: Sequence[JudgedEpisode], judge: StepJudge, summariser: Summariser | None, added: str
-) -> str:
+) -> Critique:
     """Critique of a group by a reward model and a summariser; only failed episodes are judged."""
     judged = []
     for attempt in attempts:
@@ -252,7 +253,8 @@ def _judged_critique(
             steps = [replace(step, votes=tuple(cast)) for step, cast in zip(attempt.steps, votes, strict=True)]
             attempt = replace(attempt, steps=tuple(steps))
         judged.append(attempt)
-    return "\n".join(text for text in (task_critique(judged, summariser), added) if text)
+    made = task_critique(judged, summariser)
+    return replace(made, text="\n".join(text for text in (made.text, added) if text))
 
 
 def _text(observation: object) -> str:

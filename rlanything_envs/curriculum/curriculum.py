@@ -29,7 +29,7 @@ import numpy as np
 from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
 from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
-from rlanything_envs.curriculum.rewrite_request import Critique, RewriteRequest, again
+from rlanything_envs.curriculum.rewrite_request import CritiqueSource, RewriteRequest, again
 from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting
 from rlanything_envs.curriculum.rewriters import get_rewriter
 from rlanything_envs.curriculum.scheduler import Played, Scheduler, Standings, get_scheduler
@@ -219,7 +219,9 @@ class Curriculum:
 
     # -- outcomes --------------------------------------------------------------------------------------------
 
-    def report(self, assignment: Assignment, outcomes: Sequence[Outcome], *, critique: Critique = "") -> list[Event]:
+    def report(
+        self, assignment: Assignment, outcomes: Sequence[Outcome], *, critique: CritiqueSource = ""
+    ) -> list[Event]:
         """Record a group's outcomes and act on them; the events are in the pool as well.
 
         Args:
@@ -334,7 +336,7 @@ class Curriculum:
 
     # -- rewriting -------------------------------------------------------------------------------------------
 
-    def _rewrite(self, assignment: Assignment, tally: Tally, critique: Critique) -> list[Event]:
+    def _rewrite(self, assignment: Assignment, tally: Tally, critique: CritiqueSource) -> list[Event]:
         slot, task = assignment.slot, assignment.task
         direction = rewrite_direction(tally.accuracy, self.band)
         if direction is None or slot in self._requests or self.pool.active(slot).id != task.id:

@@ -17,7 +17,7 @@ from rlanything_envs.curriculum.rewriter import Request, Rewriting
 from rlanything_envs.errors import CurriculumError
 from rlanything_envs.llm.errors import GenerationStopped, RunMustStop
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
-from rlanything_envs.llm.schema import example_of, schema_text
+from rlanything_envs.llm.schema import compact_json, example_of, schema_text
 from rlanything_task_pools import Domain, Rejection, Task, get_domain
 
 __all__ = ["GENERATOR_ERROR", "LLMRewriter", "read_proposal"]
@@ -56,8 +56,9 @@ class LLMRewriter:
         attempts: Most queries for one request.
         operators: The domain's rewrite operators to enable; the domain's defaults if None.
         params: Sampling parameters; ``n`` and ``seed`` are set for each attempt.
-        template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``description``,
-            ``critique``, ``schema`` (its text, see `schema_text`), ``example`` and ``failed``.
+        template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``attempts``,
+            ``solved``, ``description``, ``critique``, ``schema`` (its text, see `schema_text`), ``example`` and
+            ``failed``.
         domain_of: Function from a name to its domain.
 
     Raises:
@@ -96,7 +97,7 @@ class LLMRewriter:
         attempts = _Attempts(domain, replace(request, critique=plain_lines(request.critique, MAX_CRITIQUE)), self.name)
         for _ in range(self.attempts):
             seed = int(rng.integers(2**31))
-            schema = domain.proposal_schema(request.task, request.direction)
+            schema = domain.proposal_schema(request.task)
             prompt = attempts.prompt(self.template, schema, np.random.default_rng(seed))
             answer = self._ask(prompt, replace(self.params, seed=seed, schema=schema))
             if isinstance(answer, Rejection):
@@ -149,10 +150,12 @@ class _Attempts:
             template,
             direction=request.direction,
             accuracy=request.accuracy,
+            attempts=request.attempts,
+            solved=request.solved,
             description=self.domain.describe(request.task)[:MAX_DESCRIPTION],
             critique=request.critique,
             schema=schema_text(schema),
-            example=json.dumps(example_of(schema, rng)),
+            example=compact_json(example_of(schema, rng)),
             failed=self.failed,
         )
         return [{"role": "user", "content": text}]

@@ -28,6 +28,13 @@ class Request:
     """Ids of rewrites of this task that were already rejected; proposed again only if no other is found."""
     critique: str = ""
     """Summary of the episodes; the scripted rewriter reads which kinds of actions it blames."""
+    attempts: int = 0
+    """Number of episodes of that group; 0 where it is not known."""
+
+    @property
+    def solved(self) -> int:
+        """Number of episodes of the group that succeeded."""
+        return round(self.accuracy * self.attempts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
 from rlanything_envs.curriculum.open_groups import Group, OpenGroups
-from rlanything_envs.curriculum.rewrite_request import Critique
+from rlanything_envs.curriculum.rewrite_request import CritiqueSource
 from rlanything_task_pools import Outcome, TaskPool
 
 
@@ -95,7 +95,7 @@ class CurriculumSource(Iterator[Assignment]):
             return assignment
 
     def observe(
-        self, assignment: Assignment, outcomes: Sequence[Outcome | bool | None], *, critique: Critique = ""
+        self, assignment: Assignment, outcomes: Sequence[Outcome | bool | None], *, critique: CritiqueSource = ""
     ) -> bool:
         """Give the outcomes of a group back; its task may be rewritten, or a trial of a rewrite decided.
 

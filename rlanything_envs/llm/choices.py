@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -111,24 +110,17 @@ Form: TypeAlias = "str | OneOf | Then | Repeat | Prose"
 _SPECIAL = re.compile(r"[][\\^$.|?*+(){}]")
 
 
-def pattern(form: Form, written: Callable[[str], str] = str) -> str:
-    """The form as a regular expression of the whole answer, in the syntax that Python, Rust and JSON schema share.
-
-    Args:
-        form: The form.
-        written: What a text of the form looks like to the reader of the expression; itself, unless the reader joins a
-            tokenizer's tokens in another way than its text does.
-    """
+def pattern(form: Form) -> str:
+    """The form as a regular expression of the whole answer, in the syntax that Python, Rust and JSON schema share."""
     if isinstance(form, str):
-        form = written(form)
         return _SPECIAL.sub(lambda found: "\\" + found[0], form).replace("\n", "\\n").replace("\t", "\\t")
     if isinstance(form, OneOf):
-        return f"(?:{'|'.join(pattern(option, written) for option in form.options)})"
+        return f"(?:{'|'.join(map(pattern, form.options))})"
     if isinstance(form, Then):
-        return f"(?:{''.join(pattern(part, written) for part in form.parts)})"
+        return f"(?:{''.join(map(pattern, form.parts))})"
     if isinstance(form, Prose):
         return f"[{_ranges(form.characters)}]{{0,{form.most}}}"
-    return f"(?:{pattern(form.part, written)}){{{form.least},{form.most}}}"
+    return f"(?:{pattern(form.part)}){{{form.least},{form.most}}}"
 
 
 def _ranges(characters: str) -> str:

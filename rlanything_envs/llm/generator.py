@@ -141,7 +141,8 @@ class Completion:
         weights_version: Version of the weights that sampled it, or None.
         error: The failure, where ``finish_reason`` is ``error``: of the infrastructure, never of the model.
         allowed: For each token the ids that it was chosen from, ascending; None for a free token. A single id was
-            forced: it was not sampled, and its log-probability is 0. None if all tokens were free.
+            forced: it was not sampled, and its log-probability is 0. No ids: it is unknown what was allowed, and
+            nothing can learn from the token. None if all tokens were free.
     """
 
     text: str

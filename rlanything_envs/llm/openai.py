@@ -55,9 +55,10 @@ class OpenAIGenerator:
     the others of its batch go on. A failure of all requests (a refused key, an exhausted budget) is raised, with all
     answers so far in the exception and in the log.
 
-    The form or the schema of the answers (`SamplingParams`) goes to the service as structured output. A service that
-    refuses it (HTTP 400 or 422 that names it) gets the request once more without it, and all later ones without it; one
-    that ignores it is recognised by its answers. Both are logged once, as a warning: the answers are free text then.
+    The form or the schema of the answers (`SamplingParams`) goes to the service as structured output, see
+    `wire.request`. A service that refuses a field (HTTP 400 or 422 that names it) gets the request once more without
+    it, and all later ones without it; one that ignores it is recognised by its answers. Both are logged once, as a
+    warning: the answers are free text then, or those of a schema in the service's own form (``response_format``).
 
     Args:
         endpoint: The service and its model.
@@ -110,7 +111,7 @@ class OpenAIGenerator:
         self.log = log
         self.recorded = recorded
         self._lacking: set[str] = set()
-        """Fields of structured output that the service refuses."""
+        """Fields of structured output that the service refuses, or ignores for a schema."""
         self._warned = False
         """Whether a service that ignores the form of its answers was reported."""
         self._service: _Service | None = None
@@ -216,19 +217,20 @@ class OpenAIGenerator:
                 missing = missing[len(asked.choices) :]
 
     async def _ask(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Result:
-        """Send one request, and once more without structured output if the service refuses that."""
+        """Send one request, and once more for each field of structured output that the service refuses."""
         asked = await self._send(batch, service, at, missing)
-        name = asked.structured
-        if not name or not _refuses(asked.failure, name):
-            return asked
-        if name not in self._lacking:
-            self._lacking.add(name)
-            logger.warning("%r refuses the field %s, so its answers are free text: %s", self, name, asked.failure[:300])
-        again = await self._send(batch, service, at, missing)
-        seconds = asked.seconds + again.seconds
-        return replace(
-            again, usage=asked.usage + again.usage, attempts=asked.attempts + again.attempts, seconds=seconds
-        )
+        while (name := asked.structured) and _refuses(asked.failure, name):
+            if name not in self._lacking:
+                self._lacking.add(name)
+                logger.warning("%r refuses the field %s: %s", self, name, asked.failure[:300])
+            again = await self._send(batch, service, at, missing)
+            asked = replace(
+                again,
+                usage=asked.usage + again.usage,
+                attempts=asked.attempts + again.attempts,
+                seconds=asked.seconds + again.seconds,
+            )
+        return asked
 
     async def _send(self, batch: _Batch, service: _Service, at: int, missing: list[int]) -> _Result:
         """Send one request, with its retries."""
@@ -236,8 +238,6 @@ class OpenAIGenerator:
         key, first = batch.numbered[at]
         seed = None if params.seed is None else wire.sample_seed(key, first + missing[0])
         path, body = self._request(prompt, params, n, seed)
-        for name in self._lacking & body.keys():
-            del body[name]
         structured = next((name for name in wire.STRUCTURED if name in body), "")
         most = Usage(wire.prompt_tokens(prompt), params.max_tokens * n, estimated=True)
         loop, spent = asyncio.get_running_loop(), Usage()
@@ -276,13 +276,14 @@ class OpenAIGenerator:
 
     def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
         """Path and body of a request; a subclass adds fields for services that accept more."""
-        return wire.request(self.endpoint, prompt, params, n, seed)
+        return wire.request(self.endpoint, prompt, params, n, seed, self._lacking)
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
         """The completion of a choice."""
-        form = None if self._lacking or self._warned or params.stop else params.own_form
-        if form is not None and choice.finish_reason == "stop" and not matches(form, choice.text.strip()):
+        if not self._warned and "structured_outputs" not in self._lacking and _strays(choice, params):
             self._warned = True
+            if params.own_form is None:
+                self._lacking.add("structured_outputs")  # for its schemas the service has another field
             logger.warning("%r ignores the field structured_outputs, so its answers are free text", self)
         text, stopped = cut_at_stop(choice.text, params.stop)
         reason = "stop" if stopped and choice.finish_reason == "length" else choice.finish_reason
@@ -372,6 +373,16 @@ class _Result:
     structured: str = ""
     """Field of structured output that was sent."""
     failure: str = ""
+
+
+def _strays(choice: wire.Choice, params: SamplingParams) -> bool:
+    """Whether a whole answer is not of the form that was sent with its prompt, or not of its schema."""
+    if choice.finish_reason != "stop" or params.stop:
+        return False
+    if (form := params.own_form) is not None:
+        return not matches(form, choice.text.strip())
+    objects = params.schema is not None and params.schema.get("type") == "object"
+    return objects and not choice.text.strip().startswith('{"')
 
 
 def _refused(halt: EndpointRefused, number: int) -> _Result:

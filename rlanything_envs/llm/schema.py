@@ -1,7 +1,8 @@
-"""JSON schemas as forms of answers, for engines that know forms alone.
+"""JSON schemas as forms of answers, for engines in this process, and as regular expressions, for services.
 
-A schema is more than a form can say, so an answer of the form is one of the schema's simplest: properties in the order
-of the schema, one blank after a comma and a colon, and texts of one line without quotes and escapes.
+An answer of the form is one of the schema's simplest: properties in the order of the schema, no white space between the
+tokens of JSON (a model that may write blank lines there can fill its answer with them), and texts of one line without
+quotes and escapes. The regular expression allows any text of JSON instead.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then
+from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then, pattern
 
-__all__ = ["NoForm", "example_of", "form_of_schema", "schema_text"]
+__all__ = ["NoForm", "compact_json", "example_of", "form_of_schema", "pattern_of_schema", "schema_text"]
 
 MAX_TEXT = 300
 """Most characters of a text without a ``maxLength``, or with a larger one."""
@@ -25,6 +26,8 @@ MAX_PROPERTIES = 8
 """Most optional properties of an object: the form lists their combinations."""
 
 _QUOTED = '\n\\"'
+_ANY_TEXT = r'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*'
+"""Characters of a text in JSON, as a regular expression."""
 _FIRST = tuple(character for character in PLAIN if character not in f" {_QUOTED}")
 _DIGITS = OneOf(tuple("0123456789"))
 _INTEGER = Then((OneOf(("", "-")), OneOf(("0", Then((OneOf(tuple("123456789")), Repeat(_DIGITS, 0, 8)))))))
@@ -50,9 +53,9 @@ def form_of_schema(schema: Mapping[str, Any]) -> Form:
         NoForm: The schema uses something else.
     """
     if "const" in schema:
-        return json.dumps(schema["const"])
+        return compact_json(schema["const"])
     if "enum" in schema:
-        return OneOf(tuple(json.dumps(value) for value in schema["enum"]))
+        return OneOf(tuple(compact_json(value) for value in schema["enum"]))
     for several in ("oneOf", "anyOf"):
         if several in schema:
             return OneOf(tuple(form_of_schema(option) for option in schema[several]))
@@ -68,6 +71,23 @@ def form_of_schema(schema: Mapping[str, Any]) -> Form:
     raise NoForm(f"there is no form of a JSON schema with type {kind!r}: {json.dumps(schema)[:200]}")
 
 
+def pattern_of_schema(schema: Mapping[str, Any]) -> str:
+    """The JSON values of a schema as a regular expression; texts of `MAX_TEXT` or more characters have no limit there.
+
+    Raises:
+        NoForm: As `form_of_schema`.
+    """
+    found = pattern(form_of_schema(schema))
+    for most in (MAX_TEXT, MAX_TEXT - 1):  # a text that is not empty has its first character before
+        found = found.replace(pattern(Prose(most, _QUOTED)), _ANY_TEXT)
+    return found
+
+
+def compact_json(value: Any) -> str:
+    """A value as JSON without white space between its tokens, as answers in a form are."""
+    return json.dumps(value, separators=(",", ":"))
+
+
 def schema_text(schema: Mapping[str, Any]) -> str:
     """A schema in a few words, for a prompt: the values that it lists, a variant a line.
 
@@ -78,6 +98,8 @@ def schema_text(schema: Mapping[str, Any]) -> str:
     or null
     """
     note = f"({schema['description']})" if "description" in schema else ""
+    if "anyOf" in schema and len(schema["anyOf"]) == 2 and schema["anyOf"][0] == {"const": None}:
+        return " ".join(part for part in (f"null | {schema_text(schema['anyOf'][1])}", note) if part)
     for several in ("oneOf", "anyOf"):
         if several in schema:
             variants = "\nor ".join(schema_text(option) for option in schema[several])
@@ -130,6 +152,8 @@ def _is_listed(schema: Mapping[str, Any]) -> bool:
     for several in ("oneOf", "anyOf"):
         if several in schema:
             return any(map(_is_listed, schema[several]))
+    if schema.get("type") == "array":
+        return _is_listed(schema.get("items", {}))
     parts = schema.get("properties", {}).values()
     return "const" in schema or "enum" in schema or (bool(parts) and all(map(_is_listed, parts)))
 
@@ -146,7 +170,7 @@ def _list(schema: Mapping[str, Any]) -> Form:
     most = max(least, min(int(schema.get("maxItems", MAX_ITEMS)), MAX_ITEMS))
     if most == 0:
         return "[]"
-    some = Then(("[", item, Repeat(Then((", ", item)), max(0, least - 1), most - 1), "]"))
+    some = Then(("[", item, Repeat(Then((",", item)), max(0, least - 1), most - 1), "]"))
     return some if least else OneOf(("[]", some))
 
 
@@ -172,7 +196,7 @@ def _properties(parts: Sequence[tuple[str, Form]], required: frozenset[str], lea
             name, value = parts[number]
             after = tail(number + 1, count + 1)
             if after is not None:
-                options.append(Then((f"{', ' if count else ''}{json.dumps(name)}: ", value, after)))
+                options.append(Then((f"{',' if count else ''}{json.dumps(name)}:", value, after)))
             if name in required:
                 break
         if count >= least and not required & {name for name, _ in parts[at:]}:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from rlanything_envs.llm.endpoint import Endpoint
 from rlanything_envs.llm.errors import MalformedAnswer, PromptTooLong, RequestFailed, RequestRejected, ServerBusy
 from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams
 from rlanything_envs.llm.refusal import is_about_length
+from rlanything_envs.llm.schema import NoForm, pattern_of_schema
 
 __all__ = [
     "STRUCTURED",
@@ -40,6 +41,9 @@ STRUCTURED = {
 }
 """Fields of a request that constrain its answers, and what an error that refuses one of them names: the field itself (a
 service that does not know it), or the part of it that the service cannot do."""
+
+MAX_PATTERN = 32_000
+"""Longest regular expression of a schema that is sent, in characters; a longer one is slow to compile."""
 
 _BYTES_PER_TOKEN = 4
 """Bytes of English text per token in common vocabularies; used for estimates only."""
@@ -126,13 +130,27 @@ def sample_seed(key: str, sample: int) -> int:
 
 
 def request(
-    endpoint: Endpoint, prompt: Prompt, params: SamplingParams, n: int, seed: int | None
+    endpoint: Endpoint,
+    prompt: Prompt,
+    params: SamplingParams,
+    n: int,
+    seed: int | None,
+    lacking: Collection[str] = (),
 ) -> tuple[str, dict[str, Any]]:
     """Path and body of the request for ``n`` samples.
 
     Chats go to ``/chat/completions``, token ids to ``/completions``. Temperature and ``top_p`` are always sent, since
-    services have defaults of their own. The form of the answers is sent as vLLM's ``structured_outputs``, a schema as
-    ``response_format``.
+    services have defaults of their own. The form of the answers is sent as vLLM's ``structured_outputs``. So is a
+    schema, as a regular expression without white space between the tokens of JSON; a service without that field, and
+    one too long for it, gets ``response_format``.
+
+    Args:
+        endpoint: The service and its model.
+        prompt: A chat or token ids.
+        params: Parameters of this prompt alone.
+        n: Number of samples.
+        seed: Seed of the first sample.
+        lacking: Fields of structured output that the service does not have.
     """
     body: dict[str, Any] = {
         "model": endpoint.model,
@@ -152,13 +170,27 @@ def request(
         body["seed"] = seed
     if n > 1:
         body["n"] = n
-    if (form := params.own_form) is not None:
-        body["structured_outputs"] = {"regex": pattern(form)}
-    elif params.schema is not None:
+    constrained = None if "structured_outputs" in lacking else _regex(params)
+    if constrained is not None:
+        body["structured_outputs"] = {"regex": constrained}
+    elif params.schema is not None and params.own_form is None and "response_format" not in lacking:
         schema = {"name": "answer", "schema": dict(params.schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     body.update(endpoint.extra)
     return path, {name: value for name, value in body.items() if value is not None}
+
+
+def _regex(params: SamplingParams) -> str | None:
+    """The answers of one prompt as a regular expression; None where they are free or have none."""
+    if (form := params.own_form) is not None:
+        return pattern(form)
+    if params.schema is None:
+        return None
+    try:
+        found = pattern_of_schema(params.schema)
+    except NoForm:
+        return None
+    return found if len(found) <= MAX_PATTERN else None
 
 
 def parse_answer(body: bytes) -> Answer:

@@ -118,8 +118,22 @@ def _action(kind: str, **parameters: Any) -> str:
 
 
 TOOLS = Toolset(
-    *(click, double_click, right_click, move_to, drag_to, mouse_down, mouse_up, scroll),
-    *(type_text, press, hotkey, key_down, key_up, wait, done, fail),
+    click,
+    double_click,
+    right_click,
+    move_to,
+    drag_to,
+    mouse_down,
+    mouse_up,
+    scroll,
+    type_text,
+    press,
+    hotkey,
+    key_down,
+    key_up,
+    wait,
+    done,
+    fail,
     max_length=MAX_ACTION_LENGTH,
 )
 """All actions of ``computer_13``."""

@@ -71,11 +71,11 @@ class Domain(Protocol):
         """Description of the task and its world, for the prompt of a rewriter."""
         ...
 
-    def proposal_schema(self, task: Task, direction: Direction | None = None) -> Mapping[str, Any]:
+    def proposal_schema(self, task: Task) -> Mapping[str, Any]:
         """JSON schema of the proposals that `validate` reads for this task, for the prompt of a rewriter.
 
-        With a direction, the listed values are those that go there, as far as that is known without a proof; where
-        none does, they are those of both directions.
+        It lists what there is to choose from and does not depend on the direction: what is harder or easier is for the
+        rewriter to decide, and for the trial to show.
         """
         ...
 

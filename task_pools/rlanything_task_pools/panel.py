@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -35,10 +34,8 @@ __all__ = [
     "Recipe",
     "UnknownPanel",
     "Unreadable",
-    "load_games",
     "load_panel",
     "make_tasks",
-    "official_of",
     "panel_hash",
     "panel_names",
     "pin",
@@ -248,7 +245,7 @@ def make_tasks(recipe: Recipe, count: int | None = None) -> list[Task]:
 def _made(recipe: Recipe, count: int) -> tuple[list[Task], list[Unreadable]]:
     domain = get_domain(recipe.domain)
     if recipe.official is not None:
-        return load_games(domain, _official_files(domain, recipe)[:count])
+        return _load_games(domain, _official_files(domain, recipe)[:count])
     tasks = []
     for number in range(count):
         turn, place = divmod(number, len(recipe.parts))
@@ -257,7 +254,7 @@ def _made(recipe: Recipe, count: int) -> tuple[list[Task], list[Unreadable]]:
     return tasks, []
 
 
-def load_games(domain: Domain, paths: Sequence[Path]) -> tuple[list[Task], list[Unreadable]]:
+def _load_games(domain: Domain, paths: Sequence[Path]) -> tuple[list[Task], list[Unreadable]]:
     """The tasks of official games, and the games that cannot be read or solved, each in the order of the paths."""
     tasks: list[Task] = []
     unreadable: list[Unreadable] = []
@@ -330,23 +327,11 @@ def _compare(recipe: Recipe, panel: Panel) -> None:
     )
 
 
-def official_of(domain: Domain) -> ModuleType:
-    """The module that finds a domain's official games.
-
-    Raises:
-        PanelError: The domain has none.
-    """
-    try:
-        return import_module(f"{__package__}.{domain.name}.official")
-    except ModuleNotFoundError as error:
-        raise PanelError(f"the domain {domain.name} has no official games") from error
-
-
 def _official_files(domain: Domain, recipe: Recipe) -> list[Path]:
     try:
-        official = official_of(domain)
-    except PanelError as error:
-        raise PanelError(f"panel {recipe.name}: {error}") from error
+        official = import_module(f"{__package__}.{domain.name}.official")
+    except ModuleNotFoundError as error:
+        raise PanelError(f"panel {recipe.name}: the domain {domain.name} has no official games") from error
     games: list[Path] = official.find_games(split=recipe.official)
     if len(games) != recipe.count:
         raise PanelMismatch(

@@ -26,7 +26,7 @@ COLUMNS: dict[str, dict[str, Kind]] = {
     "tasks": {
         "version": "int", "slot": "int", "id": "text", "domain": "text", "goal": "text", "payload": "json",
         "proof": "texts", "traits": "json", "parent": "text", "root": "text",
-        "direction": "text", "author": "text", "change": "json", "critique": "text",
+        "direction": "text", "author": "text", "change": "json", "critique": "text", "critic": "text",
     },
     "slots": {"slot": "int", "root": "int", "active": "int", "candidate": "int"},
     "events": {
@@ -43,7 +43,7 @@ columns from ``direction`` on are empty for a root, ``candidate`` where none wai
 infrastructure failed."""
 
 _CONTENT = ("domain", "goal", "payload", "proof", "traits", "parent", "root")
-_REWRITE = ("direction", "author", "change", "critique")
+_REWRITE = ("direction", "author", "change", "critique", "critic")
 _OUTCOME = ("success", "score", "steps", "actor", "role")
 
 
@@ -115,7 +115,7 @@ def _tasks(rows: Sequence[Mapping[str, Any]], *, replay: bool) -> dict[int, Task
     proved: set[str] = set()
     for number, row in enumerate(rows, 1):
         with _naming("tasks", number):
-            rewrite = None if row["direction"] is None else {name: row[name] for name in _REWRITE}
+            rewrite = None if row["direction"] is None else {name: row[name] for name in _REWRITE if name in row}
             task = Task.from_dict({name: row[name] for name in _CONTENT} | {"rewrite": rewrite})
             if row["id"] != task.id:
                 raise TaskFormatError(f"id is {_shown(row['id'])}, but that of its content is {task.id}")

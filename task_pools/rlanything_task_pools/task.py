@@ -61,6 +61,8 @@ class Rewrite(_Record):
     """The fields that differ from the parent, in the domain's own format."""
     critique: str = ""
     """The summary of episodes that the rewriter had."""
+    critic: str = ""
+    """Who wrote the critique: the name of a language model, ``scripted``, or both; empty where that is not known."""
 
 
 class Rejection(_Record):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,6 @@ from rlanything_envs.testing import ConformanceError, check_task_env, check_text
 from rlanything_task_pools import Domain, Rejection, Task, TaskFormatError, TaskPool, UnknownOperator, get_domain
 from rlanything_task_pools.knobs import KnobError
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "physics_domain"
 GYMNASIUMS = Hill(power=1.0, mass=1.0, gravity=1.0, drag=0.0, goal=0.45, start=-0.5)
 """The physics of `MountainCarContinuous-v0`, and a start that it may draw."""
 
@@ -114,11 +111,9 @@ def test_an_action_that_is_no_throttle_is_refused_and_changes_nothing(action: An
 
 
 def test_knobs_that_cannot_be() -> None:
-    for knobs in ({"swings": 5}, {"swings": -1}, {"longest": 0}, {"longest": PUSHES + 1}, {"size": 3}):
+    for knobs in ({"swings": 5}, {"swings": -1}, {"size": 3}):
         with pytest.raises(KnobError):
             DOMAIN.generate(0, **knobs)
-    with pytest.raises(KnobError, match="no hill takes 4 swings and at most 1"):
-        DOMAIN.generate(0, swings=4, longest=1)
     with pytest.raises(UnknownOperator):
         DOMAIN.with_operators(["start"])
 
@@ -127,7 +122,7 @@ def test_knobs_that_cannot_be() -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_proposal_becomes_a_proved_task(direction: Any, operator: str) -> None:
     domain, proposed = DOMAIN.with_operators([operator]), 0
-    for task in (DOMAIN.generate(seed) for seed in range(6)):
+    for task in (DOMAIN.generate(seed) for seed in range(20)):
         for proposal in domain.propose(task, direction, np.random.default_rng(0)):
             proposed += 1
             rewritten = domain.validate(task, proposal, direction=direction, author="scripted")
@@ -209,16 +204,3 @@ def test_tasks_adapt_to_an_agent_that_never_swings(tmp_path: Path) -> None:
     assert all(DOMAIN.verify(task) is None for task in active)
     assert any(task.rewrite and task.rewrite.direction == "easier" for task in active)
     env.close()
-
-
-def test_a_stock_learner_trains_and_the_pool_is_read_back(tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3", reason="the learner is of stable-baselines3")
-    command = [sys.executable, str(EXAMPLE / "train.py"), "--arms", "adaptive", "--seeds", "0"]
-    command += ["--steps", "4096", "--points", "1", "--tasks", "4", "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (run,) = json.loads((tmp_path / "runs.json").read_text())
-    assert run["pool"]["proposed"] > 0
-    assert [point[0] for point in run["curve"]] == [0, 4096]
-    assert (tmp_path / "curves.png").stat().st_size > 5_000
-    assert done.stdout.count("| adaptive, 0 |") == 1

@@ -22,7 +22,7 @@ from rlanything_envs.coding.list_language import read_program
 from rlanything_envs.coding.messages import ran
 from rlanything_envs.coding.short import read as read_short_coding
 from rlanything_envs.coding.tools import toolset
-from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, LLMSummariser, task_critique
+from rlanything_envs.curriculum import JudgedEpisode, JudgedStep, LLMSummariser, task_critique
 from rlanything_envs.curriculum.llm_rewriter import read_proposal
 from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.llm.errors import RequestFailed
@@ -151,8 +151,8 @@ def _proposals() -> list[bytes]:
 def _critique(text: str) -> None:
     steps = tuple(JudgedStep(action=text, observation=text, votes=(-1, -1)) for _ in range(2))
     episode = JudgedEpisode(goal=text, steps=steps, success=False)
-    task_critique([episode]).encode()
-    task_critique([episode], LLMSummariser(ScriptedGenerator([text]))).encode()
+    task_critique([episode]).text.encode()
+    task_critique([episode], LLMSummariser(ScriptedGenerator([text]))).text.encode()
 
 
 # -- programs and what they print ----------------------------------------------------------------------------------

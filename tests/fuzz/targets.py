@@ -1,4 +1,4 @@
-"""Every reader of untrusted content, in one table: for hypothesis, for atheris, and for the inventory of borders."""
+"""Every reader of untrusted content, in one table."""
 
 from __future__ import annotations
 

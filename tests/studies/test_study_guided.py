@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from rlanything_agents.config import LLMConfig
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
+from rlanything_agents.reward_models.step_judge import StepVotes, Vote
 from rlanything_envs.curriculum import LLMRewriter
 from rlanything_envs.curriculum.critique import BLAME
 from rlanything_envs.llm import ScriptedGenerator
@@ -20,6 +21,8 @@ from studies.guiding import ClumsyExpert, GuidedArm, Guiding, _Expert, _failed, 
 from studies.labels import played
 from studies.worker import do_work
 
+WORDS = ("basin", "lantern")
+NOTED = "WHAT A REVIEWER NOTED"
 CONFIGS = Path(__file__).parents[2] / "configs" / "study"
 SETTINGS: dict[str, Any] = {
     "knobs": {"rooms": ["Kitchen"], "kinds": ["heat"]},
@@ -101,15 +104,46 @@ def test_a_language_model_reads_the_critique_of_its_arm() -> None:
         rewriter = LLMRewriter(ScriptedGenerator(answer), attempts=1)
         slots = _Following(player, settings, 1, first, arm, rewriter).slots()
         assert [slot.discarded for slot in slots] == [1, 1]
-    counts = [[text.splitlines()[0] for text in _critiques(asked[name])] for name in ("judge", "other")]
-    assert all("attempts succeeded" in line for lines in counts for line in lines)
+    assert all(
+        "solved 0 of 2 attempts" in prompt for prompts in asked.values() for prompt in prompts if NOTED in prompt
+    )
     assert _critiques(asked["judge"]) == _critiques(asked["other"])[::-1], "two tasks swap their critiques"
+    assert len(asked["other"]) > len(_critiques(asked["other"])), "the model was asked for summaries too"
     assert BLAME not in "".join(asked["none"])
 
 
+def test_the_reasons_of_a_judge_reach_the_model_of_their_task_alone() -> None:
+    """The summaries repeat a word that only the votes on one task have."""
+    settings = Guiding.model_validate({**SETTINGS, "drawn": 6, "groups": 1})
+    player = _Expert(settings, 1, clumsy=True)
+    first = _failed(player, settings, 1)
+    words = {id(episode): word for word, (_, group) in zip(WORDS, first, strict=True) for episode in group}
+
+    def judge(episodes: Any, number: int) -> Any:
+        vote = {id(e): Vote(rf"The {words[id(e)]} was ignored. \boxed{{-1}}", -1, [1], [0.0]) for e in episodes}
+        return [[StepVotes([1], (vote[id(e)],)) for _ in e.steps] for e in episodes]
+
+    def answer(prompt: Any, *_: Any) -> str:
+        prompts.append(prompt[0]["content"])
+        found = [word for word in WORDS if f"judge: The {word} was ignored." in prompts[-1]]
+        return f"It ignored the {found[0]}." if found else "no"
+
+    player.judge = judge  # type: ignore[method-assign]
+    for critique, order in (("reasons", ["basin", "lantern"]), ("other", ["lantern", "basin"]), ("judge", ["", ""])):
+        prompts: list[str] = []
+        arm = GuidedArm.model_validate({"meaning": "x", "critique": critique, "rewriter": "llm"})
+        slots = _Following(player, settings, 1, first, arm, LLMRewriter(ScriptedGenerator(answer), attempts=1)).slots()
+        read = {}
+        for prompt in (prompt for prompt in prompts if NOTED in prompt):
+            own = next(word for word, (task, _) in zip(WORDS, first, strict=True) if f"Goal: {task.goal} (" in prompt)
+            read[own] = next((word for word in WORDS if word in _critiques([prompt])[0]), "")
+        assert read == dict(zip(WORDS, order, strict=True))
+        assert [slot.summaries for slot in slots] == ([{}] * 2 if critique == "judge" else [{"written": 2}] * 2)
+
+
 def _critiques(prompts: list[str]) -> list[str]:
-    """From the line with the count of successes on, which begins a critique."""
-    return [prompt[prompt.index(" attempts succeeded") - 6 :].split("\n\n")[0] for prompt in prompts]
+    """The critiques in the prompts of rewrites."""
+    return [prompt.partition(NOTED)[2].split("\n\n")[0].partition("\n")[2] for prompt in prompts if NOTED in prompt]
 
 
 def test_the_command_goes_on_and_reports(tmp_path: Path) -> None:

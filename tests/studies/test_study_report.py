@@ -1,6 +1,5 @@
 """What a study shows, from run folders of known content."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -73,9 +72,9 @@ def test_the_differences_are_paired(written: Write, micro: StudyFile) -> None:
     table = difference_table(read_results(written(VALUES)), micro, "small", measures_of(PANELS))
     rows = {row[0]: row[1:] for row in table.rows}
     assert list(rows) == ["outcome − before", "full − outcome", "full − before"]
-    assert rows["outcome − before"][:2] == ("3", "+20.0 [+20.0, +20.0]* p=0.250")
+    assert rows["outcome − before"][:2] == ("3", "+20.0 [+20.0, +20.0]*")
     # 0.2, 0.3, 0.4: mean 0.3 -+ 0.2484.
-    assert rows["full − outcome"][1] == "+30.0 [+5.2, +54.8]* p=0.250"
+    assert rows["full − outcome"][1] == "+30.0 [+5.2, +54.8]*"
     assert rows["full − outcome"][3] == "–"  # outcome has no judge
 
 
@@ -117,33 +116,21 @@ def test_curves_meet_where_all_whole_runs_were_measured() -> None:
 
 def test_everything_is_written(written: Write) -> None:
     study = written(VALUES, unfinished=[("full", 2)])
-    page = write_study_report(study)
-    html = page.read_text()
-    assert html.count("<svg") == 3
-    assert "5 of 6 runs that were begun have ended" in html
-    assert "40.0 [15.2, 64.8]" in html
-    assert "python -m studies table1" in html
-    assert "40.0 [15.2, 64.8]" in (study / "table.md").read_text()
-    assert r"\begin{tabular}" in (study / "table.tex").read_text()
+    text = write_study_report(study).read_text()
+    assert "![Curves](figures/small-curves.png)" in text
+    assert "5 of 6 runs that were begun have ended" in text
+    assert "| 40.0 [15.2, 64.8] |" in text
+    assert "python -m studies table1" in text
+    assert "- `full`: The whole system." in text
     assert len(pd.read_parquet(study / "results.parquet")) == len(read_results(study))
     assert len(pd.read_parquet(study / "curves.parquet")) == len(read_curves(study))
-    names = {path.name for path in (study / "figures").iterdir()}
-    assert names == {f"small-{name}.{kind}" for name in ("curves", "accepted", "forest") for kind in ("png", "svg")}
+    assert (study / "figures" / "small-curves.png").stat().st_size > 10_000
 
 
 def test_a_study_that_has_just_begun_has_a_page_too(written: Write) -> None:
     study = written({"before": (0.1,)})
     (study / "runs/small/seed-0/before/stages/before.json").unlink()
-    assert "No run has got anywhere yet" in write_study_report(study).read_text()
-    assert "No run has ended yet" in (study / "table.md").read_text()
-
-
-def test_text_of_a_study_file_cannot_become_markup(written: Write) -> None:
-    study = written(VALUES)
-    described = json.loads((study / "study.json").read_text())
-    described["meaning"] = described["regimes"]["small"]["meaning"] = "<script>alert(1)</script>"
-    (study / "study.json").write_text(json.dumps(described))
-    assert "<script" not in write_study_report(study).read_text()
+    assert "0 of 0 runs that were begun have ended" in write_study_report(study).read_text()
 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:

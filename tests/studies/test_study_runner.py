@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from studies.jobs import Job, Key, Progress
-from studies.runner import Board, Entry, State, run_jobs, tail
-from studies.screen import Screen, remaining
+from studies.runner import Board, Entry, Screen, State, run_jobs, tail
 
 
 def job(tmp_path: Path, arm: str, needs: tuple[str, ...] = (), *, done: bool = False) -> Job:
@@ -104,37 +103,24 @@ def board_of(tmp_path: Path) -> Board:
     return Board(entries, workers=2)
 
 
-def test_what_is_left_is_told_from_what_was_needed(tmp_path: Path) -> None:
-    board = board_of(tmp_path)
-    # b: half done after 50 s, so 50 s to go; c has no like, so the mean of a and b: 100 s; two workers.
-    assert remaining(board, lambda job: Progress(0.5, "")) == pytest.approx((50 + 100) / 2, abs=1)
-    assert remaining(Board({}, 2), lambda job: Progress(0.0, "")) is None
-
-
-def test_the_table_has_a_row_for_each_arm(tmp_path: Path) -> None:
-    screen = Screen("study", lambda job: Progress(0.5, "it 3 25%"), lambda job: "31.0 28.0")
-    console = Console(width=100, record=True, file=(tmp_path / "out").open("w"))
-    console.print(screen.table(board_of(tmp_path)))
-    text = console.export_text()
-    assert "seed 0" in text
-    assert "31.0 28.0" in text
-    assert "it 3 25%" in text
-    assert "failed" in text
-    assert "1 of 4 done" in text
-
-
-def test_without_a_terminal_each_event_is_a_line(tmp_path: Path) -> None:
+def test_each_event_is_a_line_and_running_jobs_are_one_each_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     console = Console(width=40, record=True, file=(tmp_path / "out").open("w"))
     board = board_of(tmp_path)
-    with Screen("study", lambda job: Progress(0.5, ""), lambda job: "31.0", console) as screen:
+    screen = Screen(lambda job: Progress(0.5, "it 3"), lambda job: "31.0", console)
+    screen.show(board)
+    with monkeypatch.context() as patch:
+        patch.setattr("studies.runner.EVERY", -1.0)
         screen.show(board)
-        entry = board.entries[Key("r", "b", 0)]
-        entry.state, entry.seconds = State.done, 200.0
-        screen.show(board)
-        screen.show(board)
+    entry = board.entries[Key("r", "b", 0)]
+    entry.state, entry.seconds = State.done, 200.0
+    screen.show(board)
+    screen.show(board)
     assert console.export_text().splitlines() == [
         "r/seed-0/b: running",
         "r/seed-0/d: failed",
         "1 of 4 jobs were done before",
+        "1 of 4 done | r/seed-0/b it 3 (50 %)",
         "r/seed-0/b: done in 3 min, 31.0",
     ]

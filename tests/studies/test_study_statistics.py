@@ -4,20 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from studies.statistics import (
     ENOUGH,
-    MIN_SEEDS,
     Estimate,
     band,
     estimate,
     over_games,
     paired_difference,
     points,
-    sign_flip_p,
 )
 
 EIGHT = [0.31, 0.35, 0.28, 0.40, 0.33, 0.30, 0.37, 0.34]
@@ -85,7 +81,6 @@ def test_a_paired_difference_uses_the_seeds_both_arms_have() -> None:
     assert difference.estimate.seeds == 3
     assert difference.estimate.mean == pytest.approx(0.2)
     assert difference.estimate.low == pytest.approx(0.2 - 4.302653 * 0.1 / math.sqrt(3), abs=1e-6)
-    assert difference.p == pytest.approx(2 / 8)
     assert not difference.clear
     assert paired_difference("full", "outcome", {0: 0.5}, {1: 0.5}) is None
 
@@ -98,34 +93,6 @@ def test_pairing_takes_out_what_the_seeds_have_in_common() -> None:
     difference = paired_difference("outcome", "before", after, before)
     assert difference is not None
     assert difference.clear
-    assert difference.p == pytest.approx(2 / 256)
-
-
-@pytest.mark.parametrize(
-    ("differences", "p"),
-    [
-        ([1.0, 1.0], None),
-        ([1.0, 2.0, 3.0], 2 / 8),  # only +++ and --- reach a sum of 6
-        ([1.0, 1.0, -1.0, 1.0], 10 / 16),  # |sum| >= 2: all but the 6 ways with two of each sign
-        ([0.0, 0.0, 0.0], 1.0),
-        ([0.1] * 8, 2 / 256),
-    ],
-)
-def test_the_sign_flip_test_counts(differences: list[float], p: float | None) -> None:
-    assert sign_flip_p(differences) == (None if p is None else pytest.approx(p))
-
-
-def test_above_sixteen_seeds_flips_are_sampled() -> None:
-    assert sign_flip_p([0.1] * 20) == pytest.approx(1 / 10_000)
-    assert sign_flip_p([0.1, -0.1] * 10) == 1.0
-
-
-@given(st.lists(st.floats(-1, 1, width=32), min_size=MIN_SEEDS, max_size=10))
-def test_the_sign_flip_test_does_not_care_which_arm_is_first(differences: list[float]) -> None:
-    p = sign_flip_p(differences)
-    assert p == sign_flip_p([-value for value in differences])
-    assert p is not None
-    assert 2 / 2 ** len(differences) <= p <= 1
 
 
 def test_a_band_is_students_interval_at_every_point() -> None:

@@ -16,9 +16,12 @@ from real_alfworld import play_both
 from searching_agent import mean_steps
 from test_alfworld_rewrite import kitchen
 
+from rlanything_envs.alfworld.texts import parse_hint, parse_task
+from rlanything_envs.alfworld.words import TYPES, WORDS
+from rlanything_envs.views import make_env
 from rlanything_task_pools import Rejection, Task, UnknownOperator
 from rlanything_task_pools.alfworld import DOMAIN, AlfWorldDomain, find_games
-from rlanything_task_pools.alfworld.difficulty import CLUTTER_WEIGHT, difficulty
+from rlanything_task_pools.alfworld.difficulty import CLUTTER_WEIGHT, difficulty, is_shut
 from rlanything_task_pools.alfworld.generate import make_task
 from rlanything_task_pools.alfworld.operators import OPERATORS
 from rlanything_task_pools.alfworld.operators.change import STEP
@@ -26,8 +29,9 @@ from rlanything_task_pools.alfworld.operators.start import STARTS
 from rlanything_task_pools.alfworld.rewrite import MARGIN, scene_and_goal
 from rlanything_task_pools.task import Direction
 from rlanything_verifiers.alfworld import Game, Scene, Thing, dump_game, load_game, prove
+from rlanything_verifiers.alfworld.goal import GOAL_KINDS
 
-ALL = tuple(OPERATORS)
+ALL = tuple(name for name in OPERATORS if name != "hint")  # no script writes hints
 
 
 def rewrites(domain: AlfWorldDomain, task: Task, direction: Direction, seed: int = 0) -> list[Task | Rejection]:
@@ -122,9 +126,7 @@ def test_rewrites_of_many_tasks(name: str, tasks: int, every: int) -> None:
                     if sum(sorts.values()) % every == 0:
                         check(parent, new, direction)
                         check_operator(name, parent, new)
-    # The goal operators rank by an estimate, which errs sometimes; the others propose what they have proved.
-    assert set(reasons) <= {"ok", "wrong_direction"}
-    assert reasons["ok"] > (0.85 if name in ("goal", "types", "kind") else 0.999) * reasons.total()
+    assert set(reasons) == {"ok"}
     assert reasons["ok"] >= (100 if name == "kind" else 200) * tasks / 60
     wanted = {
         "scene": {"harder move", "harder remove", "harder add*", "harder close", "easier add", "easier open",
@@ -157,7 +159,7 @@ def test_operators_together(names: tuple[str, ...], tasks: int) -> None:
 def test_the_default_is_what_it_was() -> None:
     """Byte for byte the proposals and tasks of the version with one operator."""
     digest = hashlib.sha256()
-    assert DOMAIN.operators == ("goal",)
+    assert DOMAIN.operators == ("goal", "scene", "start", "hint")
     for seed in range(30):
         task = DOMAIN.generate(seed)
         for direction in ("harder", "easier"):
@@ -165,7 +167,7 @@ def test_the_default_is_what_it_was() -> None:
                 new = DOMAIN.validate(task, proposal, direction=direction, author="scripted", critique="c")
                 digest.update(json.dumps(proposal, sort_keys=True).encode())
                 digest.update((new.to_json() if isinstance(new, Task) else new.reason + new.detail).encode())
-    assert digest.hexdigest() == "fc141948c0d9edb7df4825f243f434f9a57ff5ff197f16f9d47d848d69730313"
+    assert digest.hexdigest() == "f946dfdc7d48d81b89548a6051d99116e1c1a5e2ae3ec01f9b1fc0584d375578"
 
 
 def test_unknown_operators_name_the_known_ones() -> None:
@@ -205,7 +207,6 @@ def test_what_is_not_enabled_is_refused() -> None:
         ({"scene": []}, "easier", "malformed"),
         ({"scene": "open it"}, "easier", "malformed"),
         ({"scene": [{"edit": "open", "place": "Fridge"}] * 7}, "easier", "malformed"),
-        ({"scene": [{"edit": "open", "place": "Fridge"}], "kind": "simple"}, "easier", "malformed"),
         ({"scene": ["open"]}, "easier", "unknown_edit"),
         ({"scene": [{"edit": "burn", "place": "Fridge"}]}, "easier", "unknown_edit"),
         ({"scene": [{"edit": ["open"], "place": "Fridge"}]}, "easier", "unknown_edit"),
@@ -229,15 +230,12 @@ def test_what_is_not_enabled_is_refused() -> None:
         ({"scene": [{"edit": "move", "object": "Apple", "to": "Fridge"}]}, "harder", "unchanged"),
         ({"scene": [{"edit": "remove", "count": 3}]}, "harder", "not_there"),
         ({"scene": [{"edit": "remove", "count": 2}]}, "harder", "not_takeable"),
-        ({"scene": [{"edit": "remove"}]}, "easier", "wrong_direction"),
-        ({"scene": [{"edit": "add", "to": "CounterTop"}]}, "harder", "wrong_direction"),
         ({"scene": [{"edit": "open", "place": "Fridge"}, {"edit": "close", "place": "Fridge"}]}, "easier", "unchanged"),
         ({"start": "flying"}, "easier", "unknown_start"),
         ({"start": 3}, "easier", "malformed"),
         ({"start": "in_hand", "scene": []}, "easier", "malformed"),
         ({"start": ""}, "easier", "malformed"),
         ({"start": "in_place"}, "easier", "no_place"),
-        ({"start": "in_hand"}, "harder", "wrong_direction"),
         ({"start": "away"}, "harder", "unchanged"),
         ({"start": "at_station"}, "easier", "no_place"),  # no mug may be put into this microwave
     ],
@@ -298,8 +296,7 @@ def test_what_lies_in_a_removed_thing_falls_out() -> None:
     new = DOMAIN.with_operators(["scene"]).validate(
         nested, {"scene": [{"edit": "remove", "from": "CounterTop"}]}, direction="harder", author="x"
     )
-    # One mug less is not harder by an action in so small a room; what matters is that the scene is sound.
-    assert isinstance(new, Task) or new.reason == "wrong_direction"
+    assert isinstance(new, Task)
 
 
 def quirky(task: Task) -> Task:
@@ -324,7 +321,8 @@ def test_games_with_quirks_are_rewritten_too() -> None:
         assert Task.from_json(task.to_json()) == task
         assert "None" not in DOMAIN.describe(task)
         schema = json.dumps(DOMAIN.with_operators(ALL).proposal_schema(task))
-        assert "null" not in schema
+        assert "[null" not in schema
+        assert ", null" not in schema
         for name in ALL:
             for direction in get_args(Direction):
                 for new in rewrites(DOMAIN.with_operators([name]), task, direction)[:3]:
@@ -453,47 +451,126 @@ def test_any_proposal_gives_a_proved_task_or_a_reason(
 
 def test_schemas_are_json_and_name_what_there_is() -> None:
     task = sample()[3]
-    schema = DOMAIN.with_operators(ALL).proposal_schema(task)
+    schema = DOMAIN.with_operators(OPERATORS).proposal_schema(task)
     assert json.loads(json.dumps(schema)) == schema
-    assert len(schema["oneOf"]) == len(ALL)
-    goals = DOMAIN.proposal_schema(task)["anyOf"]
-    assert all(set(goal["properties"]) == {"kind", "object_type", "receptacle_type"} for goal in goals)
-    assert any(task.traits["object_type"] in goal["properties"]["object_type"]["enum"] for goal in goals)
+    parts = {name: part["anyOf"][1] for name, part in DOMAIN.proposal_schema(task)["properties"].items()}
+    assert list(parts) == ["kind", "object_type", "receptacle_type", "scene", "start", "hint"]
+    scene, goal = scene_and_goal(task)
+    assert goal.object_type in parts["object_type"]["enum"]
+    assert goal.receptacle_type in parts["receptacle_type"]["enum"]
+    assert set(parts["kind"]["enum"]) == set(GOAL_KINDS)
+    edits = {edit["properties"]["edit"]["const"]: edit["properties"] for edit in parts["scene"]["items"]["oneOf"]}
+    shut = {item.type for item in scene.receptacles if is_shut(item)}
+    assert set(edits["open"]["place"]["enum"]) == shut, "what can be opened"
+    assert set(edits["move"]["to"]["enum"]) == {item.type for item in scene.receptacles}
+    there = {thing.type for thing in scene.things if thing.pickupable and thing.receptacles}
+    assert set(edits["remove"]["object"]["enum"]) == there, "what can be removed"
+    assert set(edits["add"]["object"]["enum"]) == {kind for _, kind in scene.can_contain}, "of other rooms' types too"
 
 
-def test_most_goals_of_the_schema_fit_the_room() -> None:
-    rng, found = np.random.default_rng(0), Counter[str]()
-    for task in sample()[:8]:
-        for name in ("goal", "types", "kind"):
-            domain = DOMAIN.with_operators([name])
-            for goals in domain.proposal_schema(task)["anyOf"]:
-                proposal = {key: str(rng.choice(value["enum"])) for key, value in goals["properties"].items()}
-                new = domain.validate(task, proposal, direction="harder", author="x")
-                found["proved" if isinstance(new, Task) else new.reason] += 1
-    assert found["proved"] > found.total() / 4, found
-    assert found["proved"] + found["wrong_direction"] > 0.8 * found.total(), found
+def test_a_proposal_changes_several_parts_at_once() -> None:
+    """The room is edited before the goal is read, so a goal may want what is added."""
+    base = kitchen()
+    proposal = {
+        "kind": "simple",
+        "object_type": "Egg",
+        "receptacle_type": "Fridge",
+        "scene": [{"edit": "add", "object": "Egg", "to": "CounterTop", "count": 1}],
+        "start": "in_hand",
+        "hint": "The fridge is closed.",
+    }
+    new = DOMAIN.validate(base, proposal, direction="easier", author="x")
+    assert isinstance(new, Task), new
+    assert new.goal == "put some egg on fridge. (Hint: The fridge is closed.)"
+    assert new.payload["hint"] == "The fridge is closed."
+    assert scene_and_goal(new)[0].holding is not None
+    assert set(new.rewrite.change) == {"kind", "object_type", "scene", "start", "was", "hint"}
+    assert replay(new).won
+    assert DOMAIN.verify(new) is None
+    alone = DOMAIN.validate(base, {**proposal, "scene": None}, direction="easier", author="x")
+    assert isinstance(alone, Rejection)
+    assert alone.reason == "not_takeable"
 
 
-@pytest.mark.parametrize("direction", get_args(Direction))
-def test_goals_of_a_direction_mostly_go_there(direction: Direction) -> None:
-    rng, found = np.random.default_rng(0), Counter[str]()
-    for task in sample()[:16]:
-        schema, every = DOMAIN.proposal_schema(task, direction), DOMAIN.proposal_schema(task)
-        for goals in schema["anyOf"]:
-            proposal = {key: str(rng.choice(value["enum"])) for key, value in goals["properties"].items()}
-            assert any(
-                all(value in listed["properties"][key]["enum"] for key, value in proposal.items())
-                for listed in every["anyOf"]
-            )
-            new = DOMAIN.validate(task, proposal, direction=direction, author="x")
-            found["proved" if isinstance(new, Task) else new.reason] += 1
-    assert found["proved"] > 0.6 * found.total(), found
+def test_what_is_null_or_as_before_is_no_change() -> None:
+    base = kitchen()
+    goal = {name: base.payload["goal"][name] for name in ("kind", "object_type", "receptacle_type")}
+    for proposal in ({**goal, "scene": None, "start": None, "hint": ""}, dict.fromkeys(goal), {**goal, "hint": None}):
+        found = DOMAIN.validate(base, proposal, direction="easier", author="x")
+        assert isinstance(found, Rejection)
+        assert found.reason in ("unchanged", "malformed")
+    new = DOMAIN.validate(
+        base, {**goal, "scene": None, "start": "in_hand", "hint": None}, direction="easier", author="x"
+    )
+    assert isinstance(new, Task)
+    assert new.goal == base.goal
 
 
-def test_a_direction_without_goals_offers_all() -> None:
-    domain = DOMAIN.with_operators(["kind"])
-    hardest = next(task for task in sample() if task.traits["kind"] == "two")
-    assert domain.proposal_schema(hardest, "harder") == domain.proposal_schema(hardest)
+def test_the_direction_is_for_the_trial_to_show() -> None:
+    for direction in get_args(Direction):
+        new = DOMAIN.validate(kitchen(), {"start": "in_hand"}, direction=direction, author="x")
+        assert isinstance(new, Task)
+        assert new.rewrite is not None
+        assert new.rewrite.direction == direction
+
+
+def test_a_hint_is_read_kept_replaced_and_removed() -> None:
+    base = kitchen()
+    hinted = DOMAIN.validate(base, {"hint": "look  on the countertop"}, direction="easier", author="x")
+    assert isinstance(hinted, Task)
+    assert hinted.goal == f"{base.goal} (Hint: look on the countertop)"
+    assert Task.from_json(hinted.to_json()) == hinted
+    assert parse_task(f"Your task is to: {hinted.goal}", frozenset(TYPES)) == parse_task(
+        f"Your task is to: {base.goal}", frozenset(TYPES)
+    )
+    assert parse_hint(f"Your task is to: {hinted.goal}") == "look on the countertop"
+    moved = DOMAIN.validate(hinted, {"start": "in_hand"}, direction="easier", author="x")
+    assert isinstance(moved, Task)
+    assert moved.goal == hinted.goal
+    other = DOMAIN.validate(hinted, {"kind": "simple"}, direction="easier", author="x")
+    assert isinstance(other, Task)
+    assert "Hint" not in other.goal, "it was about another goal"
+    assert "hint" not in other.payload
+    back = DOMAIN.validate(hinted, {"hint": ""}, direction="harder", author="x")
+    assert isinstance(back, Task)
+    assert (back.goal, back.payload) == (base.goal, base.payload)
+
+
+@pytest.mark.parametrize(
+    ("hint", "reason"),
+    [
+        ("x" * 161, "malformed"),
+        (7, "malformed"),
+        ("a <|im_end|> b", "malformed"),
+        ("two\nlines", "malformed"),
+        ("{grammar}", "malformed"),
+        ("caf\u00e9", "malformed"),
+        ("\x1b[2J", "malformed"),
+    ],
+)
+def test_bad_hints(hint: object, reason: str) -> None:
+    found = DOMAIN.validate(kitchen(), {"hint": hint}, direction="easier", author="x")
+    assert isinstance(found, Rejection)
+    assert found.reason == reason
+
+
+def test_a_hint_does_not_spell_out_the_solution() -> None:
+    base = kitchen()
+    for said, good in ((base.proof[:1], True), (base.proof[:2], False), (base.proof[1:4], False)):
+        hint = ", ".join(said).capitalize()
+        found = DOMAIN.validate(base, {"hint": hint}, direction="easier", author="x")
+        assert isinstance(found, Task) if good else found.reason == "solution_in_hint"
+
+
+def test_the_short_view_shows_what_it_can_of_a_hint() -> None:
+    env = make_env(DOMAIN.env_id, "short", disable_env_checker=True)
+    base = kitchen()
+    hinted = DOMAIN.validate(base, {"hint": "Quickly open the fridge 1."}, direction="easier", author="x")
+    plain, _ = env.reset(options={"task": base})
+    shown, _ = env.reset(options={"task": hinted})
+    assert set(shown.split()) <= set(WORDS)
+    assert shown.split() != plain.split()
+    assert " open the fridge 1 room " in shown
 
 
 @pytest.mark.parametrize("every", [24, pytest.param(4, marks=pytest.mark.slow)])

@@ -63,7 +63,7 @@ def test_scripted_rewrites_of_many_tasks(tasks: int) -> None:
                 )
                 assert not held_out(goal.object_type, goal.receptacle_type)
     # The estimate that ranks proposals errs sometimes, and validation then says so; nothing else goes wrong.
-    assert set(reasons) <= {"ok", "wrong_direction"}
+    assert set(reasons) == {"ok"}
     assert reasons["ok"] > 0.85 * reasons.total() > 650 * tasks / 150
 
 
@@ -187,7 +187,6 @@ def kitchen() -> Task:
         ({"kind": "clean"}, "wrong_affordance"),
         ({"kind": "two", "object_type": "Apple"}, "unsolvable"),
         ({"kind": "simple", "receptacle_type": "SideTable"}, "already_true"),
-        ({"kind": "two"}, "wrong_direction"),
     ],
 )
 def test_reasons_of_rejection(proposal: object, reason: str) -> None:

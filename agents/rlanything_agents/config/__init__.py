@@ -8,11 +8,10 @@ Every field has its default and its unit in its own file:
 - ``trainer``: one model's updates; ``feedback``: advantages from outcomes and votes, and the named presets;
 - ``curriculum``: task pool and rewriter; ``evaluation``: panels; ``monitors``: limits of a healthy run;
 - ``verifier``: tasks that have one, where not all do;
-- ``workers``: rollout workers on Ray; ``cluster``: machines of a plan; ``corrupt``: deliberate noise for studies;
+- ``workers``: rollout workers on Ray;
 - ``load``: YAML file and ``--set`` overrides; ``section``: base class and shared types; ``seeds``: random streams.
 """
 
-from rlanything_agents.config.corrupt import CorruptConfig
 from rlanything_agents.config.curriculum import CurriculumConfig, LLMConfig
 from rlanything_agents.config.engine import EngineConfig, ServerConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
@@ -28,7 +27,6 @@ __all__ = [
     "AnyModel",
     "CheckpointConfig",
     "ConfigError",
-    "CorruptConfig",
     "CurriculumConfig",
     "EngineConfig",
     "EvaluationConfig",

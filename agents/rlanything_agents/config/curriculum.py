@@ -49,6 +49,12 @@ class CurriculumConfig(Section):
     ``fresh``, a control: a new task of the pool's source, drawn with its knobs or from its folder, which takes the slot
     without a trial and is its new root."""
     llm: LLMConfig | None = None
+    summariser: Literal["rewriter", "judge", "scripted"] | None = None
+    """Who summarises the episodes for the rewriter, from the steps and the reasons of the reward model's votes: the
+    language model of ``llm``; the reward model itself, before it is updated; or patterns in the record. None: the
+    rewriter where it is a language model, else a pretrained reward model with ``feedback: paper`` or ``reference``,
+    else patterns. A summary that is empty, too long, an echo of its prompt or an order is replaced by the scripted
+    one; the metrics (``summaries``) count both."""
     operators: tuple[str, ...] | None = None
     """Rewrite operators of the domain to enable; the domain's default set if None."""
     roots: Share = 0.0
@@ -100,4 +106,9 @@ class CurriculumConfig(Section):
     def _the_rewriter_has_a_service(self) -> CurriculumConfig:
         if self.rewriter == "llm" and self.llm is None:
             raise ValueError("the rewriter `llm` needs a section `llm` with base_url and model")
+        if self.summariser == "rewriter" and self.rewriter != "llm":
+            raise ValueError(
+                f"summariser `rewriter` is the language model of the rewriter, and the rewriter is {self.rewriter!r}: "
+                "choose rewriter llm, or the summariser judge or scripted"
+            )
         return self

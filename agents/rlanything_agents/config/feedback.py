@@ -12,14 +12,10 @@ Band = tuple[Share, Share]
 CREDITS = {
     "vote": "rlanything_agents.feedback.credits:vote",
     "return": "rlanything_agents.feedback.credits:return_to_go",
-    "average": "rlanything_agents.feedback.credits:average",
-    "record": "rlanything_agents.feedback.credits:record",
-    "record_return": "rlanything_agents.feedback.credits:record_return",
-    "outcome_return": "rlanything_agents.feedback.credits:return_to_go",
     "gigpo": "rlanything_agents.feedback.credits:return_to_go",
 }
 """Name of each credit rule -> its function as ``module:function``; see `rlanything_agents.feedback.credits`."""
-WITHOUT_VOTES = frozenset({"outcome_return", "gigpo"})
+WITHOUT_VOTES = frozenset({"gigpo"})
 """Rules of `CREDITS` that read the environment's rewards instead of votes."""
 
 
@@ -57,15 +53,11 @@ class FeedbackConfig(BaseModel):
         credit: Rule of `CREDITS` that turns votes into credit for the policy. ``"vote"``: a step's own mean vote
             (paper). It is myopic: going back and forth can earn more than an honest search. ``"return"``: the
             discounted sum of the mean votes from this step on. Back and forth cancel in it, but a long search collects
-            more of it than a quick solution. ``"average"``: the discounted mean of the votes from this step on, in
-            [-1, 1] for an episode of any length. ``"record"``: only progress beyond the trajectory's own best so far
-            counts. With ``C_i`` the running sum of the mean votes it is ``max(0, C_i - max(0, max_{k<i} C_k))``, and
-            going back and forth earns nothing. ``"record_return"``: the discounted sum of the records from this step
-            on. Two rules need no reward model. ``"outcome_return"``: the episode's own discounted return, where a
-            solved episode earns 1 at its last step and a failed one nothing. ``"gigpo"`` (arXiv 2505.10978): that
-            return, standardised over the steps of the group that answer the same message, times `lam`, is added to
-            the outcome standardised over the episodes; `std`, `lone` and `shared_weight` have no part in it.
-        gamma: Discount of the returns and of the average, in [0, 1].
+            more of it than a quick solution. ``"gigpo"`` (arXiv 2505.10978) needs no reward model: the episode's own
+            discounted return, where a solved episode earns 1 at its last step and a failed one nothing, standardised
+            over the steps of the group that answer the same message, times `lam`, is added to the outcome
+            standardised over the episodes; `std`, `lone` and `shared_weight` have no part in it.
+        gamma: Discount of the returns, in [0, 1].
         std: ``"step"`` divides by the standard deviation at one step index (paper), ``"group"`` by that of
             all integrated rewards of the group, the mean being taken per step index in both; ``"task"``
             takes both over all steps of the group, so that ``lone`` has no part in it.
@@ -140,7 +132,7 @@ class FeedbackConfig(BaseModel):
         if self.silent == "return" and self.credit == "vote":
             raise ValueError(
                 "silent='return' with credit='vote': on groups that all failed a myopic vote is farmed by going to "
-                "and fro; choose credit 'return', 'average', 'record' or 'record_return'"
+                "and fro; choose credit 'return'"
             )
         return self
 
@@ -167,8 +159,7 @@ class FeedbackConfig(BaseModel):
         try:
             return PRESETS[name]
         except KeyError:
-            renamed = "; 'default' is called 'recommended' now" if name == "default" else ""
-            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}{renamed}") from None
+            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}") from None
 
     @property
     def label(self) -> str:

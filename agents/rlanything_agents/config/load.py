@@ -12,7 +12,7 @@ from rlanything_agents.config.feedback import FeedbackConfig
 from rlanything_agents.config.run import RunConfig
 from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
-__all__ = ["ConfigError", "load_config"]
+__all__ = ["ConfigError", "apply_override", "explain", "load_config"]
 
 
 class ConfigError(ValueError):
@@ -35,14 +35,19 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} must hold a mapping of keys to values")
     for override in overrides:
-        _apply(tree, override)
+        apply_override(tree, override)
     try:
         return RunConfig.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_explain(error)}") from error
+        raise ConfigError(f"{path}: {explain(error)}") from error
 
 
-def _apply(tree: dict[str, Any], override: str) -> None:
+def apply_override(tree: dict[str, Any], override: str) -> None:
+    """Set ``key.subkey=value`` in a configuration before it is checked.
+
+    Raises:
+        ConfigError: It has no such form, or a value stands where the key needs a section.
+    """
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise ConfigError(f"--set {override!r}: expected key.subkey=value")
@@ -60,7 +65,8 @@ def _apply(tree: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set {override!r}: {error}") from error
 
 
-def _explain(error: ValidationError) -> str:
+def explain(error: ValidationError) -> str:
+    """Each problem in a sentence with the full name of its key."""
     return "; ".join(_sentence(dict(problem)) for problem in error.errors())
 
 

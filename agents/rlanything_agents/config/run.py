@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from rlanything_agents.config.cluster import ClusterConfig
-from rlanything_agents.config.corrupt import CorruptConfig
 from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
@@ -163,14 +161,11 @@ class RunConfig(Section):
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     verifier: VerifierConfig = VerifierConfig()
-    corrupt: CorruptConfig = CorruptConfig()
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
     """Limits of a healthy run; like the trackers they are not stored."""
     workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None
     """Rollout workers; None plays in the main process. Not stored, because a run may continue with other
     workers."""
-    cluster: Annotated[ClusterConfig | None, Field(exclude=True)] = None
-    """Machines that ``train --dry-run`` plans for; a run itself ignores them, and they are not stored."""
     trackers: Annotated[tuple[Tracker, ...], Field(exclude=True)] = ()
     """Trackers that show the curves besides the report. They do not define a run: it may continue with other trackers,
     and they are not stored with it."""
@@ -205,6 +200,17 @@ class RunConfig(Section):
     def queries_judge(self) -> bool:
         """Whether the run queries the reward model."""
         return self.votes_wanted and self.judge.source == "generative"
+
+    @property
+    def summariser(self) -> Literal["rewriter", "judge", "scripted"]:
+        """Who summarises episodes for the rewriter; see ``curriculum.summariser``."""
+        settings = self.curriculum
+        if settings.summariser is not None or not settings.rewrites:
+            return settings.summariser or "scripted"
+        if settings.rewriter == "llm":
+            return "rewriter"
+        published = self.feedback in (PRESETS["paper"], PRESETS["reference"])
+        return "judge" if published and not isinstance(self.reward_model, SmallConfig) else "scripted"
 
     @field_validator("feedback", mode="before")
     @classmethod
@@ -264,6 +270,15 @@ class RunConfig(Section):
                     f"{key} is a small model, whose words are those of the short view: set environment.view to short, "
                     f"or give {key} a checkpoint"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _a_summariser_writes_sentences(self) -> RunConfig:
+        if self.summariser == "judge" and isinstance(self.reward_model, SmallConfig):
+            raise ValueError(
+                "curriculum.summariser judge: a small reward model knows the words of the short view alone and writes "
+                "no sentences: give reward_model a checkpoint, or choose another summariser"
+            )
         return self
 
     @model_validator(mode="after")

@@ -63,6 +63,10 @@ class TrainerConfig(BaseModel):
             importance sampling (Yao et al. 2025, fengyao.notion.site/off-policy-rl); masks and sequences, TRL 1.16.
         importance_sampling_clip_max: Upper bound of that ratio; None = none (TRL: 3).
         importance_sampling_clip_min: Lower bound of that ratio; None = none.
+        most_sampler_ratio: Largest factor between a token's probabilities by sampler and trainer at the first update of
+            a run, beyond which it stops before a weight changes; None = no limit. Rounding reached 1.64 in bfloat16
+            (docs/howto/losses.md) and may reach more in a large model; a sampler and a trainer that normalised over
+            different sets of tokens, 8,771.
         fresh_optimizer: Reset the optimizer's moments before every update, as the released code does.
         seed: Seeds the split of the samples (and dropout, where a model has it).
         bf16: Train under bfloat16 autocast (accelerators only).
@@ -100,6 +104,7 @@ class TrainerConfig(BaseModel):
     )
     importance_sampling_clip_max: float | None = Field(default=3.0, gt=0, allow_inf_nan=False)
     importance_sampling_clip_min: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    most_sampler_ratio: float | None = Field(default=20.0, gt=1, allow_inf_nan=False)
     fresh_optimizer: bool = False
     seed: int = Field(default=0, ge=0, lt=2**32)
     bf16: bool = False

@@ -15,7 +15,7 @@ as answers reach them; and so are the parts that different forms share: the ids 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
@@ -62,21 +62,6 @@ class FormTokens:
             place = self._starts[form] = _Walk(self, form).place([(form, None, None)])
             self.places += 1
         return place
-
-    def allowed(self, form: Form, ids: Sequence[int]) -> list[tuple[int, ...] | None]:
-        """Allowed ids at each position of an answer: None in free text, and from the first id on that leaves the form.
-
-        Args:
-            form: Form of the answer.
-            ids: Ids of the answer from another engine, which may have tokenised the text in another way.
-        """
-        place, allowed = self.start(form), list[tuple[int, ...] | None]()
-        for token in ids:
-            if not place.admits(token):
-                break
-            allowed.append(place.allowed)
-            place = place.after(token)
-        return allowed + [None] * (len(ids) - len(allowed))
 
     def _tokenise(self, text: str) -> tuple[int, ...]:
         ids = tuple(self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))

@@ -6,20 +6,21 @@ without a sign, so they become a completion with ``finish_reason="error"``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
-from rlanything_agents.engines.choices import FormTokens
-from rlanything_envs.llm.choices import Form, pattern
+from rlanything_agents.engines.spellings import Spellings
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, pattern
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
 
-__all__ = ["CompletionReader", "token_prompts"]
+__all__ = ["LEAST", "CompletionReader", "token_prompts"]
 
-_LEAST, _MOST = -9000.0, 1e-3
+LEAST, _MOST = -9000.0, 1e-3
 """Range of a log-probability: vLLM's server writes -9999 for minus infinity, which is never sampled, and rounding may
 put a token of probability 1 slightly above 0."""
 
@@ -47,18 +48,21 @@ class CompletionReader:
     Args:
         tokenizer: Tokenizer of the model; it decodes the text, and the engine's own text is ignored.
         vocabulary: Number of ids of the model.
+        stops: Further ids that the engine lets follow a complete form, such as those of a checkpoint's
+            ``generation_config.json``. It gives them a share of the probability there, and `bias` keeps it from
+            sampling them.
 
     Raises:
         ValueError: The tokenizer has no end of sequence.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, vocabulary: int, stops: Iterable[int] = ()) -> None:
         if tokenizer.eos_token_id is None:
             raise ValueError("the tokenizer has no end of sequence: set its eos_token")
         self.tokenizer, self.vocabulary = tokenizer, vocabulary
         self.end = int(tokenizer.eos_token_id)
-        self._forms = FormTokens(tokenizer)
-        self._expression = lru_cache(maxsize=2**10)(self._written)
+        self.stops = frozenset(stops) - {self.end}
+        self._written = lru_cache(maxsize=2**10)(self._write)
 
     def read(
         self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
@@ -79,10 +83,13 @@ class CompletionReader:
         written = ids[:-1] if ended else ids
         text, stopped = cut_at_stop(str(self.tokenizer.decode(written)), params.stop)
         finish: Literal["stop", "length"] = "stop" if ended or stopped or reason == "stop" else "length"
-        values, allowed = [float(value) for value in logprobs], None
-        if params.choices and params.choices[0] is not None and self.expression(params) is not None:
-            allowed = self._forms.allowed(params.choices[0], ids)
-            values = [0.0 if one and len(one) == 1 else value for one, value in zip(allowed, values, strict=True)]
+        values = [float(value) for value in logprobs]
+        allowed: list[tuple[int, ...] | None] | None = None
+        form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
+        if form is not None:
+            sets = self.spellings.allowed(form, ids)
+            values = [value if len(one) > 1 else 0.0 for one, value in zip(sets, values, strict=True)]
+            allowed = [*sets]
         return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
 
     def expression(self, params: SamplingParams) -> str | None:
@@ -95,29 +102,48 @@ class CompletionReader:
             The expression; None if the completion is free, or if it has to be: where a word begins with another one,
             as ``12`` with ``1``, vLLM may choose the shorter one and find no token to go on with.
         """
-        form = params.choices[0] if params.choices else None
-        return None if form is None else self._expression(form)
+        form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
+        return None if form is None else pattern(form)
 
-    def _written(self, form: Form) -> str | None:
-        """See `expression`; computed once for a form, as many completions have the same."""
+    @cached_property
+    def spellings(self) -> Spellings:
+        """Ids that vLLM allows."""
+        return Spellings(self.tokenizer, {self.end, *self.stops})
+
+    def _write(self, form: Form) -> Form | None:
+        """The form in the tokens' own texts, see `expression`."""
         if self.tokenizer.backend_tokenizer.decoder is not None:
-            return pattern(form)
+            return form
         used: set[str] = set()
 
-        def written(text: str) -> str:
-            ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
-            words: list[str] = self.tokenizer.convert_ids_to_tokens(ids)
-            used.update(words)
-            return "".join(words)
+        def written(form: Form) -> Form:
+            if isinstance(form, str):
+                ids = self.tokenizer.encode(form, add_special_tokens=False, split_special_tokens=True)
+                words: list[str] = self.tokenizer.convert_ids_to_tokens(ids)
+                used.update(words)
+                return "".join(words)
+            if isinstance(form, OneOf):
+                return OneOf(tuple(map(written, form.options)))
+            if isinstance(form, Then):
+                return Then(tuple(map(written, form.parts)))
+            return form if isinstance(form, Prose) else _repeated(form, written(form.part))
 
-        expression = pattern(form, written)
-        return None if used & self._extended else expression
+        found = written(form)
+        return None if used & self._extended else found
 
     @cached_property
     def _extended(self) -> frozenset[str]:
         """Words that begin with another word of the vocabulary."""
         words = self.tokenizer.get_vocab()
         return frozenset(word for word in words if any(word[:at] in words for at in range(1, len(word))))
+
+    @property
+    def bias(self) -> dict[int, float]:
+        """``logit_bias`` of requests with a form: a form ends with the end of sequence alone.
+
+        vLLM adds it after it has computed the log-probabilities.
+        """
+        return dict.fromkeys(sorted(self.stops), -100.0)
 
     def error(self, prompt: list[int], message: str, version: int) -> Completion:
         """Make an empty completion with ``finish_reason="error"`` and this message."""
@@ -138,6 +164,10 @@ class CompletionReader:
             return "the engine stopped without the end of sequence"
         if not isinstance(logprobs, list) or len(logprobs) != len(ids):
             return "the engine returned no log-probability for each token"
-        if not all(type(value) in (int, float) and _LEAST < value <= _MOST for value in logprobs):
+        if not all(type(value) in (int, float) and LEAST < value <= _MOST for value in logprobs):
             return "the engine returned what is no log-probability"
         return ""
+
+
+def _repeated(form: Repeat, part: Form) -> Form:
+    return replace(form, part=part) if part != "" else ""

@@ -1,7 +1,7 @@
 """Generator on vLLM in this process: an engine that sleeps while other phases need the GPU, and loads new weights from
 a folder in shared memory.
 
-Written for vLLM 0.31 to 0.33 (extra ``vllm``), which is imported when the engine first starts.
+Written for vLLM 0.32 (extra ``vllm``), which is imported when the engine first starts.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class VLLMGenerator:
     """Generator that samples with a vLLM engine of this process, from the weights that a trainer last handed over.
 
     Log-probabilities are vLLM's ``raw_logprobs``: natural, before temperature and truncation, over the whole
-    vocabulary, or over the ids that vLLM's structured outputs allow where there is a form (``SamplingParams.choices``).
-    Structured outputs also allow other tokenisations of a text than the form has; ``Completion.allowed`` is filled as
-    far as the sampled ids follow the form. Only the tokenizer's end of sequence ends a completion, whatever a
-    checkpoint's ``generation_config.json`` adds. The tokens of a seed depend on vLLM's batching, so runs with it are
-    not repeatable bit for bit.
+    vocabulary, or over the ids that its structured outputs allow where there is a form (``SamplingParams.choices``):
+    all that go on with a text of the form. ``Completion.allowed`` lists them, see
+    `rlanything_agents.engines.spellings`. Only the tokenizer's end of sequence ends a completion: a checkpoint's
+    ``generation_config.json`` is not read. The tokens of a seed depend on vLLM's batching, so runs with it are not
+    repeatable bit for bit.
 
     The engine starts at the first `wake` or `generate`. While it sleeps it holds no GPU memory: trained weights are
     dropped (level 2) and loaded again from their folder, the base of adapters moves to the host's memory (level 1).
@@ -223,6 +223,7 @@ class VLLMGenerator:
             "enable_sleep_mode": self._sleeps,
             "enforce_eager": config.enforce_eager,
             "logprobs_mode": "raw_logprobs",
+            "generation_config": "vllm",  # its further ends of a sequence would share the probability of ours
         }
         optional = {"max_model_len": config.max_model_len, "max_num_seqs": config.max_num_seqs}
         settings |= {name: value for name, value in optional.items() if value is not None}

@@ -54,12 +54,14 @@ class ServedWeights:
         adapters: Whether they are adapters, which the server offers as a model of this name.
         version: Version of the weights.
         vocabulary: Number of ids of the model.
+        stops: Ids that the server lets follow a complete form.
     """
 
     mark: str
     adapters: bool
     version: int
     vocabulary: int
+    stops: tuple[int, ...] = ()
 
 
 class VLLMClient(OpenAIGenerator):
@@ -127,6 +129,8 @@ class VLLMClient(OpenAIGenerator):
             if self._has_weights():
                 raise
             return None
+        if self._lacking:  # the client goes on without the field, and with answers that nothing can learn from
+            raise UnfitServer(f"{self!r} refuses a form, see the warning above: it must be a vLLM server (0.32)")
         return completions if self._has_weights() else None
 
     def _has_weights(self) -> bool:
@@ -151,6 +155,7 @@ class VLLMClient(OpenAIGenerator):
         }
         if (expression := self._reader.expression(params)) is not None:
             fields["structured_outputs"] = {"regex": expression}
+            fields["logit_bias"] = {str(token): value for token, value in self._reader.bias.items()}
         return path, body | _NEUTRAL | fields
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
@@ -224,7 +229,7 @@ class ServedGenerator(VLLMClient):
         Raises:
             ValueError: The tokenizer has no end of sequence.
         """
-        self._served, self._reader = served, CompletionReader(self._tokenizer, served.vocabulary)
+        self._served, self._reader = served, CompletionReader(self._tokenizer, served.vocabulary, served.stops)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts.

@@ -1,7 +1,7 @@
 """Generator on a vLLM server over HTTP, which also gives the server its weights: by the path of a folder that both can
 read, in shared memory if the server is on this machine.
 
-Written for vLLM 0.31 to 0.33, started with ``VLLM_SERVER_DEV_MODE=1`` (or, for adapters, with ``--enable-lora`` and
+Written for vLLM 0.32, started with ``VLLM_SERVER_DEV_MODE=1`` (or, for adapters, with ``--enable-lora`` and
 ``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``). These endpoints let anybody who reaches the server change its weights: keep it
 in a network of your own.
 """
@@ -20,13 +20,14 @@ from urllib.parse import urlsplit
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import ServerConfig
-from rlanything_agents.engines.completions import CompletionReader
+from rlanything_agents.engines.completions import LEAST, CompletionReader
 from rlanything_agents.engines.handover import PROBE_PARAMS, reset_with_retries
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature
 from rlanything_agents.engines.vllm_client import ServedWeights, UnfitServer, VLLMClient
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
-from rlanything_envs.llm.errors import ConnectionLost, TimedOut
+from rlanything_envs.llm.choices import Repeat, pattern
+from rlanything_envs.llm.errors import ConnectionLost, EndpointRefused, TimedOut
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
 __all__ = ["UnfitServer", "VLLMServerGenerator"]
@@ -36,6 +37,11 @@ logger = logging.getLogger(__name__)
 _SAME = 0.05
 """Greatest difference between log-probabilities of the same distribution, computed in different batches."""
 
+
+_MOST_TOPS = 20
+"""Most log-probabilities of a token that a server returns by default (``--max-logprobs``)."""
+
+_FORMS = "it must be a vLLM server (0.32) with structured outputs"
 
 _ON_PROCESSORS = f"--enforce-eager --worker-extension-cls {WORKER_EXTENSION}"
 """Options of a server on a processor, without which it goes on with parts of its first weights."""
@@ -86,6 +92,7 @@ class VLLMServerGenerator(VLLMClient):
         super().__init__(server)
         self.sleeps = sleeps
         self._weights = Weights(folder, model, tokenizer, same_machine=on_this_machine(server.base_url))
+        self._tokenizer = tokenizer
         self._reader = CompletionReader(tokenizer, self._weights.vocabulary)
         self._run_id = secrets.token_hex(4)
         self._sent = 0
@@ -98,7 +105,8 @@ class VLLMServerGenerator(VLLMClient):
     def served(self) -> ServedWeights:
         """Weights that the server should have; `wake` loads them into it."""
         mark = f"rlanything-{self._run_id}-{self._weights.path().name}-{self._sent}"
-        return ServedWeights(mark, self._weights.adapters, self._weights.version, self._weights.vocabulary)
+        stops = tuple(sorted(self._reader.stops))
+        return ServedWeights(mark, self._weights.adapters, self._weights.version, self._weights.vocabulary, stops)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts.
@@ -240,29 +248,54 @@ class VLLMServerGenerator(VLLMClient):
             logger.info("%s", error)
 
     def _probe(self) -> None:
-        """Sample one token at two temperatures, to check for ids and for log-probabilities before temperature.
+        """Sample one token at two temperatures and one of a form, to learn what the server's log-probabilities are.
 
         Raises:
-            UnfitServer: Ids or log-probabilities are missing, or temperature changes the log-probabilities.
+            UnfitServer: Ids or log-probabilities are missing, temperature changes the log-probabilities, or the server
+                does not keep to a form.
         """
-        seen = []
-        for temperature in (1.0, 2.0):
-            params = SamplingParams(1, temperature=temperature, seed=0)
-            path, body = self._request([self._reader.end], params, 1, 0)
-            choices = self._read("/v1" + path, body | {"logprobs": 5}).get("choices")
-            choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-            logprobs = choice.get("logprobs")
-            tops = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
-            if not choice.get("token_ids") or not isinstance(tops, list) or not tops or not isinstance(tops[0], dict):
-                raise UnfitServer(
-                    f"{self!r} does not return the ids it samples and their log-probabilities: nothing can learn from "
-                    "its text; it must be a vLLM server (0.31 to 0.33)"
-                )
-            seen.append({token: value for token, value in tops[0].items() if type(value) in (int, float)})
-        first, second = seen
+        first, second = (self._tops(temperature, 5) for temperature in (1.0, 2.0))
         if any(abs(first[token] - second[token]) > _SAME for token in first.keys() & second.keys()):
             raise UnfitServer(
                 f"{self!r} reports log-probabilities that temperature has changed: start it with "
                 "--logprobs-mode raw_logprobs, its default"
             )
+        # Where a form may end or go on with one text, the other ids that it allows are ends of a sequence.
+        texts = self._reader.spellings.texts
+        word = min((text for text in texts if text.isalnum() and text.isascii()), key=len)
+        form = pattern(Repeat(word.decode(), 0, 1))
+        try:
+            found = {token for token, value in self._tops(1.0, _MOST_TOPS, form).items() if value > LEAST}
+        except (EngineFailed, EndpointRefused) as error:
+            if isinstance(error.__cause__, ConnectionLost | TimedOut):
+                raise
+            raise UnfitServer(f"{self!r} refuses a form ({error}): {_FORMS}") from error
+        if self._reader.end not in found or len(found) == _MOST_TOPS:
+            raise UnfitServer(f"{self!r} allows the ids {sorted(found)} where a form ends: {_FORMS}")
+        ends = {token for token in found if token >= len(texts) or not (texts[token] and word.startswith(texts[token]))}
+        self._reader = CompletionReader(self._tokenizer, self._weights.vocabulary, ends)
         self._probed = True
+
+    def _tops(self, temperature: float, count: int, expression: str | None = None) -> dict[int, float]:
+        """Most probable ids of the first token of an answer, with their log-probabilities.
+
+        Args:
+            temperature: Temperature of the request.
+            count: Number of ids.
+            expression: Form of the answer.
+        """
+        path, body = self._request([self._reader.end], SamplingParams(1, temperature=temperature, seed=0), 1, 0)
+        body |= {"logprobs": count, "return_tokens_as_token_ids": True}
+        if expression is not None:
+            body["structured_outputs"] = {"regex": expression}
+        choices = self._read("/v1" + path, body).get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        logprobs = choice.get("logprobs")
+        tops = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
+        if not choice.get("token_ids") or not isinstance(tops, list) or not tops or not isinstance(tops[0], dict):
+            raise UnfitServer(
+                f"{self!r} does not return the ids it samples and their log-probabilities: nothing can learn from "
+                "its text; it must be a vLLM server (0.32)"
+            )
+        named = {str(name).removeprefix("token_id:"): value for name, value in tops[0].items()}
+        return {int(name): value for name, value in named.items() if name.isdecimal() and type(value) in (int, float)}

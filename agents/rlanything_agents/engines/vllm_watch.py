@@ -17,7 +17,7 @@ _WATCH_S = 1.0
 def noticing_death(engine: Any) -> Iterator[None]:
     """Fail the calls within the block if the engine's process is killed, as by the kernel for lack of memory.
 
-    vLLM (0.31 to 0.33) notices the death, but leaves calls under way waiting for answers for ever.
+    vLLM 0.32 notices the death, but leaves calls under way waiting for answers for ever.
 
     Args:
         engine: vLLM's ``LLM``; None before it has started.

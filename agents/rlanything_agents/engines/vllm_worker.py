@@ -1,7 +1,7 @@
 """Extension of vLLM's worker on processors, where vLLM keeps packed copies of weights.
 
 vLLM packs each weight matrix when it is loaded, and again when it is reloaded. An output head that shares its matrix
-with the embedding is left out of the second packing (0.31 to 0.33), so the engine goes on with the head of its first
+with the embedding is left out of the second packing (0.32), so the engine goes on with the head of its first
 weights. vLLM imports this module in its own processes (``--worker-extension-cls`` of a server); it imports no other.
 """
 

@@ -20,12 +20,9 @@ from rlanything_agents.feedback.arrays import Floats
 
 __all__ = [
     "CreditRule",
-    "average",
     "credit_rule",
     "environment_rewards",
     "potential_votes",
-    "record",
-    "record_return",
     "return_to_go",
     "vote",
 ]
@@ -61,11 +58,6 @@ def return_to_go(worth: Floats, gamma: float) -> Floats:
     return returns
 
 
-def average(worth: Floats, gamma: float) -> Floats:
-    """Discounted mean of the votes from a step on."""
-    return return_to_go(worth, gamma) / return_to_go(np.ones(len(worth)), gamma)
-
-
 def potential_votes(potentials: ArrayLike, gamma: float) -> Floats:
     """Votes ``gamma * phi(s_{i+1}) - phi(s_i)``, shape (steps, 1), from potentials of the states, shape (steps + 1,).
 
@@ -81,14 +73,3 @@ def potential_votes(potentials: ArrayLike, gamma: float) -> Floats:
     """
     phi = np.asarray(potentials, dtype=np.float64)
     return (gamma * phi[1:] - phi[:-1])[:, None]
-
-
-def record(worth: Floats, gamma: float) -> Floats:
-    """``max(0, C_i - max(0, max_{k<i} C_k))`` with the running sum ``C``: progress beyond the best so far."""
-    best = np.maximum.accumulate(np.maximum(np.cumsum(worth), 0.0))
-    return np.diff(best, prepend=0.0)
-
-
-def record_return(worth: Floats, gamma: float) -> Floats:
-    """Discounted sum of the records from a step on."""
-    return return_to_go(record(worth, gamma), gamma)

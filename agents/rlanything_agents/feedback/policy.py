@@ -27,7 +27,7 @@ def step_credit(votes: Floats, *, credit: str = "vote", gamma: float = 1.0, agre
     Args:
         votes: Shape (steps, m).
         credit: Name of the rule in `config.feedback.CREDITS`, one that reads votes.
-        gamma: Discount of the returns and of the average.
+        gamma: Discount of the returns.
         agreement: Smallest absolute mean vote that counts.
 
     Returns:

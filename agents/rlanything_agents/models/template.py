@@ -154,7 +154,18 @@ class ChatTemplate:
         return text
 
     def _safe(self, chats: Sequence[Sequence[Message]]) -> list[list[dict[str, Any]]]:
-        """The chats with all texts in them escaped."""
+        """The chats with all texts in them escaped.
+
+        Raises:
+            TemplateError: A message calls a tool, or is the result of a call.
+        """
+        for chat in chats:
+            for message in chat:
+                if message["role"] == "tool" or "tool_calls" in message:
+                    raise TemplateError(
+                        "a chat has tool calls, and models act in text here: play it without tools, or train with "
+                        "another trainer (docs/howto/tools.md)"
+                    )
         texts = [text for chat in chats for message in chat for text in _texts(message["content"])]
         safe = iter(self._all_safe(texts))
 
@@ -177,7 +188,7 @@ class ChatTemplate:
                     **self._options,
                 )
             )
-        except JinjaError as error:
+        except (JinjaError, ValueError) as error:
             raise TemplateError(f"the chat template refuses a chat of user and assistant: {error}") from error
 
     def _after_response(self, messages: Sequence[Message], *, opens: bool = True) -> str:

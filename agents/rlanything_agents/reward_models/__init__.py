@@ -6,5 +6,4 @@ trajectories come in; votes or test results, advantages of the policy and traini
 - `unit_tests`, `unit_test_answers`, `trials`, `unit_test_reviewer`: a reward model that writes unit tests.
 - `judge_model`: the language model behind either kind.
 - `stand_ins`: hides the outcomes of tasks without a verifier, and puts a threshold on votes in their place.
-- `corrupt`: flips outcomes and votes, for experiments on robustness.
 """

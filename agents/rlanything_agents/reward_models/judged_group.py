@@ -11,7 +11,7 @@ import numpy as np
 from rlanything_agents.feedback import GroupFeedback
 from rlanything_agents.reward_models.step_judge import StepVotes
 from rlanything_agents.rollout.group import RolloutGroup
-from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep
+from rlanything_envs.curriculum.summary import MAX_REASON, JudgedEpisode, JudgedStep
 
 __all__ = ["JudgedGroup", "score_matrix"]
 
@@ -39,12 +39,12 @@ class JudgedGroup(RolloutGroup):
         return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])
 
     def judged_episodes(self) -> list[JudgedEpisode]:
-        """The episodes with their votes, as input of a critique."""
+        """The episodes with their votes and the texts of these, as input of a critique."""
         return [
             JudgedEpisode(
                 goal=self.assignment.task.goal,
                 steps=tuple(
-                    JudgedStep(step.action, step.full, judged.scores)
+                    JudgedStep(step.action, step.full, judged.scores, _reasons(judged))
                     for step, judged in zip(trajectory.steps, steps, strict=True)
                 ),
                 success=trajectory.success,
@@ -81,6 +81,11 @@ def score_matrix(judged: Sequence[StepVotes]) -> np.ndarray:
     """Scores of the votes on one trajectory, array of shape (steps, votes); NaN for a vote without a score."""
     votes = len(judged[0].scores) if judged else 0
     return np.array([step.scores for step in judged], dtype=np.float64).reshape(len(judged), votes)
+
+
+def _reasons(judged: StepVotes) -> tuple[str, ...]:
+    """The texts of the votes that a model wrote, each from its end where its score stands."""
+    return tuple(vote.text[-MAX_REASON:] for vote in judged.votes if vote.token_ids)
 
 
 def _flipped(step: StepVotes, rng: np.random.Generator, share: float) -> StepVotes:

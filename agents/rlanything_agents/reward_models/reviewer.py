@@ -18,7 +18,7 @@ from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
-from rlanything_envs.curriculum import Assignment
+from rlanything_envs.curriculum import Assignment, Critique, Summariser
 from rlanything_envs.llm.generator import Prompt, SamplingParams
 from rlanything_task_pools import Task
 
@@ -61,8 +61,8 @@ class Review(Protocol):
         """Diagnostics of the feedback."""
         ...
 
-    def critique(self, group: int) -> str:
-        """Summary for the rewriter of why the episodes of a group ended as they did."""
+    def critique(self, group: int, summariser: Summariser | None = None) -> Critique:
+        """Summary for the rewriter of why the episodes of a group ended as they did; scripted without a summariser."""
         ...
 
     def records(self, group: int, iteration: int) -> Sequence[dict[str, Any]]:
@@ -120,7 +120,7 @@ class Reviewer(Protocol[G]):
         """Integrate outcomes and the reward model's answers.
 
         Args:
-            groups: Result of `collate`, or corrupted copies of it.
+            groups: Result of `collate`, or copies of it with other outcomes.
             before: Metrics of all earlier iterations.
         """
         ...

@@ -30,7 +30,6 @@ def hidden(episodes: Sequence[Trajectory]) -> list[Trajectory]:
 
 def stand_in(
     groups: Sequence[G],
-    judged: Sequence[G],
     played: Sequence[Sequence[Trajectory]],
     config: VerifierConfig,
     before: Sequence[Mapping[str, Any]],
@@ -39,18 +38,17 @@ def stand_in(
 
     Args:
         groups: Groups that models learn from, with hidden outcomes where there is no verifier.
-        judged: The same groups as they were judged, before any deliberate noise.
         played: Their episodes as they were played.
         config: Says which slots are hidden, and what the score of an episode is.
         before: Metrics of all earlier iterations; the threshold is set on the scores in them, too.
 
     Returns:
-        The groups that models learn from; the judged ones with the true outcomes, for the curves; and metrics: the
+        The groups that models learn from; the same with the true outcomes, for the curves; and metrics: the
         scores of episodes with a verifier, and how well the stand-ins agree with what is hidden. Nothing changes, and
         there are no metrics, where nothing is hidden.
     """
     if not config.hides_any:
-        return list(groups), list(judged), {}
+        return list(groups), list(groups), {}
     verified = [group for group in groups if not config.hides(group.assignment.slot)]
     scored = [
         [float(score), outcome]
@@ -62,7 +60,7 @@ def stand_in(
     pairs = np.array(known, dtype=np.float64).reshape(-1, 2)
     threshold = success_threshold(pairs[:, 0], pairs[:, 1])
     called = [_called(g, config, threshold) if config.hides(g.assignment.slot) else g for g in groups]
-    true = _with_outcomes(judged, played)
+    true = _with_outcomes(groups, played)
     return called, true, {"verifier": {**_agreement(called, true, config), "scored": scored}}
 
 

@@ -29,7 +29,8 @@ from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment, rewrite_direction
-from rlanything_envs.curriculum.critique import task_critique
+from rlanything_envs.curriculum.critique import Critique, task_critique
+from rlanything_envs.curriculum.summary import Summariser
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
@@ -257,9 +258,9 @@ class StepReview:
         """See `FeedbackStats`."""
         return asdict(feedback_stats(self.feedback))
 
-    def critique(self, group: int) -> str:
-        """Summary of the episodes and their votes for the rewriter."""
-        return task_critique(self.groups[group].judged_episodes())
+    def critique(self, group: int, summariser: Summariser | None = None) -> Critique:
+        """Summary of the episodes, their votes and the reasons of these, for the rewriter."""
+        return task_critique(self.groups[group].judged_episodes(), summariser)
 
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
         """One record per episode, with the votes, the reward and the advantage of each turn."""

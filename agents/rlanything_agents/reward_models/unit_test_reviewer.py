@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,8 @@ from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.coding.actions import Unreadable, read_action
 from rlanything_envs.coding.messages import FAILED, LAST_BLOCK
-from rlanything_envs.curriculum import Assignment
+from rlanything_envs.curriculum import Assignment, Critique, Summariser, task_critique
+from rlanything_envs.curriculum.summary import MAX_REASON, JudgedEpisode, JudgedStep
 from rlanything_envs.llm.generator import Prompt, SamplingParams
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import read_payload
@@ -70,9 +71,31 @@ class ProgramGroup(RolloutGroup):
         known = np.array([test.test is not None for test in self.tests], dtype=bool)
         return [np.where(known, 2 * row - 1, np.nan)[None] for row in self.passes]
 
-    def flipped(self, rng: np.random.Generator, share: float) -> Self:
-        """The same group with a share of the results of the tests flipped."""
-        return replace(self, passes=np.where(rng.random(self.passes.shape) < share, 1 - self.passes, self.passes))
+    def judged_episodes(self) -> list[JudgedEpisode]:
+        """The episodes as input of a critique: the votes on each last step are the results of the written tests."""
+        votes = [tuple(None if np.isnan(vote) else float(vote) for vote in row[0].tolist()) for row in self.scores()]
+        return [
+            JudgedEpisode(
+                goal=self.assignment.task.goal,
+                steps=tuple(
+                    JudgedStep(step.action, step.full, *((found, self._reasons(found)) if step is t.steps[-1] else ()))
+                    for step in t.steps
+                ),
+                success=t.success,
+                opening=t.full_opening,
+            )
+            for t, found in zip(self.trajectories, votes, strict=True)
+        ]
+
+    def _reasons(self, votes: Sequence[float | None]) -> tuple[str, ...]:
+        """What the reward model wrote of a program: the tests that it fails, and then those that it passes."""
+        known = [(vote, one.test) for vote, one in zip(votes, self.tests, strict=True) if vote and one.test is not None]
+        return tuple(
+            f"the program {'fails' if vote < 0 else 'passes'} the test {test.stdin!r} gives {test.stdout!r}"[
+                :MAX_REASON
+            ]
+            for vote, test in sorted(known, key=lambda pair: pair[0])
+        )
 
 
 class UnitTestReviewer:
@@ -266,23 +289,23 @@ class UnitTestReview:
             "judge_samples": sum(int(np.count_nonzero(f.judge)) for f in found),
         }
 
-    def critique(self, group: int) -> str:
-        """Success of the programs, and the wrong program that passes most hidden tests, for the rewriter."""
-        found, played = self.feedback[group], self.groups[group]
+    def critique(self, group: int, summariser: Summariser | None = None) -> Critique:
+        """Summary of the programs and of the tests that the reward model wrote, for the rewriter.
+
+        It ends with the wrong program that passes most hidden tests.
+        """
+        played = self.groups[group]
+        made = task_critique(played.judged_episodes(), summariser)
         scores = [t.score for t in played.trajectories if t.outcome is not None]
         if not scores:
-            return ""
-        right = int(np.nansum(found.correct))
-        lines = [
-            f"{right} of {len(scores)} programs pass all hidden tests; on average a program passes "
-            f"{100 * float(np.mean(scores)):.0f} % of them."
-        ]
+            return made
+        lines = [f"On average a program passes {100 * float(np.mean(scores)):.0f} % of the hidden tests.", made.text]
         wrong = [t for t in played.trajectories if t.outcome == -1]
         if wrong:
             nearest = max(wrong, key=lambda t: t.score)
             program = program_of(nearest, played.assignment.task.payload.get("entry_point"))
             lines.append(f"A wrong program that passes {100 * nearest.score:.0f} %:\n{program[:2000]}")
-        return "\n".join(lines)
+        return replace(made, text="\n".join(lines))
 
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
         """One record per episode, with its verdicts and the written tests.

@@ -1,6 +1,6 @@
 """Rollouts: tasks and a policy go in, trajectories come out, in groups of one task, from this process or from workers.
 
-- ``rollout``: many episodes in lock step; ``apart``: each on its own; ``turns``: answers of the policy;
+- ``rollout``: many episodes in lock step; ``concurrent``: each at its own pace; ``turns``: answers of the policy;
 - ``episode``: one episode in progress; ``renderer``: messages to token ids;
 - ``trajectory``: a finished episode; ``group``: all episodes of one task in an iteration;
 - ``queries``: judge queries, overlapped with the rollouts;

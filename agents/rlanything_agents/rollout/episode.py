@@ -97,7 +97,7 @@ class Episode:
         for choices in allowed:
             free = is_free(choices)
             self.step_of_token.append(step if free else None)
-            self.allowed.append(choices if free else None)
+            self.allowed.append(None if choices is not None and len(choices) == 1 else choices)
         if answer[-1] != self.renderer.end_id:
             answer.append(self.renderer.end_id)
             self._append((self.renderer.end_id,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -53,10 +53,6 @@ class RolloutGroup:
         """Votes on each trajectory, one array of shape (steps, votes) with NaN for an unparsable vote; here no
         votes."""
         return [np.zeros((len(trajectory.steps), 0)) for trajectory in self.trajectories]
-
-    def flipped(self, rng: np.random.Generator, share: float) -> Self:
-        """Copy of the group with a share of its votes flipped; here the group itself, which has none."""
-        return self
 
     def header(self, t: int, iteration: int) -> dict[str, Any]:
         """Record of an episode besides its turns; messages are the environment's own, whatever the view."""

@@ -15,9 +15,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from rlanything_agents.rollout.apart import play_apart
+from rlanything_agents.rollout.concurrent import play_concurrently
 from rlanything_agents.rollout.episode import INFRASTRUCTURE, Episode
-from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.turns import Policy, Turns
 
@@ -82,20 +81,18 @@ def rollout(
     names = [""] * len(tasks) if tags is None else tags
     turns = Turns(policy, seed, first, temperature, top_p, stop, constrained, deadline)
     if getattr(policy.engine, "parallel_calls", False):
-        with quick_collection():
-            episodes = play_apart(turns, envs, tasks, names, max_steps, threads, progress)
+        episodes = play_concurrently(turns, envs, tasks, names, max_steps, threads, progress)
         return [episode.trajectory() for episode in episodes]
     trajectories: list[Trajectory] = []
     if len(envs) < len(tasks) and threads > 1:
-        with quick_collection():
-            episodes = _play_in_turn(turns, envs, tasks, names, max_steps, threads, progress)
+        episodes = _play_in_turn(turns, envs, tasks, names, max_steps, threads, progress)
         return [episode.trajectory() for episode in episodes]
     for at in range(0, len(tasks), len(envs)):
         episodes = [
             Episode(env, task, tag, policy.renderer, stop)
             for env, task, tag in zip(envs, tasks[at:], names[at:], strict=False)
         ]
-        with quick_collection(), _pool(threads) as pool:
+        with _pool(threads) as pool:
             _play(turns, at, episodes, max_steps, pool, progress)
         trajectories += [episode.trajectory() for episode in episodes]
     return trajectories

@@ -68,10 +68,11 @@ class Trajectory:
         score: The environment's score at the end: its last reward, 0 before the first one.
         prompt_ids: Token ids of the prompt of the first turn.
         completion_ids: All ids after it, up to the last sampled one, messages of the environment included.
-        step_of_token: Index of the step of a sampled token; None for messages and forced tokens.
+        step_of_token: Index of the step of a sampled token; None for messages, for forced tokens, and where it is
+            unknown which ids were allowed.
         logprobs: Natural-log probability of a sampled token at temperature 1, over the allowed tokens where
             decoding was constrained, whatever the sampling temperature was; 0 for other tokens.
-        allowed: Allowed ids of a sampled token; None for other tokens and free decoding.
+        allowed: Allowed ids of a sampled token, none where they are unknown; None for other tokens and free decoding.
         turns: Turns with their own prompts, where each turn re-renders its prompt; else empty. The lists above then
             contain each message and answer once, in order, a sequence that no model need have read.
         overlong: Whether the episode was cut off, as failed, because its next turn would have outgrown the context.
@@ -133,7 +134,7 @@ def _named(step: Step) -> dict[str, str]:
 
 
 def is_free(allowed: tuple[int, ...] | None) -> bool:
-    """Whether a token was sampled among several; a forced one has a single allowed id."""
+    """Whether a token was sampled among several known ones; a forced one has a single allowed id."""
     return allowed is None or len(allowed) > 1
 
 

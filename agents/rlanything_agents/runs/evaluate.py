@@ -18,9 +18,9 @@ from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from rlanything_agents.runs.parts import RunParts
 from rlanything_task_pools import Domain, Task
-from rlanything_task_pools.panel import Unreadable, panel_hash
+from rlanything_task_pools.panel import panel_hash
 
-__all__ = ["Evaluation", "panel_result", "panel_tasks", "play_panel"]
+__all__ = ["Evaluation", "panel_tasks"]
 
 
 def panel_tasks(domain: Domain, split: str, config: EvaluationConfig, episodes: int | None = None) -> list[Task]:
@@ -31,7 +31,7 @@ def panel_tasks(domain: Domain, split: str, config: EvaluationConfig, episodes: 
     return generate_tasks(domain, split, range(config.seed, config.seed + count), config.knobs)
 
 
-def play_panel(
+def _play_panel(
     workers: Workers, tasks: Sequence[Task], config: EvaluationConfig, progress: Callable[[int], None] | None = None
 ) -> list[Trajectory]:
     """Roll out every task of a panel once; the sampling seed is fixed, so that two policies are paired."""
@@ -39,24 +39,17 @@ def play_panel(
     return workers.play(tasks, how, progress=progress)
 
 
-def panel_result(trajectories: Sequence[Trajectory], unreadable: Sequence[Unreadable] = ()) -> dict[str, Any]:
+def _panel_result(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
     """Success on a panel with its interval, shares of readable and admissible actions, and the outcomes for pairing.
 
-    ``outcomes`` holds 1 (solved), 0 (failed) or None (infrastructure error, or an unreadable task) in the order of the
-    panel, ``tasks`` a hash of the ids of its tasks: two results with the same hash are on the same tasks in the same
-    order. ``unreadable`` maps the id of each unreadable task to the reason; the key is absent where all were read.
+    ``outcomes`` holds 1 (solved), 0 (failed) or None (infrastructure error) in the order of the panel, ``tasks`` a hash
+    of the ids of its tasks: two results with the same hash are on the same tasks in the same order.
     """
-    ids = [trajectory.task_id for trajectory in trajectories]
-    outcomes = [None if t.outcome is None else int(t.outcome == 1) for t in trajectories]
-    for game in unreadable:
-        ids.insert(game.place, game.task)
-        outcomes.insert(game.place, None)
     return {
         **asdict(success_rate([trajectory.outcome for trajectory in trajectories])),
         **action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
-        "outcomes": outcomes,
-        "tasks": panel_hash(ids),
-        **({"unreadable": {game.task: game.error for game in unreadable}} if unreadable else {}),
+        "outcomes": [None if t.outcome is None else int(t.outcome == 1) for t in trajectories],
+        "tasks": panel_hash([trajectory.task_id for trajectory in trajectories]),
     }
 
 
@@ -96,8 +89,8 @@ class Evaluation:
             for number, split in enumerate(settings.panels):
                 tasks = panel_tasks(parts.domain, split, settings, episodes)
                 with parts.reporter.stage(f"Evaluation {name}, {split}", len(tasks)) as stage:
-                    trajectories = play_panel(self.workers, tasks, settings, stage.add)
-                panels[split] = panel_result(trajectories)
+                    trajectories = _play_panel(self.workers, tasks, settings, stage.add)
+                panels[split] = _panel_result(trajectories)
                 if number == 0 and name == "before" and parts.config.queries_judge:
                     self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
             judge = self._judge_quality(name)

@@ -39,7 +39,7 @@ class RunFolder:
         trajectories/NNNN.jsonl.gz   every turn with every judgement
         screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` is above 0
         checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, the batch that was played
-                                  ahead (`rollout.ahead`), and a manifest of hashes
+                                  ahead (`rollout.ahead`), a few samples of both updates, and a manifest of hashes
 
     A file that cannot be written raises `StorageError`.
     """

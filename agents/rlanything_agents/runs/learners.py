@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,8 +77,7 @@ class Learners:
         policy, judge = (
             ChatGenerator(self._engines[role], templates[role], partial(self._ready, role)) for role in self.both
         )
-        self._checkpoint = checkpoints["policy"]
-        renderer = Renderer(templates["policy"], view_of(config), self._checkpoint, config.rollout.history)
+        renderer = Renderer(templates["policy"], view_of(config), checkpoints["policy"], config.rollout.history)
         self.actor = Policy(policy, renderer)
         self.judge_model = JudgeModel(judge, templates["judge"], checkpoints["judge"])
 
@@ -92,19 +90,6 @@ class Learners:
             learner.hand_over(self._engines[role])
             self._served[role] = learner.version
         self.scheduler.enter(role)
-
-    def for_domain(self, config: RunConfig) -> Learners:
-        """The same models and engines, with a policy that reads the domain and view of another run.
-
-        An update through one of them is an update of both, and closing one closes the engines of both.
-
-        Raises:
-            UnknownDomain, UnknownView: The domain is not installed, or has no such view.
-        """
-        other = copy(self)
-        renderer = Renderer(self.actor.renderer.template, view_of(config), self._checkpoint, config.rollout.history)
-        other.actor = Policy(self.actor.engine, renderer)
-        return other
 
     def save(self, folder: Path) -> None:
         """Store both learners."""

@@ -23,10 +23,8 @@ import numpy as np
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.feedback.metrics import action_shares
-from rlanything_agents.reward_models.corrupt import corrupt_groups
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
 from rlanything_agents.reward_models.stand_ins import hidden, pool_outcomes, stand_in
-from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.rollout.group import RolloutGroup, has_spread, rewarded_outcomes, success_by_role
 from rlanything_agents.rollout.queries import GroupCollector
 from rlanything_agents.rollout.screens import Screens
@@ -38,7 +36,7 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.training.samples import policy_samples
 from rlanything_agents.training.update import UpdateStats
-from rlanything_envs.curriculum import Assignment, Curriculum, Rewriter
+from rlanything_envs.curriculum import Assignment, Critique, Curriculum, Rewriter, Summariser, Tally, rewrite_direction
 from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_task_pools import TaskPool
 
@@ -71,6 +69,7 @@ class Loop:
         envs: Environments for the rollouts.
         rewriter: Proposes harder and easier tasks.
         workers: Run the rollouts and answer the queries; this process, with ``envs``, if None.
+        summariser: Summarises episodes for the rewriter; scripted if None.
     """
 
     def __init__(
@@ -82,8 +81,10 @@ class Loop:
         envs: Sequence[gym.Env[Any, Any]],
         rewriter: Rewriter,
         workers: Workers | None = None,
+        summariser: Summariser | None = None,
     ) -> None:
         settings = config.curriculum
+        self.summariser = summariser
         self.config = config
         self.learners = learners
         self.reviewer = reviewer
@@ -122,10 +123,6 @@ class Loop:
         Args:
             before: Metrics of all earlier iterations. With the models and the pool they are the whole state of a run.
         """
-        with quick_collection():
-            return self._iterate(before)
-
-    def _iterate(self, before: Sequence[Mapping[str, Any]]) -> Iteration:
         iteration = len(before) + 1
         used = self.config.used(before)
         rng = rng_of(self.config.seed, "iteration", iteration)
@@ -134,16 +131,17 @@ class Loop:
         ahead = len(self.ahead.groups) if self.ahead else 0
         judged, played, batches = self._rollout_and_judge(iteration, rng, stopwatch)
         env_steps = sum(len(trajectory.steps) for group in judged for trajectory in group.trajectories)
-        groups, corrupted = self._corrupt(judged, iteration)
-        groups, judged, agreement = stand_in(groups, judged, played, self.config.verifier, before)
+        groups, judged, agreement = stand_in(judged, played, self.config.verifier, before)
         with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
             if self.config.curriculum.rejected == "drop":
                 review = review.without(self._rejected(groups))
+        with stopwatch.lap("adapt"):
+            critiques = self._critiques(groups, review)
         over = self.config.used([*before, {"env_steps": env_steps}]) >= 1
         with (
             self._playing_ahead(None if over else iteration + 1, stopwatch) as next_batch,
-            self._adapting(groups, review, iteration, ahead) as adapt,
+            self._adapting(groups, review, critiques, iteration, ahead) as adapt,
         ):
             with stopwatch.lap("policy_update"):
                 policy = self._update_policy(groups, review, iteration, used)
@@ -154,7 +152,7 @@ class Loop:
             with stopwatch.lap("rollout"):
                 self.ahead = next_batch()
         with stopwatch.lap("measure"):
-            quality = self.reviewer.quality(judged, rng)  # the true outcomes, corrupted or not
+            quality = self.reviewer.quality(judged, rng)  # the true outcomes
             curriculum = self.monitor.row().to_dict()
             episodes = [record for number in range(len(groups)) for record in review.records(number, iteration)]
 
@@ -169,7 +167,6 @@ class Loop:
             "overlong": {"episodes": overlong, "share": overlong / len(trajectories)},
             "agent_crash": {"episodes": crashes, "share": crashes / len(trajectories)},
             "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
-            **corrupted,
             **agreement,
             "feedback": review.stats(),
             "judge_quality": quality,
@@ -304,13 +301,6 @@ class Loop:
         refilled = played - self.config.rollout.tasks
         return {"played": played, "ahead": ahead, "refilled": refilled, "spread": spread / played}
 
-    def _corrupt(self, judged: list[RolloutGroup], iteration: int) -> tuple[Sequence[RolloutGroup], dict[str, Any]]:
-        """Groups as the models learn from them, and how much of them was corrupted; unchanged unless the run asks."""
-        if not self.config.corrupt.on:
-            return judged, {}
-        groups, counts = corrupt_groups(judged, self.config.corrupt, self.config.seed, iteration)
-        return groups, {"corrupted": counts}
-
     def _update_policy(
         self, groups: Sequence[RolloutGroup], review: Review, iteration: int, used: float
     ) -> UpdateStats:
@@ -335,8 +325,29 @@ class Loop:
             if self.curriculum.rejects(group.assignment, pool_outcomes(group, "", self.config.verifier))
         }
 
+    def _critiques(self, groups: Sequence[RolloutGroup], review: Review) -> dict[int, Critique]:
+        """Critiques that the reward model writes itself, before it is updated, by the number of the group.
+
+        They are those of the groups whose tasks will be rewritten.
+        """
+        if self.config.summariser != "judge":
+            return {}
+        outside = {
+            number
+            for number, group in enumerate(groups)
+            if group.assignment.role == "active"
+            and (tally := Tally.of(pool_outcomes(group, "", self.config.verifier))).n
+            and rewrite_direction(tally.accuracy, self.config.curriculum.band) is not None
+        }
+        return {number: review.critique(number, self.summariser) for number in sorted(outside)}
+
     def _adapting(
-        self, groups: Sequence[RolloutGroup], review: Review, iteration: int, ahead: int
+        self,
+        groups: Sequence[RolloutGroup],
+        review: Review,
+        critiques: Mapping[int, Critique],
+        iteration: int,
+        ahead: int,
     ) -> AbstractContextManager[Callable[[], None]]:
         """Context whose value adapts the tasks to the groups, one group after the other.
 
@@ -344,7 +355,13 @@ class Loop:
         then waits until it is done. Updates and tasks read nothing of each other, so both orders have one result.
         """
         steps = [
-            partial(self._adapt, group, review, number, iteration - 1 - (number < ahead))
+            partial(
+                self._adapt,
+                group,
+                # Lazy otherwise: a critique is written only for a group whose task is rewritten.
+                critiques.get(number) or partial(review.critique, number, self.summariser),
+                iteration - 1 - (number < ahead),
+            )
             for number, group in enumerate(groups)
         ]
         if self._background is not None:
@@ -356,19 +373,17 @@ class Loop:
 
         return nullcontext(adapt)
 
-    def _adapt(self, group: RolloutGroup, review: Review, number: int, updates: int) -> None:
+    def _adapt(self, group: RolloutGroup, critique: Critique | Callable[[], Critique], updates: int) -> None:
         """Report the outcomes of a group to the curriculum, which may have its task rewritten.
 
         Args:
             group: The group, played by the policy after so many ``updates``.
-            review: Feedback on all groups.
-            number: Number of the group in it.
+            critique: For the rewriter.
             updates: See ``group``.
         """
         outcomes = pool_outcomes(group, f"policy@{updates}", self.config.verifier)
         if self.config.curriculum.adapt:
-            # Lazy: a critique is written only for a group whose task is rewritten.
-            self.curriculum.report(group.assignment, outcomes, critique=partial(review.critique, number))
+            self.curriculum.report(group.assignment, outcomes, critique=critique)
         else:
             self.curriculum.record(group.assignment, outcomes)
 

@@ -39,16 +39,13 @@ class RunParts:
     reviewer: Reviewer[Any]
 
     @classmethod
-    def assemble(
-        cls, config: RunConfig, folder: RunFolder, reporter: Reporter, learners: Learners | None = None
-    ) -> RunParts:
+    def assemble(cls, config: RunConfig, folder: RunFolder, reporter: Reporter) -> RunParts:
         """Make the parts of a run.
 
         Args:
             config: All settings.
             folder: Folder of the run.
             reporter: Shows progress.
-            learners: Models of another run that this run shares; its own if None.
 
         Raises:
             UnknownView: The domain has no such view.
@@ -59,7 +56,7 @@ class RunParts:
         domain = get_domain(config.domain)
         supervision = get_supervision(config.domain)
         envs = make_envs(config, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
-        learners = learners.for_domain(config) if learners else Learners(config, folder.path / "models")
+        learners = Learners(config, folder.path / "models")
         reviewer = supervision.reviewer(config, learners.judge_model)
         return cls(config, folder, reporter, domain, supervision, learners, envs, reviewer)
 

@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from rlanything_agents.config import CurriculumConfig, LLMConfig
+from rlanything_agents.config import CurriculumConfig, LLMConfig, RunConfig
+from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.rollout.tasks import GeneratedMixture
-from rlanything_envs.curriculum import FreshRewriter, LLMRewriter, Rewriter, ScriptedRewriter
+from rlanything_envs.curriculum import FreshRewriter, LLMRewriter, LLMSummariser, Rewriter, ScriptedRewriter
 from rlanything_envs.llm import (
     Budget,
     Endpoint,
@@ -25,8 +27,10 @@ from rlanything_envs.sources import GivenTasks, TaskSource
 from rlanything_task_pools import Domain
 from rlanything_task_pools.collection import read_collection
 
-__all__ = ["check_rewriter", "open_rewriter", "service_of"]
+__all__ = ["check_rewriter", "make_summariser", "open_rewriter", "service_of"]
 
+CHARACTERS = 3
+"""Characters of a prompt for each token of a reward model's context; English text has some four."""
 LONGEST_SILENCE_S = 300.0
 """Most seconds that a service may take to begin its answer, even where ``patience`` is longer."""
 
@@ -76,6 +80,29 @@ def service_of(rewriter: Rewriter) -> PatientGenerator | None:
     """The service that a rewriter depends on; None for a rewriter without one."""
     found = getattr(rewriter, "generator", None)
     return found if isinstance(found, PatientGenerator) else None
+
+
+def make_summariser(config: RunConfig, rewriter: Rewriter, judge: JudgeModel) -> LLMSummariser | None:
+    """The language model that summarises episodes for the rewriter; None where the summaries are scripted.
+
+    Args:
+        config: All settings.
+        rewriter: The open rewriter.
+        judge: The reward model.
+    """
+    service = service_of(rewriter)
+    if config.summariser == "rewriter" and service is not None and config.curriculum.llm is not None:
+        llm = config.curriculum.llm
+        params = SamplingParams(llm.max_tokens, temperature=llm.temperature, seed=seed_of(config.seed, "summary"))
+        return LLMSummariser(service, params, name=llm.model)
+    if config.summariser == "judge":
+        own = judge.config
+        params = SamplingParams(own.max_tokens, temperature=0.7, seed=seed_of(config.seed, "summary"))
+        room = max(256, own.context - own.max_tokens)
+        return LLMSummariser(
+            judge.generator, params, name=f"reward model {own.checkpoint}"[:200], characters=CHARACTERS * room
+        )
+    return None
 
 
 def _source(config: CurriculumConfig, domain: Domain) -> TaskSource:

@@ -28,14 +28,13 @@ from rlanything_agents.rollout.workers import Workers, open_workers
 from rlanything_agents.runs.evaluate import Evaluation
 from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
 from rlanything_agents.runs.lead import check_launch, leading
-from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.monitors import behaviour, watch
 from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.preflight import collections_of, preflight
 from rlanything_agents.runs.progress import Reporter, duration
 from rlanything_agents.runs.report import write_report
-from rlanything_agents.runs.rewriting import open_rewriter, service_of
+from rlanything_agents.runs.rewriting import make_summariser, open_rewriter, service_of
 from rlanything_agents.runs.stopping import RunStopped, resumably
 from rlanything_agents.runs.storage import storing
 from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
@@ -43,7 +42,7 @@ from rlanything_agents.runs.summary import accepted_rewrites, installed_versions
 from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, iteration_metrics
 from rlanything_agents.runs.warm_start import warm_start
 from rlanything_agents.training.ranks.channel import Ranks
-from rlanything_envs.curriculum import Rewriter
+from rlanything_envs.curriculum import LLMSummariser, Rewriter
 from rlanything_envs.curriculum.monitor import DriftWarning
 from rlanything_envs.curriculum.prompting import plain
 from rlanything_task_pools import PoolError, TaskPool
@@ -100,18 +99,8 @@ def warm_up(config: RunConfig, folder: RunFolder, reporter: Reporter) -> dict[st
 
 
 @contextmanager
-def open_run(
-    config: RunConfig,
-    folder: RunFolder,
-    reporter: Reporter,
-    ranks: Ranks | None = None,
-    learners: Learners | None = None,
-) -> Iterator[Run]:
-    """Open a run for its stages; see `train` for the arguments, the stages and the errors.
-
-    Args:
-        learners: Models of another open run, of the same settings, which this run trains too; its own if None.
-    """
+def open_run(config: RunConfig, folder: RunFolder, reporter: Reporter, ranks: Ranks | None = None) -> Iterator[Run]:
+    """Open a run for its stages; see `train` for the arguments, the stages and the errors."""
     check_launch(config, ranks)
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
@@ -121,7 +110,7 @@ def open_run(
             preflight(config, folder)
             with folder.alone():
                 tracking = Tracking(config.trackers, reporter.say)
-                parts = RunParts.assemble(config, folder, reporter, learners)
+                parts = RunParts.assemble(config, folder, reporter)
                 if folder.prepare(config.model_dump(mode="json")):
                     reporter.say(f"Continuing {folder.path}")
                     for message in folder.drop_damaged_stages():
@@ -191,7 +180,10 @@ class Run:
         ):
             warnings.simplefilter("ignore", DriftWarning)  # `finish` reports it once, for all slots
             parts = self.parts
-            loop = Loop(self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers)
+            summariser = make_summariser(self.config, rewriter, parts.judge_model)
+            loop = Loop(
+                self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers, summariser
+            )
             if checkpoint is not None:
                 loop.load(checkpoint)
 
@@ -201,7 +193,7 @@ class Run:
                 stage.reach(round(used * self.config.iterations), _note(rows))
                 self._evaluate_during_loop(len(rows))
                 self.tracking.reach(len(rows), self._tracked)
-                row = self._iteration(loop, rows, rewriter)
+                row = self._iteration(loop, rows, rewriter, summariser)
                 with self.folder.checkpoints.write(len(rows) + 1) as scratch:
                     parts.learners.save(scratch)
                     loop.save(scratch)
@@ -250,15 +242,21 @@ class Run:
         for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):
             leftover.unlink()
 
-    def _iteration(self, loop: Loop, rows: Sequence[Mapping[str, Any]], rewriter: Rewriter) -> dict[str, Any]:
+    def _iteration(
+        self, loop: Loop, rows: Sequence[Mapping[str, Any]], rewriter: Rewriter, summariser: LLMSummariser | None
+    ) -> dict[str, Any]:
         """Run one iteration and store its results; returns its metrics with the alarms of the monitors."""
         number, service = len(rows) + 1, service_of(rewriter)
         if service is not None:
             service.begin()
+        if summariser is not None:
+            summariser.begin()
         result = loop.iterate(rows)
         row = {**result.metrics, "behaviour": behaviour(result.episodes)}
         if service is not None:
             row["rewriter"] = asdict(service.served)
+        if summariser is not None:
+            row["summaries"] = summariser.counts
         row["alarms"] = watch([*rows, row], self.config.monitors.for_run(self.config.iterations))
         store_screens(loop.envs, self.folder.screens / f"{number:04d}", result.batches)
         self.folder.store_episodes(number, result.episodes)

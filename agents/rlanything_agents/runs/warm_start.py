@@ -25,15 +25,10 @@ SHARED = ("domain", "policy", "reward_model")
 """Sections that a run must share with the run whose warm start it reuses."""
 
 
-def warm_start(parts: RunParts, *others: RunParts) -> None:
+def warm_start(parts: RunParts) -> None:
     """Train both models on the demonstrations of their domain, or adopt the warm start of another run.
 
     A pretrained checkpoint is trained only where its ``lessons`` are on.
-
-    Args:
-        parts: Parts of the run.
-        others: Parts of runs that share the models: they are trained on the demonstrations of all domains, mixed, with
-            the settings of the first run, and each folder keeps the warm start.
 
     Raises:
         RunFolderError: The other run has no finished warm start, or another domain, model or vocabulary.
@@ -43,10 +38,7 @@ def warm_start(parts: RunParts, *others: RunParts) -> None:
         if settings.reuse is not None:
             _adopt(parts, RunFolder(settings.reuse))
         else:
-            parts.folder.finish_stage("warm_start", _train(parts, others))
-    for other in others:
-        if other.folder.stage("warm_start") is None:
-            other.folder.adopt_stage(parts.folder, "warm_start")
+            parts.folder.finish_stage("warm_start", _train(parts))
     for role, learner in _trained_learners(parts):
         learner.load(parts.folder.folder("warm_start") / role)
     parts.learners.hold()
@@ -81,14 +73,12 @@ def _trained_learners(parts: RunParts) -> list[tuple[str, Learner]]:
     ]
 
 
-def _train(parts: RunParts, others: Sequence[RunParts]) -> dict[str, Any]:
+def _train(parts: RunParts) -> dict[str, Any]:
     settings, start = parts.config.warm_start, time.perf_counter()
     result: dict[str, Any] = {"demonstrations": 0, "policy_losses": [], "judge_losses": []}
     for role, learner in _trained_learners(parts):
-        rows: list[Row] = []
-        for each in (parts, *others):
-            lessons = each.supervision.lessons
-            rows += lessons.policy(each) if role == "policy" else lessons.judge(each)
+        lessons = parts.supervision.lessons
+        rows = lessons.policy(parts) if role == "policy" else lessons.judge(parts)
         if role == "policy":
             result["demonstrations"] = len(rows)
         epochs = settings.epochs if role == "policy" else settings.judge_epochs

@@ -12,6 +12,10 @@ from rlanything_agents.training.samples import Allowed
 __all__ = ["constrained"]
 
 
+MANY = 1024
+"""Allowed ids of a position from which on its logits are masked, not gathered: vLLM lists those of free text."""
+
+
 def constrained(
     logits: torch.Tensor, tokens: torch.Tensor, allowed: Sequence[Allowed | None]
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -26,20 +30,31 @@ def constrained(
         Log-probabilities and entropies in nats, both of shape (positions,); entropies have no gradient.
     """
     logps, entropies = logits.new_zeros(len(logits)), logits.new_zeros(len(logits))
-    bound = np.array([choice is not None for choice in allowed], dtype=bool)
-    choices = [choice for choice in allowed if choice is not None]
-    for places, ids in ((np.flatnonzero(bound), choices), (np.flatnonzero(~bound), None)):
-        if not len(places):
+    few: list[int] = []
+    alike: dict[int, list[int]] = {}  # places without limits, and those of each large set
+    for place, choice in enumerate(allowed):
+        if choice is not None and len(choice) < MANY:
+            few.append(place)
+        else:
+            alike.setdefault(id(choice), []).append(place)
+    for places in (few, *alike.values()):
+        if not places:
             continue
-        at = torch.from_numpy(places).to(logits.device)
+        at = torch.tensor(places, device=logits.device)
         part, chosen = logits[at], logits[at].gather(1, tokens[at, None])
-        if ids is not None:
-            lengths = np.array([len(choice) for choice in ids])
+        choice = allowed[places[0]]
+        if places is few:
+            choices = [allowed[place] or () for place in few]
+            lengths = np.array([len(choice) for choice in choices])
             inside = np.arange(lengths.max()) < lengths[:, None]
             table = np.zeros(inside.shape, dtype=np.int64)
-            table[inside] = np.concatenate(ids)
+            table[inside] = np.concatenate(choices)
             part = part.gather(1, torch.from_numpy(table).to(logits.device))
             part = part.masked_fill(torch.from_numpy(~inside).to(logits.device), -torch.inf)
+        elif choice is not None:
+            outside = torch.ones(logits.shape[1], dtype=torch.bool)
+            outside[list(choice)] = False
+            part = part.masked_fill(outside.to(logits.device), -torch.inf)
         total = part.logsumexp(1, keepdim=True)
         with torch.no_grad():
             entropy = torch.special.entr((part - total).exp()).sum(1)

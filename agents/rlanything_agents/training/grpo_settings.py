@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
-
-from trl import GRPOConfig
 
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.checkpoint import check_bitsandbytes
 from rlanything_agents.training.update import TrainingError
 
-__all__ = ["grpo_settings", "no_reward"]
+with warnings.catch_warnings():
+    # This is about TRL's own engines, which are never used here.
+    warnings.filterwarnings("ignore", message="TRL currently supports vLLM versions")
+    from trl import GRPOConfig, GRPOTrainer
+
+__all__ = ["GRPOTrainer", "grpo_settings", "no_reward"]
 
 
 def grpo_settings(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfig:

@@ -14,6 +14,7 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.shared_memory import temporary_folder
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.pretrained import load_weights, save_weights
+from rlanything_agents.training.audit import SAMPLED, kept, store_samples
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.update import Trainer, UpdateStats
 from rlanything_envs.llm.generator import TextGenerator
@@ -44,6 +45,8 @@ class Learner:
         self.tokenizer = tokenizer
         self.version = 0
         """Version of the weights; it grows with every change of them."""
+        self.sampled: list[Sample] = []
+        """A few samples of the last update, which `save` stores for an audit."""
         self.prepare: Callable[[], None] = lambda: None
         """Called before every update, to free memory for it."""
         self._awake = False
@@ -61,6 +64,7 @@ class Learner:
             groups: Number of groups of episodes that the samples come from.
         """
         self.prepare()
+        self.sampled = kept(samples)
         stats = self.trainer.update(samples, rate, steps=self.config.steps_for(groups))
         if stats.optimizer_steps:
             self.version += 1
@@ -97,12 +101,13 @@ class Learner:
             self._put(own)
 
     def save(self, folder: Path) -> None:
-        """Store weights, their average and optimizer state."""
+        """Store weights, their average, optimizer state, and a few samples of the last update."""
         save_weights(self.model, folder, self.trainer.weights() if self.trainer.sharded else None)
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(folder)
         state = {"trainer": self.trainer.state_dict(), "average": self._average, "averaged": self._averaged}
         torch.save(state, folder / "learner.pt")
+        store_samples(self.sampled, folder / SAMPLED)
 
     def load(self, folder: Path) -> None:
         """Continue from a folder of `save`.

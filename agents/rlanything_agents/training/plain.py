@@ -16,7 +16,7 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
 from rlanything_agents.training.mismatch import FARTHEST
 from rlanything_agents.training.rows import optimizer_batches
-from rlanything_agents.training.samples import Sample, check_vocabulary
+from rlanything_agents.training.samples import Sample, check_vocabulary, unknown_tokens
 from rlanything_agents.training.update import TrainingError, UpdateStats
 
 
@@ -80,6 +80,7 @@ class PlainTrainer:
             tokens=sum(len(sample) for batch in batches for sample in batch),
             seconds=time.perf_counter() - start,
             anchor_kl=float(anchor_kl),
+            unknown=unknown_tokens(samples),
             **mismatch,
         )
 
@@ -212,7 +213,7 @@ class PlainTrainer:
         logits = self._logits(model, sample)[len(sample.prompt_ids) - 1 : -1].float()
         logits = logits / (temperature or self.config.temperature)
         for t, choice in enumerate(sample.allowed or ()):
-            if choice is not None:
+            if choice:
                 forbidden = torch.ones(logits.shape[1], dtype=torch.bool, device=logits.device)
                 forbidden[list(choice)] = False
                 logits[t] = logits[t].masked_fill(forbidden, -torch.inf)

@@ -38,8 +38,8 @@ class Sample:
         advantages: Advantage of the step a token belongs to.
         logprobs: Log-probability of a sampled token by the sampler (natural, at temperature 1, over the allowed tokens,
             whatever temperature and ``top_p`` it was drawn with); 0 where the weight is 0.
-        allowed: Allowed token ids where decoding was constrained, ``None`` where it was free; ``None``
-            altogether if it was free everywhere.
+        allowed: Allowed token ids where decoding was constrained, ``None`` where it was free, no ids where it is
+            unknown what was allowed (such a token has weight 0); ``None`` altogether if it was free everywhere.
         episode: Number of the episode in the update, where an episode has several samples, whose prompts begin alike;
             else None.
         steps: Index of the step that a token was sampled in, ``None`` for other tokens; ``None`` altogether if the row
@@ -71,10 +71,11 @@ class Sample:
             _same_length("steps", len(self.steps), len(self.completion_ids))
         if self.allowed is not None:
             _same_length("allowed", len(self.allowed), len(self.completion_ids))
+            sets = {id(choice): frozenset(choice) for choice in self.allowed if choice}  # many share one tuple
             for t, (token, weight, choice) in enumerate(
                 zip(self.completion_ids, self.weights, self.allowed, strict=True)
             ):
-                if weight and choice is not None and token not in choice:
+                if weight and choice is not None and token not in sets.get(id(choice), ()):
                     raise SampleError(f"completion token {t} (id {token}) is not among its allowed tokens")
 
     def __len__(self) -> int:
@@ -214,6 +215,11 @@ def answer_sample(
         logprobs=logprobs,
         allowed=allowed,
     )
+
+
+def unknown_tokens(samples: Sequence[Sample]) -> int:
+    """Sampled tokens that have weight 0 because it is unknown which tokens were allowed."""
+    return sum(choice == () for sample in samples for choice in sample.allowed or ())
 
 
 def check_vocabulary(samples: Sequence[Sample], vocab_size: int) -> None:

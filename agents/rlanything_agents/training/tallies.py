@@ -51,13 +51,16 @@ class Tallies:
         self._sampler += _sums(weights, ratio - away - 1, (ratio - 1) ** 2, left)
         self._farthest = torch.maximum(self._farthest, (away.abs() * (weights > 0)).max().cpu())
 
+    def farthest(self, accelerator: Any) -> float:
+        """Largest factor between a token's probabilities by sampler and trainer so far, in all processes."""
+        return float(accelerator.gather(self._farthest.to(accelerator.device)).max().exp())
+
     def means(self, accelerator: Any) -> dict[str, float]:
         """Means over all processes, by the names of `UpdateStats`."""
         sums = torch.cat((self._update, self._sampler)).to(accelerator.device)
         weight, kl, clipped, entropy, anchor_kl, compared, sampler_kl, chi2, outside = accelerator.reduce(
             sums, reduction="sum"
         ).tolist()
-        farthest = accelerator.gather(self._farthest.to(accelerator.device)).max()
         return {
             "kl": kl / max(weight, 1e-12),
             "clip_fraction": clipped / max(weight, 1e-12),
@@ -65,7 +68,7 @@ class Tallies:
             "anchor_kl": anchor_kl / max(weight, 1e-12),
             "sampler_kl": sampler_kl / max(compared, 1e-12),
             "sampler_chi2": chi2 / max(compared, 1e-12),
-            "sampler_ratio": float(farthest.exp()),
+            "sampler_ratio": self.farthest(accelerator),
             "corrected": outside / max(compared, 1e-12),
         }
 

@@ -1,6 +1,6 @@
 """TRL's `GRPOTrainer` on our samples: our loop chooses the training data, TRL computes the loss and takes the steps.
 
-Only this module and `grpo_settings` import TRL, which takes seconds.
+Only `grpo_settings` imports TRL, which takes seconds.
 
 An item of the data loader is one *optimizer step*: a list of micro-batches of similar length. Samples of a step whose
 prompts begin alike share a row, so that what they share is computed once. TRL multiplies its completion mask with
@@ -27,14 +27,12 @@ from datasets import Dataset
 from torch.distributed.fsdp import MixedPrecisionPolicy
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
-from trl import GRPOTrainer
 
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.master_weights import move_state, on_masters
 from rlanything_agents.models.pretrained import adapters_are_zero, trained
-from rlanything_agents.rollout.garbage import quick_collection
 from rlanything_agents.training.aggregation import aggregated
-from rlanything_agents.training.grpo_settings import grpo_settings, no_reward
+from rlanything_agents.training.grpo_settings import GRPOTrainer, grpo_settings, no_reward
 from rlanything_agents.training.mismatch import importance_ratio
 from rlanything_agents.training.padded import MicroBatch, Padded
 from rlanything_agents.training.ranks.launch import launched
@@ -45,10 +43,10 @@ from rlanything_agents.training.ranks.sharding import (
     whole_weights,
 )
 from rlanything_agents.training.rows import end_to_end, micro_batches, optimizer_batches, prompt_rows
-from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed
+from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed, unknown_tokens
 from rlanything_agents.training.shared_prompts import attention_share, restarts
 from rlanything_agents.training.tallies import Tallies, k3
-from rlanything_agents.training.update import TrainingError, UpdateStats
+from rlanything_agents.training.update import SamplerDiffers, TrainingError, UpdateStats
 
 __all__ = ["SampleTrainer", "make_trainer"]
 
@@ -145,6 +143,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 
         Raises:
             SampleError: A token id is outside the vocabulary, or ``steps`` is less than 1.
+            SamplerDiffers: At the first update a token has a probability by the sampler that is more than
+                ``config.most_sampler_ratio`` times that by the trainer, or less than one over that; no weight has
+                changed.
             TrainingError: The loss or the gradient is not finite, or ``config.anchor`` is set without `set_anchor`.
         """
         start, config = time.perf_counter(), self.sample_config
@@ -165,7 +166,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._resting = False
         if self._batches:
             was_training = self.model.training
-            with _preserved_rng(), quick_collection():
+            with _preserved_rng():
                 torch.manual_seed(int(seeds.generate_state(1)[0]))
                 self._swap_forward()
                 try:
@@ -186,6 +187,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             step_samples=sum(sum(sample.weights) for batch in batches for sample in batch),
             tokens=sum(len(sample) for sample in samples if any(sample.weights)),
             seconds=time.perf_counter() - start,
+            unknown=unknown_tokens(samples),
             **self._tallies.means(self.accelerator),
         )
 
@@ -349,12 +351,28 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         if self._keeps_masters and self.args.world_size > 1:
             average_gradients(self.model)
         # All processes stop together: otherwise the others would wait for the one that stopped.
+        if not self.updates and not self._steps:
+            self._check_sampler()
         if not torch.isfinite(self.accelerator.reduce(loss, reduction="sum")):
             raise TrainingError(
                 f"the loss is {loss.item()} in {self._place()}: "
                 "lower the learning rate, or go back to the last checkpoint"
             )
         return loss
+
+    def _check_sampler(self) -> None:
+        """Check that the samples of the first optimizer step have the sampler's probabilities, up to rounding.
+
+        Raises:
+            SamplerDiffers: They have not.
+        """
+        most, farthest = self.sample_config.most_sampler_ratio, self._tallies.farthest(self.accelerator)
+        if most is not None and farthest > most:
+            raise SamplerDiffers(
+                f"the sampler's probability of a token differs from the trainer's by a factor of {farthest:.4g}, at "
+                f"most {most:g} (most_sampler_ratio), at the first update: rounding does not explain it. No weight has "
+                "changed. `rlanything doctor RUN` shows the tokens; use engine.kind transformers, or vLLM 0.32"
+            )
 
     def _score_before(self, model: torch.nn.Module) -> None:
         """Compute the log-probabilities before the update of all its samples, and compare them with the sampler's."""

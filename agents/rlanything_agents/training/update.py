@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rlanything_agents.training.samples import Sample
+from rlanything_envs.llm.errors import RunMustStop
 
 if TYPE_CHECKING:
     import torch
@@ -36,6 +37,7 @@ class UpdateStats:
         sampler_chi2: Chi-square divergence of the same, estimated by the mean of ``(ratio - 1)**2``.
         sampler_ratio: Largest factor between a token's probabilities by sampler and trainer, at least 1.
         corrected: Share of tokens whose ratio was truncated or masked by ``importance_sampling_mode``.
+        unknown: Sampled tokens without weight because it is unknown which tokens the sampler allowed.
     """
 
     loss: float
@@ -53,6 +55,7 @@ class UpdateStats:
     sampler_chi2: float = 0.0
     sampler_ratio: float = 1.0
     corrected: float = 0.0
+    unknown: int = 0
 
 
 class Trainer(Protocol):
@@ -92,3 +95,7 @@ class Trainer(Protocol):
 
 class TrainingError(RuntimeError):
     """Update that cannot continue; the message names the cause and the remedy."""
+
+
+class SamplerDiffers(TrainingError, RunMustStop):
+    """First update whose samples have other probabilities by sampler and trainer; no weight has changed."""

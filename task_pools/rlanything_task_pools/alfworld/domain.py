@@ -9,7 +9,7 @@ import numpy as np
 
 from rlanything_task_pools.alfworld import generate, official, proof, rewrite
 from rlanything_task_pools.alfworld.difficulty import is_shut, lamp_types
-from rlanything_task_pools.alfworld.operators import DEFAULT, check_operators
+from rlanything_task_pools.alfworld.operators import DEFAULT, FREE, check_operators
 from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.task import Direction, Rejection, Task
 
@@ -19,7 +19,8 @@ class AlfWorldDomain:
 
     Args:
         operators: Rewrite operators: ``goal`` (any part of it), ``types`` (its object and receptacle, the
-            swap of the paper), ``kind`` (of task), ``scene``, ``start``, ``house``.
+            swap of the paper), ``kind`` (of task), ``scene``, ``start``, ``hint``, ``house``. If None, scripted
+            proposals change the goal, and those of language models goal, scene, start and hint.
 
     Raises:
         UnknownOperator: A name is unknown.
@@ -28,8 +29,9 @@ class AlfWorldDomain:
     name = "alfworld"
     env_id = "RLAnything/AlfWorld-v0"
 
-    def __init__(self, operators: Iterable[str] = DEFAULT) -> None:
-        self.operators = check_operators(operators)
+    def __init__(self, operators: Iterable[str] | None = None) -> None:
+        self.operators = check_operators(FREE if operators is None else operators)
+        self._scripted = DEFAULT if operators is None else self.operators
 
     def with_operators(self, names: Iterable[str]) -> "AlfWorldDomain":
         """The same domain with other rewrite operators."""
@@ -49,11 +51,11 @@ class AlfWorldDomain:
         """Rewrites by the enabled operators, those nearest to the intended step in difficulty first; of easier ones,
         first those that ease the blamed stage of the task.
         """
-        return rewrite.propose(task, direction, rng, self.operators, blamed)
+        return rewrite.propose(task, direction, rng, self._scripted, blamed)
 
-    def proposal_schema(self, task: Task, direction: Direction | None = None) -> dict[str, Any]:
-        """JSON schema of a rewrite by the enabled operators; with a direction, of those that should go there."""
-        return rewrite.proposal_schema(task, self.operators, direction)
+    def proposal_schema(self, task: Task) -> dict[str, Any]:
+        """JSON schema of a rewrite by the enabled operators."""
+        return rewrite.proposal_schema(task, self.operators)
 
     def validate(
         self,

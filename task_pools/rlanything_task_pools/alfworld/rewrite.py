@@ -1,14 +1,20 @@
-"""Rewrites of ALFWorld tasks: another goal, room or start, harder or easier; every proposal is validated."""
+"""Rewrites of ALFWorld tasks: another goal, room, start or hint; every proposal is proved.
+
+Scripted proposals go in the requested direction by the planner. Those of a language model may change anything that the
+room has, all at once; whether they are easier or harder for the agent is for the trial to show.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.operators import DEFAULT, OPERATORS, Operator, Parent, Refused
+from rlanything_task_pools.alfworld.operators import DEFAULT, FREE, OPERATORS, Parent, Refused
 from rlanything_task_pools.alfworld.operators.change import MARGIN, MAX_VALUE, Change, scene_and_goal
-from rlanything_task_pools.alfworld.operators.goal import FIELDS, goals_on
+from rlanything_task_pools.alfworld.operators.goal import FIELDS, check_fit, goals_on
 from rlanything_task_pools.alfworld.operators.proved import prove_change
+from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.stages import STAGES, Stage, eased_stages
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
 
@@ -43,7 +49,7 @@ def propose(
     if len(queues) > 1:
         queues = [queues[i] for i in rng.permutation(len(queues))]
     turns = [queue[i] for i in range(PROPOSALS) for queue in queues if i < len(queue)]
-    return turns[:PROPOSALS]
+    return [proposal for proposal in turns[:PROPOSALS] if _goes(parent, proposal, direction, operators)]
 
 
 def validate(
@@ -57,15 +63,15 @@ def validate(
 ) -> Task | Rejection:
     """A proposal as a proved task, or the reason of its rejection.
 
-    A proposal is that of one operator. For a goal it gives ``kind`` (short or official name), ``object_type`` and
-    ``receptacle_type`` (any case), and what it leaves out stays as in the task; for a scene or a start see their
-    files. Reasons of rejection: ``malformed``, ``operator_off``, those of the operators, then ``unsolvable``,
-    ``already_true``, ``wrong_direction``.
+    A proposal has some of the fields of the operators: ``kind`` (short or official name), ``object_type`` and
+    ``receptacle_type`` (any case) for the goal, ``scene``, ``start``, ``hint`` and ``house`` for what their files say.
+    What is left out or null stays as in the task. Reasons of rejection: ``malformed``, ``operator_off``, those of the
+    operators, then ``unsolvable``, ``already_true``, ``solution_in_hint``.
 
     Args:
         task: The task to rewrite.
         proposal: Untrusted.
-        direction: The direction in which `difficulty` must change, by `MARGIN` at least.
+        direction: The requested direction, stored in the task's rewrite; it is not checked.
         author: Stored in the task's rewrite.
         critique: Stored in the task's rewrite.
         operators: Names of operators that are enabled.
@@ -76,10 +82,9 @@ def validate(
         proved = prove_change(parent, change)
     except Refused as refused:
         return refused.rejection
-    if not proved.goes(direction):
-        detail = f"difficulty {proved.before:.1f} -> {proved.after:.1f} is not {direction} by {MARGIN} or more"
-        return Rejection(reason="wrong_direction", detail=detail)
-    payload = {**task.payload, "goal": change.goal.to_dict()}
+    payload = {name: value for name, value in task.payload.items() if name != "hint"} | {"goal": change.goal.to_dict()}
+    if proved.hint:
+        payload["hint"] = proved.hint
     if change.scene is not parent.scene:
         payload["scene"] = change.scene.to_dict()
     return Task(
@@ -94,13 +99,20 @@ def validate(
     )
 
 
-def proposal_schema(
-    task: Task, operators: Sequence[str] = DEFAULT, direction: Direction | None = None
-) -> dict[str, Any]:
-    """JSON schema of the proposals that `validate` reads, with the names this task's room offers."""
+def proposal_schema(task: Task, operators: Sequence[str] = FREE) -> dict[str, Any]:
+    """JSON schema of the proposals that `validate` reads, with the names this task's room has.
+
+    Each part may be null, and then stays as it is.
+    """
     parent = Parent.of(task)
-    schemas = [OPERATORS[name].schema(parent, direction) for name in operators]
-    return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
+    parts = {key: part for name in operators for key, part in OPERATORS[name].properties(parent).items()}
+    return {
+        "description": "null keeps a part as it is; several parts may change at once",
+        "type": "object",
+        "properties": {key: {"anyOf": [{"const": None}, part]} for key, part in parts.items()},
+        "required": list(parts),
+        "additionalProperties": False,
+    }
 
 
 def _blunt(eased: frozenset[Stage], stage: Stage) -> tuple[bool, int]:
@@ -108,29 +120,69 @@ def _blunt(eased: frozenset[Stage], stage: Stage) -> tuple[bool, int]:
     return stage not in eased, len(eased) if stage in eased else 0
 
 
+def _goes(parent: Parent, proposal: Mapping[str, Any], direction: Direction, operators: Sequence[str]) -> bool:
+    """Whether a scripted proposal goes in a direction by its proof; those without a proof are left to `validate`."""
+    try:
+        return prove_change(parent, _apply(parent, proposal, operators)).goes(direction)
+    except Refused:
+        return True
+
+
 def _apply(parent: Parent, proposal: object, operators: Sequence[str]) -> Change:
-    """The change by the first enabled operator whose proposal this is."""
+    """The change of all parts of a proposal together, in the order of the operators.
+
+    Raises:
+        Refused: A part is malformed or impossible, or no part changes anything.
+    """
     known = tuple(dict.fromkeys(name for operator in operators for name in OPERATORS[operator].fields))
-    if not isinstance(proposal, Mapping) or not proposal:
+    given = {name: v for name, v in proposal.items() if v is not None} if isinstance(proposal, Mapping) else {}
+    if not given and isinstance(proposal, Mapping) and proposal:
+        raise Refused("unchanged", "every part is null")
+    if not given:
         raise Refused("malformed", f"expected an object with some of {', '.join(known)}")
-    chosen = _readers(proposal, operators)
-    if not chosen:
-        stray = next((str(name) for name in proposal if name not in known), None)
-        if stray is None:
-            raise Refused("malformed", f"the fields {', '.join(map(str, proposal))} do not go together")
+    if stray := next((str(name) for name in given if name not in {*known, *FIELDS}), None):
         reason = "operator_off" if any(stray in other.fields for other in OPERATORS.values()) else "malformed"
         raise Refused(reason, f"unknown field {stray[:MAX_VALUE]!r}; use some of {', '.join(known)}")
-    for operator in chosen[:-1]:
+    change, unchanged = Change(parent.scene, parent.goal, {}), None
+    for fields in (("house",), ("scene",), FIELDS, ("start",), ("hint",)):
+        part = {name: value for name, value in given.items() if name in fields}
+        if not part:
+            continue
         try:
-            return operator.apply(parent, proposal)
+            change = _joined(change, _part(Parent(parent.task, change.scene, change.goal), part, fields, operators))
         except Refused as refused:
-            if refused.rejection.reason != "operator_off":
+            if refused.rejection.reason != "unchanged":
                 raise
-    return chosen[-1].apply(parent, proposal)
+            unchanged = refused
+    if not change.record:
+        raise unchanged or Refused("unchanged", "nothing changes")
+    check_fit(change.scene, change.goal)
+    return change
 
 
-def _readers(proposal: Mapping[str, Any], operators: Sequence[str]) -> list[Operator]:
-    fields = [FIELDS if set(OPERATORS[name].fields) <= set(FIELDS) else OPERATORS[name].fields for name in operators]
-    return [
-        OPERATORS[name] for name, own in zip(operators, fields, strict=True) if all(given in own for given in proposal)
-    ]
+def _part(parent: Parent, part: Mapping[str, Any], fields: Sequence[str], operators: Sequence[str]) -> Change:
+    """The change of one part by the first enabled operator that makes it."""
+    off = Refused("operator_off", f"rewrites of {', '.join(part)} are not enabled")
+    for operator in (OPERATORS[name] for name in OPERATORS if name in operators):
+        if set(operator.fields) <= set(fields):
+            try:
+                # The room must fit the goal in the end, not before the goal has changed.
+                return (
+                    operator.edit(parent, part) if isinstance(operator, SceneOperator) else operator.apply(parent, part)
+                )
+            except Refused as refused:
+                if refused.rejection.reason != "operator_off":
+                    raise
+                off = refused
+    raise off
+
+
+def _joined(first: Change, then: Change) -> Change:
+    return replace(
+        then,
+        record={**first.record, **then.record},
+        clutter=first.clutter + then.clutter,
+        traits={**first.traits, **then.traits},
+        hint=first.hint if then.hint is None else then.hint,
+        fresh=first.fresh or then.fresh,
+    )

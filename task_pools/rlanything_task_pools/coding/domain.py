@@ -58,9 +58,9 @@ class CodingDomain:
         """
         return rewrite.propose(task, direction, rng, self.operators)
 
-    def proposal_schema(self, task: Task, direction: Direction | None = None) -> dict[str, Any]:
-        """JSON schema of a rewrite by the enabled operators; with a direction, of those that go there."""
-        return rewrite.proposal_schema(task, self.operators, direction)
+    def proposal_schema(self, task: Task) -> dict[str, Any]:
+        """JSON schema of a rewrite by the enabled operators."""
+        return rewrite.proposal_schema(task, self.operators)
 
     def validate(
         self,

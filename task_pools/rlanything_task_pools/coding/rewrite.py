@@ -30,6 +30,8 @@ MAX_STATEMENT = 10_000
 MAX_TEXT = 64_000
 """Longest input or output of a proposed test: tests that make every program slow are a cheap attack on a judge."""
 MAX_PROGRAM = 20_000
+SECRET_LINE = 8
+"""Fewest characters of a line of a program that a statement may not show, with another one."""
 MAX_VALUE = 80
 """Most characters of a strange value that are quoted."""
 
@@ -45,15 +47,15 @@ _Source = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
 
 
 class _Proposal(BaseModel):
-    """A rewritten problem."""
+    """A rewritten problem; what is null stays as in the task."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    statement: str = Field(min_length=40, max_length=MAX_STATEMENT)
-    public: tuple[_ProposedTest, ...] = Field(min_length=1, max_length=8)
-    hidden: tuple[_ProposedTest, ...] = Field(min_length=3, max_length=32)
-    solution: _Source
-    wrong_programs: tuple[_Source, ...] = Field(min_length=1, max_length=8)
+    statement: Annotated[str, Field(min_length=40, max_length=MAX_STATEMENT)] | None = None
+    public: Annotated[tuple[_ProposedTest, ...], Field(min_length=1, max_length=8)] | None = None
+    hidden: Annotated[tuple[_ProposedTest, ...], Field(min_length=3, max_length=32)] | None = None
+    solution: _Source | None = None
+    wrong_programs: Annotated[tuple[_Source, ...], Field(min_length=1, max_length=8)] | None = None
 
 
 def propose(
@@ -73,18 +75,16 @@ def propose(
     return [moves[i] for i in rng.permutation(len(moves))]
 
 
-def proposal_schema(
-    task: Task, operators: Sequence[str] = OPERATORS, direction: Direction | None = None
-) -> dict[str, Any]:
-    """JSON schema of the proposals that `validate` reads for a task; with a direction, of the levels on that side."""
+def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
+    """JSON schema of the proposals that `validate` reads for a task."""
     schemas = [_statement_schema()] if "statement" in operators else []
     if "knob" in operators:
-        schemas = (_knob_schemas(task, direction) or _knob_schemas(task, None)) + schemas
+        schemas = _knob_schemas(task) + schemas
     return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
 
 
-def _knob_schemas(task: Task, direction: Direction | None) -> list[dict[str, Any]]:
-    """One for each knob that can move in a direction, or in any."""
+def _knob_schemas(task: Task) -> list[dict[str, Any]]:
+    """One for each knob that has other levels."""
     found = movable(task)
     if found is None:
         return []
@@ -92,9 +92,7 @@ def _knob_schemas(task: Task, direction: Direction | None) -> list[dict[str, Any
     schemas = []
     for knob in family.knobs:
         now = knob.levels.index(levels[knob.name])
-        offered = {"harder": knob.levels[now + 1 :], "easier": knob.levels[:now]}.get(
-            str(direction), [level for at, level in enumerate(knob.levels) if at != now]
-        )
+        offered = [level for at, level in enumerate(knob.levels) if at != now]
         if offered:
             level = {"enum": list(offered), "description": f"from easy to hard; now {levels[knob.name]}"}
             schemas.append(
@@ -120,10 +118,11 @@ def validate(
 ) -> Task | Rejection:
     """A proposal as a proved task, or the reason why it is none.
 
-    ``{"knob": ..., "level": ...}`` moves a knob; ``{"statement", "public", "hidden", "solution",
-    "wrong_programs"}`` is another problem. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``,
-    ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``wrong_direction``, ``no_sound_problem``; for a
-    statement ``few_tests``, ``degenerate``, ``out_of_bounds`` (it keeps the constraints, and a test breaks them),
+    ``{"knob": ..., "level": ...}`` moves a knob; some of ``statement``, ``public``, ``hidden``, ``solution`` and
+    ``wrong_programs`` make another problem, in which what is left out or null stays as it is. The direction is stored
+    and not checked. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``,
+    ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``no_sound_problem``; for a statement ``few_tests``,
+    ``degenerate``, ``solution_shown``, ``out_of_bounds`` (it keeps the constraints, and a test breaks them),
     ``undecided`` (the problem's checker fails on an expected output), ``unsolved`` (no correct program passes all
     tests), ``undiscerning`` (no wrong program fails one).
 
@@ -140,6 +139,7 @@ def validate(
     try:
         if not isinstance(change, Mapping) or not change:
             raise Refused("malformed", "expected a JSON object: a knob with its level, or a statement with tests")
+        change = {name: value for name, value in change.items() if value is not None}
         kind = "knob" if "knob" in change else "statement"
         if kind not in operators:
             raise Refused("operator_off", f"rewrites by {kind} are not enabled")
@@ -174,8 +174,6 @@ def _move(
         raise Refused("unknown_knob", f"{name} has no level {level!r:.{MAX_VALUE}}, only {knob.levels}")
     if new == old:
         raise Refused("unchanged", f"{name} is {level!r} already")
-    if (new > old) != (direction == "harder"):
-        raise Refused("wrong_direction", f"{name} from {levels[knob.name]!r} to {level!r} is not {direction}")
     seed, number, split, style = (task.traits.get(trait) for trait in ("seed", "draw", "split", "style"))
     record = {"knob": knob.name, "from": levels[knob.name], "to": level, "root_statement": root_statement(task)}
     try:
@@ -214,14 +212,16 @@ def _restate(
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])[:MAX_VALUE]
         raise Refused("malformed", f"{place}: {first['msg']}") from None
-    statement = proposed.statement.strip()
-    if statement.split() == parent.statement.split():
-        raise Refused("unchanged", "the statement is that of the task")
-    public = [Example(stdin=test.stdin, stdout=test.stdout) for test in proposed.public]
+    statement = (proposed.statement or parent.statement).strip()
+    public = list(parent.public)
+    if proposed.public is not None:
+        public = [Example(stdin=test.stdin, stdout=test.stdout) for test in proposed.public]
+    if statement.split() == parent.statement.split() and public == list(parent.public):
+        raise Refused("unchanged", "statement and examples are those of the task")
     # A test that the statement or a public test shows is not hidden.
     known = {test.stdin for test in public}
     hidden = []
-    for test in proposed.hidden:
+    for test in parent.hidden if proposed.hidden is None else proposed.hidden:
         if test.stdin not in known and not (len(test.stdin.strip()) >= 10 and test.stdin.strip() in statement):
             known.add(test.stdin)
             hidden.append(Example(stdin=test.stdin, stdout=test.stdout))
@@ -230,6 +230,10 @@ def _restate(
     if len({" ".join(test.stdout.split()) for test in hidden}) < 2:
         raise Refused("degenerate", "all hidden tests expect the same output")
     _check_limits(task, parent, statement, (*public, *hidden))
+    # Under the present statement only the program that is known to do what it says may prove other tests.
+    kept = statement.split() == parent.statement.split()
+    solutions = (*([] if kept or proposed.solution is None else [proposed.solution]), *task.proof[:1])
+    _check_secret(parent.statement, statement, solutions)
     fields = {
         "statement": statement,
         "public": tuple(test.model_dump() for test in public),
@@ -242,8 +246,8 @@ def _restate(
         payload = read_payload(fields)
         for reason in undecided(payload, payload.judge_tests(), shared_sandbox(allow_unsafe=allow_unsafe)).values():
             raise Refused("undecided", reason)
-        wrong = (*proposed.wrong_programs, *parent.wrong)
-        found = screen(payload, (proposed.solution, *task.proof[:1]), wrong, allow_unsafe=allow_unsafe)
+        wrong = (*(proposed.wrong_programs or ()), *parent.wrong)
+        found = screen(payload, solutions, wrong, allow_unsafe=allow_unsafe)
         if not found.good:
             raise Refused("unsolved", f"the solution fails {found.complaint}")
         if not found.wrong:
@@ -260,6 +264,15 @@ def _restate(
         root=task.root or task.id,
         rewrite=Rewrite(direction=direction, author=author, change=record, critique=critique),
     )
+
+
+def _check_secret(old: str, new: str, solutions: Sequence[str]) -> None:
+    """Refuse a statement that shows lines of a correct program which the present one does not show."""
+    shown = {line.strip() for line in new.splitlines()} - {line.strip() for line in old.splitlines()}
+    for solution in solutions:
+        lines = {line.strip() for line in solution.splitlines() if len(line.strip()) >= SECRET_LINE}
+        if len(shown & lines) > 1:
+            raise Refused("solution_shown", "the statement shows lines of a correct program")
 
 
 def _check_limits(task: Task, parent: Payload, statement: str, tests: Sequence[Example]) -> None:
@@ -285,15 +298,20 @@ def _statement_schema() -> dict[str, Any]:
             "additionalProperties": False,
         },
     }
-    return {
-        "type": "object",
-        "properties": {
-            "statement": {"type": "string", "description": "the whole problem, near the root problem, same I/O style"},
-            "public": {**tests, "minItems": 1, "maxItems": 8, "description": "tests the solver may see"},
-            "hidden": {**tests, "minItems": 3, "maxItems": 32, "description": "other tests, never shown"},
-            "solution": program,
-            "wrong_programs": {"type": "array", "items": program, "minItems": 1, "maxItems": 8},
+    parts: dict[str, Any] = {
+        "statement": {
+            "type": "string",
+            "description": "the whole problem with its constraints and hints, near the root problem, same I/O style",
         },
-        "required": ["statement", "public", "hidden", "solution", "wrong_programs"],
+        "public": {**tests, "minItems": 1, "maxItems": 8, "description": "examples that the solver may see"},
+        "hidden": {**tests, "minItems": 3, "maxItems": 32, "description": "other tests, never shown"},
+        "solution": program,
+        "wrong_programs": {"type": "array", "items": program, "minItems": 1, "maxItems": 8},
+    }
+    return {
+        "description": "null keeps a part as it is",
+        "type": "object",
+        "properties": {name: {"anyOf": [{"const": None}, part]} for name, part in parts.items()},
+        "required": list(parts),
         "additionalProperties": False,
     }

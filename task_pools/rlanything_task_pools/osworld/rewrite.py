@@ -61,28 +61,22 @@ def propose(
         if 0 <= count <= len(known) and (given or direction == "easier"):
             hints.append({payload.current: told(payload.instructions[payload.current], known[:count])})
     queues = [switches, hints] if rng.random() < 0.5 else [hints, switches]
-    return [queue[i] for i in range(len(switches) + 1) for queue in queues if i < len(queue)]
+    turns = [queue[i] for i in range(len(switches) + 1) for queue in queues if i < len(queue)]
+    return [proposal for proposal in turns if _goes(payload, proposal, direction)]
 
 
-def proposal_schema(
-    task: Task, operators: Sequence[str] = OPERATORS, direction: Direction | None = None
-) -> dict[str, Any]:
-    """JSON schema of the proposals that `validate` reads for a task.
-
-    With a direction, of the evaluators and hints that go there: other words alone go nowhere.
-    """
-    payload = read_payload(task.payload)
-    properties = _properties(payload, operators, direction) or _properties(payload, operators, None)
+def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
+    """JSON schema of the proposals that `validate` reads for a task."""
     return {
         "type": "object",
-        "properties": properties,
+        "properties": _properties(read_payload(task.payload), operators),
         "minProperties": 1,
         "maxProperties": 1,
         "additionalProperties": False,
     }
 
 
-def _properties(payload: Payload, operators: Sequence[str], direction: Direction | None) -> dict[str, Any]:
+def _properties(payload: Payload, operators: Sequence[str]) -> dict[str, Any]:
     names = list(payload.evaluators) if "evaluator" in operators else [payload.current]
     free = {
         "type": "string",
@@ -94,25 +88,11 @@ def _properties(payload: Payload, operators: Sequence[str], direction: Direction
     for name in names:
         known = payload.hints.get(name, ()) if {"hints", "words"} & set(operators) else ()
         texts = [told(payload.instructions[name], known[:count]) for count in range(len(known) + 1)]
-        kept = [
-            text
-            for text in texts
-            if (name, text.split()) != (payload.current, payload.instruction.split())
-            and (direction is None or _goes(payload, name, text, direction))
-        ]
-        worded = "words" in operators and (direction is None or kept)
-        options = [{"enum": kept}] * bool(kept) + [free] * bool(worded)
+        kept = [text for text in texts if (name, text.split()) != (payload.current, payload.instruction.split())]
+        options = [{"enum": kept}] * bool(kept) + [free] * ("words" in operators)
         if options:
             properties[name] = {"anyOf": options}
     return properties
-
-
-def _goes(parent: Payload, name: str, text: str, direction: Direction) -> bool:
-    try:
-        _check_direction(parent, parent.model_copy(update={"current": name, "instruction": text}), direction)
-    except _Refused:
-        return False
-    return True
 
 
 def validate(
@@ -127,8 +107,8 @@ def validate(
     """A proposal as a task, or the reason why it is none.
 
     Reasons of rejection: ``malformed``, ``bad_parent``, ``unknown_evaluator``, ``operator_off``, ``unchanged``,
-    ``meaning_lost`` (the instruction leaves out what the plain one of that evaluator names, or is more like another),
-    ``wrong_direction``.
+    ``meaning_lost`` (the instruction leaves out what the plain one of that evaluator names, or is more like another).
+    The direction is stored and not checked.
     """
     try:
         parent = read_payload(task.payload)
@@ -140,7 +120,6 @@ def validate(
         name, text = _read(parent, proposal)
         _allow(parent, name, text, operators)
         payload = parent.model_copy(update={"current": name, "instruction": text})
-        _check_direction(parent, payload, direction)
     except _Refused as refused:
         return Rejection(reason=refused.reason, detail=refused.detail[:1000])
     record = {"evaluator": name, "from": parent.current, "instruction": text}
@@ -192,12 +171,14 @@ def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> N
         raise _Refused("meaning_lost", f"{name}: the instruction asks rather for what {nearest} checks")
 
 
-def _check_direction(parent: Payload, payload: Payload, direction: Direction) -> None:
-    if not parent.steps and parent.current != payload.current:
-        return  # the order of an imported task's evaluators is unknown; rollouts decide
+def _goes(parent: Payload, proposal: Mapping[str, str], direction: Direction) -> bool:
+    """Whether a scripted proposal goes in a direction by the difficulty of generated tasks."""
+    ((name, text),) = proposal.items()
+    if not parent.steps and parent.current != name:
+        return True  # the order of an imported task's evaluators is unknown; rollouts decide
+    payload = parent.model_copy(update={"current": name, "instruction": text})
     before, after = (float(difficulty(each)["difficulty"]) for each in (parent, payload))
-    if before == after or (after > before) != (direction == "harder"):
-        raise _Refused("wrong_direction", f"difficulty {before:g} -> {after:g} is not {direction}")
+    return before != after and (after > before) == (direction == "harder")
 
 
 def _given(payload: Payload) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def test_an_engine_holds_what_fits_the_context() -> None:
 
 def test_what_has_no_part_in_a_run_is_not_stored() -> None:
     stored = RunConfig(name="a").model_dump(mode="json")
-    assert not {"monitors", "workers", "cluster", "trackers"} & stored.keys()
+    assert not {"monitors", "workers", "trackers"} & stored.keys()
     assert stored["policy"] == {
         "hidden_size": 128, "layers": 4, "heads": 4, "intermediate_size": 384, "max_tokens": 64
     }  # fmt: skip
@@ -152,7 +152,7 @@ def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
         ({"judge": {"source": "oracle"}}, True, False),
         ({"feedback": "outcome", "judge": {"source": "oracle"}}, False, False),
         ({"feedback": {"credit": "gigpo"}, "judge": {"train": False}}, False, False),
-        ({"feedback": {"credit": "outcome_return"}}, True, True),
+        ({"feedback": {"credit": "gigpo"}}, True, True),
         ({"judge": {"source": "potential"}}, True, False),
         ({"feedback": "outcome", "judge": {"train": False}, "verifier": {"tasks": 8}}, True, True),
         (

@@ -203,6 +203,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _choice(self, output: Any, sample: Any, asked: dict[str, Any]) -> dict[str, Any]:
         name = self.server.engine.tokenizer.convert_ids_to_tokens
+        if asked.get("return_tokens_as_token_ids"):
+            name = "token_id:{}".format
         logprobs = None
         if asked["logprobs"] is not None:
             values = [step[token].logprob for step, token in zip(sample.logprobs, sample.token_ids, strict=True)]

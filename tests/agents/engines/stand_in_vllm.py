@@ -23,6 +23,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from rlanything_agents.engines.spellings import Spellings
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then
 from rlanything_envs.llm.generator import SamplingParams as OurParams
@@ -264,12 +265,17 @@ class LLM:
         for at, sample in enumerate(samples):
             assert sample.token_ids is not None
             assert sample.logprobs is not None
+            values = sample.logprobs
+            if structured is not None:
+                allowed = Spellings(self.tokenizer, {end}).allowed(form_of(structured.regex), sample.token_ids)
+                values = _over(model, prompt, sample.token_ids, allowed)
             steps = [
                 {token: fielded("Logprob", {"logprob": value})}
-                for token, value in zip(sample.token_ids, sample.logprobs, strict=True)
+                for token, value in zip(sample.token_ids, values, strict=True)
             ]
             if params.logprobs:
-                steps[0] = self._first(model, prompt, params) | steps[0]
+                may = None if structured is None else allowed[0]
+                steps[0] = self._first(model, prompt, params, may) | steps[0]
             values = {
                 "index": at,
                 "text": sample.text,
@@ -282,12 +288,14 @@ class LLM:
         assert set(given) <= set(RECORD["request_output"])
         return SimpleNamespace(**given)
 
-    def _first(self, model: Any, prompt: list[int], params: Any) -> dict[int, Any]:
+    def _first(self, model: Any, prompt: list[int], params: Any, may: Sequence[int] | None) -> dict[int, Any]:
         with torch.inference_mode():
             logits = model(torch.tensor([prompt])).logits[0, -1].float()
+        if may is not None:
+            logits = torch.full_like(logits, -9999.0).index_copy(0, torch.tensor(may), logits[list(may)])
         if self.settings["logprobs_mode"].startswith("processed"):
             logits = logits / params.temperature
-        top = logits.log_softmax(-1).topk(params.logprobs)
+        top = logits.log_softmax(-1).topk(min(params.logprobs, len(logits)))
         return {
             int(token): fielded("Logprob", {"logprob": float(value)})
             for value, token in zip(top.values, top.indices, strict=True)
@@ -324,6 +332,14 @@ class LLM:
     def _fault(self, method: str) -> None:
         if fault := type(self).faults.pop(method, None):
             raise fault
+
+
+def _over(model: Any, prompt: list[int], ids: list[int], allowed: Sequence[Sequence[int]]) -> list[float]:
+    """Log-probability of each id over those that were allowed, as vLLM computes it."""
+    with torch.inference_mode():
+        logits = model(torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1].float()
+    both = zip(logits, ids, allowed, strict=True)
+    return [float(row[token] - row[list(may)].logsumexp(0)) for row, token, may in both]
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> type[LLM]:

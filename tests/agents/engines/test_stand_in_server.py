@@ -84,7 +84,7 @@ def test_the_server_samples_from_the_trained_weights_and_says_all_it_must(serve:
         assert generator.generate(PROMPTS, PARAMS) == answers
     assert server.engine.log == [f"{what}" for n in range(3) for what in (f"reload weights-{n:06d}", "reset")]
     assert server.bodies[-1]["top_k"] == 0
-    assert len(server.bodies) == 2 + 3 * 8 + 4 * len(PROMPTS)  # probes, checks; the samples of a prompt in one request
+    assert len(server.bodies) == 3 + 3 * 8 + 4 * len(PROMPTS)  # probes, checks; the samples of a prompt in one request
 
 
 def test_adapters_go_to_the_server_as_adapters(serve: Serve, tmp_path: Path) -> None:
@@ -456,6 +456,16 @@ def test_what_was_sampled_of_a_form_is_followed() -> None:
     answer = CompletionReader(WORDS, len(WORDS)).read([4], ids, [-0.1, -0.5, 0.0], "stop", params, 1)
     second = tuple(sorted(WORDS.convert_tokens_to_ids(word) for word in ("w2", "w3")))
     assert (answer.allowed, answer.logprobs) == ([(ids[0],), second, (ids[2],)], [0.0, -0.5, 0.0])
+
+
+def test_further_ends_of_a_server_share_the_probability_and_are_never_sampled() -> None:
+    w1, other, end = (WORDS.convert_tokens_to_ids(word) for word in ("w1", "w5", "<end>"))
+    reader = CompletionReader(WORDS, len(WORDS), {other, end})
+    answer = reader.read([4], [w1, end], [0.0, -0.25], "stop", SamplingParams(5, choices=("w1",)), 1)
+    assert (answer.allowed, answer.logprobs) == ([(w1,), tuple(sorted((other, end)))], [0.0, -0.25])
+    assert reader.bias == {other: -100.0}
+    left = reader.read([4], [w1, w1, end], [0.0, -1.0, -1.0], "stop", SamplingParams(5, choices=("w1",)), 1)
+    assert (left.allowed, left.logprobs) == ([(w1,), (), ()], [0.0] * 3), "what was allowed is unknown"
 
 
 PARTS = st.text("a1.\\[ \n", min_size=1, max_size=3) | st.builds(Prose, st.integers(0, 9), st.just("\n\\"))

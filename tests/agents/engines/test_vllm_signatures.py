@@ -1,4 +1,4 @@
-"""The record of vLLM's interface: what we call is in it, and it is of the versions that we support."""
+"""The record of vLLM's interface: what we call is in it, and it is of the version that we support."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from stand_in_vllm import LLM, RECORD, fielded
 from rlanything_agents.engines.vllm import LORA_RANKS
 
 
-def test_the_record_is_of_the_versions_the_extra_allows() -> None:
+def test_the_record_is_of_the_version_that_the_extra_allows() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     allowed = Requirement(*extras["vllm"]).specifier
-    assert len(RECORD["versions"]) == 3
-    assert all(version in allowed for version in RECORD["versions"])
-    assert not any(version in allowed for version in ("0.30.0", "0.34.0"))
+    assert RECORD["version"] in allowed
+    assert not any(version in allowed for version in ("0.31.0", "0.33.0"))
 
 
 def test_the_facts_the_code_rests_on() -> None:
@@ -72,20 +71,3 @@ def test_a_source_that_changed_is_seen(tmp_path: Path) -> None:
     assert vllm_signatures._parameters(thing.body[-1]) == expected
     assert vllm_signatures._fields(thing) == ["a"]
     assert dict(vllm_signatures._routes(tree)) == {"POST /p": ["k", "q", "t"]}
-
-
-def test_what_versions_have_in_common() -> None:
-    old = {"version": "1", "callables": {"f": [["x", "*"]]}, "fields": {"A": ["a", "b"]}, "routes": {"GET /a": ["k"]}}
-    new = {"version": "2", "callables": {"f": [["x", "*"]]}, "fields": {"A": ["b", "c"]}, "routes": {"GET /b": []}}
-    found = vllm_signatures.common([old, new])
-    assert found == {"versions": ["1", "2"], "callables": old["callables"], "fields": {"A": ["b"]}, "routes": {}}
-    with pytest.raises(ValueError, match="1 and 2 differ in f"):
-        vllm_signatures.common([old, new | {"callables": {"f": []}}])
-
-
-def test_a_module_that_moved_is_found_or_named(tmp_path: Path) -> None:
-    (tmp_path / "new.py").touch()
-    sources = vllm_signatures._Sources(tmp_path)
-    assert sources.first(("new.py", "old.py")) == "new.py"
-    with pytest.raises(LookupError, match=r"what was in a\.py and b\.py"):
-        sources.first(("a.py", "b.py"))

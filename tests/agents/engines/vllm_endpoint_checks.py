@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from vllm_served import Served, serving
 
 from rlanything_envs.curriculum import JudgedEpisode, JudgedStep, LLMRewriter, LLMSummariser, Request, task_critique
 from rlanything_envs.curriculum.llm_rewriter import GENERATOR_ERROR
+from rlanything_envs.curriculum.summary import SUMMARY
 from rlanything_envs.llm import Endpoint, OpenAIGenerator, PromptLog, SamplingParams, read_log
+from rlanything_envs.llm.schema import pattern_of_schema
 from rlanything_task_pools.alfworld import DOMAIN
 
 NAME = "smollm2-135m"
@@ -42,14 +45,15 @@ def test_rewriter_and_critiques(server: Served, tmp_path: Path) -> None:
     log = tmp_path / "prompts.jsonl"
     endpoint = Endpoint(model=NAME, base_url=server.base_url)
     with OpenAIGenerator(endpoint, log=PromptLog(log)) as generator:
-        summariser = LLMSummariser(generator, SamplingParams(64, temperature=0.7, seed=0))
+        summariser = LLMSummariser(generator, SamplingParams(320, temperature=0.7, seed=0), name=NAME)
         critique = task_critique([EPISODE], summariser)
-        first, written = critique.split("\n", 1)
-        assert first == "0 of 1 attempts succeeded."
-        assert written
+        assert "1 of 1 failed attempts: " in critique.text
+        assert sum(summariser.counts.values()) == 1
+        (answer,) = read_log(log)
+        assert re.fullmatch(pattern_of_schema(SUMMARY), answer.text), "no white space between the tokens of JSON"
         rewriter = LLMRewriter(generator, attempts=2, params=SamplingParams(200, temperature=0.7))
         task = DOMAIN.generate(3)
-        request = Request(task, "easier", 0.0, frozenset(), critique)
+        request = Request(task, "easier", 0.0, frozenset(), critique.text)
         result = rewriter.rewrite(request, np.random.default_rng(0))
     assert GENERATOR_ERROR not in [rejection.reason for rejection in result.rejections]
     assert result.candidate is not None or len(result.rejections) == 2

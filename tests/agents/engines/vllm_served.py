@@ -35,16 +35,25 @@ class Served:
         name: Name under which it is offered.
         log: File for what the server prints.
         options: Further options of the command line.
+        dtype: Precision.
         environment: Variables that open endpoints.
     """
 
-    def __init__(self, folder: Path | str, name: str, log: Path, options: tuple[str, ...] = (), **environment: str):
+    def __init__(
+        self,
+        folder: Path | str,
+        name: str,
+        log: Path,
+        options: tuple[str, ...] = (),
+        dtype: str = "float32",
+        **environment: str,
+    ):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(folder)]
         self.command += ["--served-model-name", name, "--host", "127.0.0.1", "--port", str(self.port)]
-        self.command += ["--dtype", "float32", "--max-num-seqs", "16", "--enforce-eager"]
+        self.command += ["--dtype", dtype, "--max-num-seqs", "16", "--enforce-eager"]
         # A seeded request whose prompt is read in parts fails on a processor.
         self.command += ["--no-enable-chunked-prefill", *options]
         self.environment = {**os.environ, "HF_HUB_OFFLINE": "1", **environment}
@@ -100,6 +109,6 @@ def serving(*servers: Served) -> Iterator[None]:
             server.kill()
 
 
-def training(folder: Path | str, name: str, log: Path) -> Served:
+def training(folder: Path | str, name: str, log: Path, dtype: str = "float32") -> Served:
     """A server that takes all weights of a model from a trainer."""
-    return Served(folder, name, log, ("--worker-extension-cls", WORKER_EXTENSION), VLLM_SERVER_DEV_MODE="1")
+    return Served(folder, name, log, ("--worker-extension-cls", WORKER_EXTENSION), dtype, VLLM_SERVER_DEV_MODE="1")

@@ -1,9 +1,9 @@
 """Names and parameters of what we call in vLLM, read from its source without importing it.
 
-    python tests/agents/engines/vllm_signatures.py FOLDER...
+    python tests/agents/engines/vllm_signatures.py FOLDER
 
-Each ``FOLDER`` holds the package ``vllm`` of a supported version (an unpacked wheel, or site-packages). What they have
-in common is written beside this file: facts about an interface, no code. vLLM is Apache-2.0.
+``FOLDER`` holds the package ``vllm`` of the supported version (an unpacked wheel, or site-packages). What it has is
+written beside this file: facts about an interface, no code. vLLM is Apache-2.0.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ ROUTES = (
     "entrypoints/openai/completion/api_router.py",
     "entrypoints/openai/models/api_router.py",
     "entrypoints/serve/dev/cache/api_router.py",
-    ("entrypoints/rl/online/api_router.py", "entrypoints/serve/dev/rlhf/api_router.py"),  # since 0.32, and 0.31
+    "entrypoints/rl/online/api_router.py",
     "entrypoints/serve/dev/rpc/api_router.py",
     "entrypoints/serve/dev/server_info/api_router.py",
     "entrypoints/serve/dev/sleep/api_router.py",
@@ -88,47 +88,17 @@ def record(folder: Path) -> dict[str, Any]:
             }
         ),
         "fields": {name: _fields(sources.find(*where)) for name, where in FIELDS.items()},
-        "routes": dict(sorted(route for file in ROUTES for route in _routes(sources.tree(sources.first(file))))),
+        "routes": dict(sorted(route for file in ROUTES for route in _routes(sources.tree(file)))),
         "constants": {name: _constant(sources.tree(file), wanted) for name, (file, wanted) in CONSTANTS.items()},
         "switches": [name for name in SWITCHES if name in sources.text("envs.py")],
         "sleep_tags": _strings(sources.tree("v1/executor/abstract.py"), "SLEEP_TAGS"),
     }
 
 
-def common(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What several versions have in common: names, routes and their keys that all have.
-
-    Raises:
-        ValueError: Parameters of a callable differ.
-    """
-    first = records[0]
-    for one in records[1:]:
-        if differing := [name for name in first["callables"] if first["callables"][name] != one["callables"][name]]:
-            raise ValueError(f"{first['version']} and {one['version']} differ in {', '.join(differing)}")
-    kept = {name: _in_all([one[name] for one in records]) for name in first if name != "version"}
-    return {"versions": [one["version"] for one in records]} | kept
-
-
-def _in_all(values: Sequence[Any]) -> Any:
-    """Items of the first list or table that the others have too."""
-    first, *others = values
-    if isinstance(first, dict):
-        return {name: _in_all([one[name] for one in values]) for name in first if all(name in one for one in others)}
-    return [item for item in first if all(item in other for other in others)]
-
-
 class _Sources:
     def __init__(self, package: Path) -> None:
         self._package = package
         self._trees: dict[str, ast.Module] = {}
-
-    def first(self, places: str | tuple[str, ...]) -> str:
-        """The place of a module that has moved."""
-        places = (places,) if isinstance(places, str) else places
-        found = [place for place in places if (self._package / place).is_file()]
-        if not found:
-            raise LookupError(f"vLLM has moved what was in {' and '.join(places)}: find it, and add its place here")
-        return found[0]
 
     def text(self, file: str) -> str:
         return (self._package / file).read_text(encoding="utf-8")
@@ -213,5 +183,4 @@ def _version(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    found = common([record(Path(folder)) for folder in sys.argv[1:]])
-    RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    RECORD.write_text(json.dumps(record(Path(sys.argv[1])), indent=1) + "\n", encoding="utf-8")

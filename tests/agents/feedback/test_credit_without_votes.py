@@ -20,17 +20,6 @@ def config(**changes: object) -> FeedbackConfig:
     return FeedbackConfig.model_validate({"policy_band": None, "judge_band": None, "gamma": 0.5, **changes})
 
 
-def test_the_return_of_an_outcome() -> None:
-    """A success pays 1 at the last step, so .5 and 1 with gamma .5; a failure pays nothing."""
-    group = group_feedback(OUTCOMES, VOTES, config(credit="outcome_return", lam=2.0))
-    assert [row.tolist() for row in group.rewards] == [[2.0, 3.0], [-1.0, -1.0, -1.0]]
-    assert [row.tolist() for row in group.policy] == [[1.0, 1.0], [-1.0, -1.0, 0.0]]
-    # Of two successes the shorter one is better at each step: returns .5, 1 and .25, .5, 1.
-    both = group_feedback([1, 1], VOTES, config(credit="outcome_return"))
-    assert [row.tolist() for row in both.rewards] == [[1.5, 2.0], [1.25, 1.5, 2.0]]
-    assert [row.tolist() for row in both.policy] == [[1.0, 1.0], [-1.0, -1.0, 0.0]]
-
-
 def test_gigpo_by_hand() -> None:
     """Episode advantages 1 and -1. Returns .5, 1 and 0, 0, 0: in a .5 is compared with 0, in c 1 with 0."""
     group = group_feedback(OUTCOMES, VOTES, config(credit="gigpo"), states=STATES)
@@ -84,10 +73,9 @@ def test_states_must_fit(states: list[list[str]] | None, said: str) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"silent": "return"}, {"reliability": "batch"}])
-@pytest.mark.parametrize("credit", ["gigpo", "outcome_return"])
-def test_what_only_votes_can_do_is_refused(credit: str, changes: dict[str, str]) -> None:
-    with pytest.raises(ValidationError, match=f"with credit='{credit}'"):
-        config(credit=credit, **changes)
+def test_what_only_votes_can_do_is_refused(changes: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="with credit='gigpo'"):
+        config(credit="gigpo", **changes)
 
 
 def test_votes_are_wanted_only_where_they_are_read() -> None:

@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rlanything_agents.feedback import (
@@ -61,58 +59,25 @@ def test_standardising_over_the_task():
     assert np.concatenate(floored.policy) == pytest.approx((np.array(rewards) + 0.3) / 4)
 
 
-def test_going_to_and_fro_earns_a_vote_and_no_record():
-    """A step forth, back, forth, back, forth, forth: progress C = 1, 0, 1, 0, 1, 2; the best moves twice."""
+def test_returns_cancel_going_to_and_fro() -> None:
+    """A step forth, back, forth, back, forth, forth: at gamma 1 the return is the progress still to come."""
     votes = single(1, -1, 1, -1, 1, 1)
     assert step_credit(votes).tolist() == [1, -1, 1, -1, 1, 1]
-    assert step_credit(votes, credit="record").tolist() == [1, 0, 0, 0, 0, 1]
-    # at gamma 1 the return is the progress still to come: C_end - C_before
     assert step_credit(votes, credit="return", gamma=1.0).tolist() == [2, 1, 2, 1, 2, 1]
-    assert step_credit(votes, credit="record_return", gamma=1.0).tolist() == [2, 1, 1, 1, 1, 1]
-    assert step_credit(votes, credit="record_return", gamma=0.5).tolist() == [
-        1 + 1 / 32,
-        1 / 16,
-        1 / 8,
-        1 / 4,
-        1 / 2,
+    assert step_credit(votes, credit="return", gamma=0.5).tolist() == [
+        1 - 1 / 2 + 1 / 4 - 1 / 8 + 1 / 16 + 1 / 32,
+        -1 + 1 / 2 - 1 / 4 + 1 / 8 + 1 / 16,
+        1 - 1 / 2 + 1 / 4 + 1 / 8,
+        -1 + 1 / 2 + 1 / 4,
+        1 + 1 / 2,
         1,
     ]
 
 
-def test_average_credit_does_not_grow_with_the_length_of_an_episode() -> None:
-    votes = np.array([[1.0], [-1.0], [1.0], [1.0]])
-    assert step_credit(votes, credit="average", gamma=1.0).tolist() == pytest.approx([1 / 2, 1 / 3, 1, 1])
-    assert step_credit(votes, credit="average", gamma=0.5).tolist() == pytest.approx(
-        [(1 - 1 / 2 + 1 / 4 + 1 / 8) / (15 / 8), (-1 + 1 / 2 + 1 / 4) / (7 / 4), 1, 1]
-    )
-    long, short = np.ones((30, 1)), np.ones((3, 1))
-    assert step_credit(long, credit="average", gamma=0.95)[0] == pytest.approx(1.0)
-    assert step_credit(short, credit="average", gamma=0.95)[0] == pytest.approx(1.0)
-
-
-def test_a_record_starts_from_zero():
-    """Falling back first must be made up for: C = -1, -.5, .5, .25, 1.25."""
-    votes = np.array([[-1, -1, -1, -1], [1, 1, 1, -1], [1, 1, 1, 1], [-1, -1, 1, 0], [1, 1, 1, 1]], dtype=float)
-    assert step_credit(votes).tolist() == [-1, 0.5, 1, -0.25, 1]
-    assert step_credit(votes, credit="record").tolist() == [0, 0, 0.5, 0, 0.75]
-
-
-@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), max_size=12))
-def test_records_by_their_definition(means):
-    votes = np.array([{1.0: (1, 1), 0.5: (1, 0), 0.0: (1, -1), -0.5: (0, -1), -1.0: (-1, -1)}[v] for v in means])
-    credit = step_credit(votes.reshape(-1, 2).astype(float), credit="record")
-    progress = list(itertools.accumulate(means))
-    for i, value in enumerate(credit):
-        assert value == max(0, progress[i] - max([0, *progress[:i]]))
-    assert credit.sum() == max([0, *progress])  # nothing is paid twice
-
-
 def test_credit_in_the_rewards():
     votes = [single(1, -1, 1), single(-1, 1)]
-    group = group_feedback([1, -1], votes, config(credit="record", lam=0.5))
-    assert [r.tolist() for r in group.rewards] == [[1.5, 1, 1], [-1, -1]]
-    group = group_feedback([1, -1], votes, config(credit="record_return", gamma=0.5, lam=2.0))
-    assert [r.tolist() for r in group.rewards] == [[3, 1, 1], [-1, -1]]
+    group = group_feedback([1, -1], votes, config(credit="return", gamma=0.5, lam=2.0))
+    assert [r.tolist() for r in group.rewards] == [[2.5, 0, 3], [-2, 1]]
 
 
 def test_agreement():
@@ -129,22 +94,22 @@ LOST = [single(1, -1, 1, -1), single(-1, -1), single(1, 1)]
 
 
 def test_groups_that_all_failed():
-    """Records 1 0 0 0 / 0 0 / 1 1. Step 0: mean 2/3, std sqrt(2)/3. Step 1: 0, 0, 1. Then one trajectory is left."""
-    options = {"policy_band": (1 / 8, 7 / 8), "credit": "record", "lam": 0.2}
+    """Sums 0 -1 0 -1, -2 -1 and 2 1. Step 0: mean 0, std sqrt(8/3). Step 1: mean -1/3, std sqrt(8/9)."""
+    options = {"policy_band": (1 / 8, 7 / 8), "credit": "return", "gamma": 1.0, "lam": 0.2}
     dropped = group_feedback([-1] * 3, LOST, config(**options))
     assert not dropped.policy_kept
     assert not np.concatenate(dropped.policy).any()
     kept = group_feedback([-1] * 3, LOST, config(**options, silent="return", silent_weight=0.5, shared_weight=0.0))
     assert kept.silent_kept
     assert not kept.policy_kept
-    r = math.sqrt(0.5)
-    assert kept.policy[0] == pytest.approx(0.5 * np.array([r, -r, 0, 0]))
-    assert kept.policy[1] == pytest.approx(0.5 * np.array([-2 * r, -r]))
-    assert kept.policy[2] == pytest.approx(0.5 * np.array([r, 2 * r]))
+    r, s = math.sqrt(3 / 8), math.sqrt(0.5)
+    assert kept.policy[0] == pytest.approx(0.5 * np.array([0, -s, 0, 0]))
+    assert kept.policy[1] == pytest.approx(0.5 * np.array([-2 * r, -s]))
+    assert kept.policy[2] == pytest.approx(0.5 * np.array([2 * r, 2 * s]))
     assert feedback_stats([kept, dropped]).silent_kept == 0.5
     # nothing of the outcome is left in it, not even where the reward itself is the advantage
     raw = group_feedback([-1] * 3, LOST, config(**options, silent="return", lone="raw"))
-    assert raw.policy[0][2:].tolist() == [0, 0]
+    assert raw.policy[0][2:] == pytest.approx([0, -0.2])
     # without a reward model there is nothing to learn
     mute = group_feedback([-1] * 3, LOST, config(**options | {"lam": 0.0}, silent="return"))
     assert not np.concatenate(mute.policy).any()
@@ -160,8 +125,7 @@ def test_silence_is_only_that_of_valid_failures():
 def test_silent_groups_are_never_judged_myopically():
     with pytest.raises(ValidationError, match="farmed by going to and fro; choose credit 'return'"):
         FeedbackConfig(silent="return")
-    for credit in ("return", "record", "record_return"):
-        FeedbackConfig(silent="return", credit=credit)
+    FeedbackConfig(silent="return", credit="return")
 
 
 # Won: votes 1, 1, 1, -1 (p+ = 3/4). Lost: -1, -1, 1, 1, 1, 0 (p- = 2/5 of the readable) and -1 three times (p- = 5/8).
@@ -192,8 +156,8 @@ def test_votes_that_mislead_weigh_nothing():
 
 def test_unknown_reliability():
     """Nothing won: the batch cannot tell, and goes by what it is told, else by nothing."""
-    lost = [([-1, -1], [single(1, 1), single(-1, 1)])]
-    options = config(reliability="batch", lam=0.8, credit="record", silent="return")
+    lost = [([-1, -1], [single(1, 1), single(-1, -1)])]
+    options = config(reliability="batch", lam=0.8, credit="return", gamma=1.0, silent="return")
     assert batch_feedback(lost, options)[0].lam == 0
     (group,) = batch_feedback(lost, options, mu=1.25)
     assert group.lam == pytest.approx(0.2)
@@ -298,7 +262,7 @@ def test_a_batch_is_its_groups(base):
 
 
 def test_no_trajectory_without_steps_or_votes_is_in_the_way():
-    options = config(credit="record_return", std="task", judge_baseline="batch", reliability="batch")
+    options = config(credit="return", std="task", judge_baseline="batch", reliability="batch")
     batch = batch_feedback([([1, -1], [np.zeros((0, 3)), np.zeros((2, 0))]), ([], [])], options)
     assert [a.shape for a in batch[0].judge] == [(0, 3), (2, 0)]
     assert batch[1].policy == ()
@@ -309,7 +273,7 @@ def test_votes_count_where_they_can_teach_somebody() -> None:
     lost, mixed, won = [-1, -1, None], [-1, 1, 1, -1], [1, 1]
     paper = FeedbackConfig()
     assert [votes_count(outcomes, paper) for outcomes in (lost, mixed, won, [None])] == [False, True, False, False]
-    assert votes_count(lost, FeedbackConfig(silent="return", credit="average"))
+    assert votes_count(lost, FeedbackConfig(silent="return", credit="return"))
     assert votes_count(won, FeedbackConfig(policy_band=None))
 
 

@@ -35,5 +35,5 @@ def test_a_rule_is_a_function_and_a_line(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_unknown_rule_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ValidationError, match="no credit rule 'luck': choose one of vote, return, average, record,"):
+    with pytest.raises(ValidationError, match="no credit rule 'luck': choose one of vote, return, gigpo"):
         FeedbackConfig(credit="luck")

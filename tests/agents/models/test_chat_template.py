@@ -145,6 +145,24 @@ def test_what_cannot_chat_is_refused() -> None:
     bare.chat_template = "{{ raise_exception('only tools') }}"
     with pytest.raises(TemplateError, match="only tools"):
         ChatTemplate(bare)
+    bare.chat_template = {"tool_use": "{{ tools }}"}
+    with pytest.raises(TemplateError, match="multiple chat templates with no default"):
+        ChatTemplate(bare)
     bare.chat_template = "{{ messages[0].content }}"
     with pytest.raises(TemplateError, match="leaves out"):
         ChatTemplate(bare)
+
+
+@pytest.mark.parametrize("name", ["qwen2.5", "qwen3"])
+def test_a_section_of_tools_stays_unused_and_calls_are_refused(name: str) -> None:
+    able = deepcopy(tokenizer(name))
+    able.chat_template = "{%- if tools %}<tools>{{ tools }}</tools>{%- endif -%}" + able.chat_template
+    chat = ChatTemplate(able)
+    assert chat.prompt([{"role": "user", "content": "go"}]) == template(name).prompt(
+        [{"role": "user", "content": "go"}]
+    )
+    assert "<tools>" not in chat.text([{"role": "user", "content": "go"}])
+    call = {"type": "function", "function": {"name": "look", "arguments": {}}}
+    for message in ({"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "content": "dark"}):
+        with pytest.raises(TemplateError, match="a chat has tool calls, and models act in text here"):
+            chat.prompt([{"role": "user", "content": "go"}, message, {"role": "user", "content": "on"}])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -22,7 +23,8 @@ from rlanything_agents.rollout.queries import QueriesAtEnd
 from rlanything_agents.rollout.trajectory import Step, Trajectory, outcome_of
 from rlanything_envs import registration  # noqa: F401  (registers the environments)
 from rlanything_envs.coding import messages
-from rlanything_envs.curriculum import Assignment
+from rlanything_envs.curriculum import Assignment, LLMSummariser
+from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.views import get_view
 from rlanything_task_pools import Task
@@ -223,14 +225,27 @@ def test_verdicts_are_those_the_answer_to_a_submission_counts(played: list[Traje
 
 
 def test_a_critique_shows_the_nearest_wrong_program(group: ProgramGroup) -> None:
-    text = reviewer().review([group], []).critique(0)
-    assert text.startswith("2 of 4 programs pass all hidden tests; on average a program passes 62 % of them.")
-    assert MINUS in text
+    made = reviewer().review([group], []).critique(0)
+    assert made.text.startswith("On average a program passes 62 % of the hidden tests.\n")
+    assert MINUS in made.text
+    assert (made.author, made.solved, made.attempts) == ("scripted", 2, 4)
 
 
-def test_turned_results_are_other_results(group: ProgramGroup) -> None:
-    assert group.flipped(np.random.default_rng(0), 0.0).passes.tolist() == group.passes.tolist()
-    assert group.flipped(np.random.default_rng(0), 1.0).passes.tolist() == (1 - group.passes).tolist()
+def test_a_summary_of_programs_reads_the_written_tests(group: ProgramGroup) -> None:
+    """The tests are what the reward model wrote: those that a program fails come first."""
+    prompts: list[str] = []
+
+    def answer(prompt: Any, *_: Any) -> str:
+        prompts.append(prompt[0]["content"])
+        return "It added where it had to multiply."
+
+    summariser = LLMSummariser(ScriptedGenerator(answer), name="m")
+    made = reviewer().review([group], []).critique(0, summariser)
+    assert made.author == "m"
+    assert "2 of 2 failed attempts: It added where it had to multiply." in made.text
+    read = [line for prompt in prompts for line in prompt.splitlines() if line.startswith("   judge: ")]
+    assert any(line.startswith("   judge: the program fails the test ") for line in read)
+    assert any(line.startswith("   judge: the program passes the test ") for line in read)
 
 
 def test_a_panel_measures_against_the_generators_programs(task: Task, played: list[Trajectory]) -> None:

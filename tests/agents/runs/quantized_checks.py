@@ -19,8 +19,7 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.pretrained import load_base, load_template, sharing_weights, with_adapters
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.tools.planning.memory import EIGHT_BIT, optimizer_state
-from rlanything_agents.tools.planning.sizes import size_of_config
+from rlanything_agents.tools.planning.memory import EIGHT_BIT, shape_of
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.trainer import make_trainer
@@ -99,13 +98,13 @@ def test_8_bit_adamw_goes_nearly_where_adamw_goes(folder: Path, keys: dict[str, 
         for name, value in entry.items()
         if isinstance(value, torch.Tensor) and "qmap" not in name
     )
-    size = size_of_config(small.model.config, "small", "here")
+    size = shape_of(small.model.config)
     numbers = None if "lora" not in keys else size.adapter_parameters(64)
-    planned = optimizer_state(size, 2 if low else 4, numbers, "adamw_bnb_8bit")
+    planned = size.optimizer_bytes(2 if low else 4, numbers, "adamw_bnb_8bit")
     exact_ones = "model.embed_tokens.weight"
     short = sum(entry["state1"].numel() for name, entry in state.items() if name not in eight | {exact_ones})
     assert held == pytest.approx(planned + (8 - EIGHT_BIT) * short, rel=0.01)
-    assert held < 0.8 * optimizer_state(size, 2 if low else 4, numbers)
+    assert held < 0.8 * size.optimizer_bytes(2 if low else 4, numbers)
 
     other = learner(folder, {"optim": "adamw_bnb_8bit"}, **keys)
     small.trainer.rest()
@@ -155,7 +154,7 @@ def test_a_4_bit_base_generates_learns_and_resumes(name: str, tmp_path: Path) ->
     for module in layers:
         constants = module.weight.quant_state
         held += constants.absmax.nbytes + constants.state2.absmax.nbytes
-    size = size_of_config(each.model.config, "small", "here")
+    size = shape_of(each.model.config)
     assert held == pytest.approx(size.weight_bytes(4, quantized=True), rel=0.01)
     assert held < 0.75 * size.weight_bytes(4)
 

@@ -134,21 +134,6 @@ def test_a_copy_plays_with_what_the_policy_has_learnt(config: RunConfig) -> None
     assert [c[0].token_ids for c in copy.policy.engine.generate([prompt], params)] == [c[0].token_ids for c in learnt]
 
 
-def test_a_run_of_another_domain_shares_models_and_engines(chats: dict[str, Any]) -> None:
-    games, lists = (RunConfig.model_validate({"name": d, "domain": d, **chats}) for d in ("alfworld", "coding"))
-    learners = Learners(games)
-    other = learners.for_domain(lists)
-    assert (other.policy, other.judge, other.judge_model) == (learners.policy, learners.judge, learners.judge_model)
-    manuals = [part.actor.renderer.view.manual for part in (learners, other)]
-    assert manuals == [view_of(games).manual, view_of(lists).manual]
-    prompt, params = other.actor.renderer.opening("Read a number."), SamplingParams(6, seed=1)
-    start = other.actor.engine.generate([prompt], params)
-    learners.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])] * 4, 30.0, groups=1)
-    assert other.actor.engine.generate([prompt], params) != start
-    learners.close()
-    other.close()
-
-
 def test_learners_without_a_folder_delete_their_own() -> None:
     both = Learners(RunConfig.model_validate({"name": "parts", "policy": SIZE, "reward_model": SIZE}))
     folder = Path(both.policy.tokenizer.name_or_path).parent  # type: ignore[union-attr]

@@ -57,6 +57,7 @@ def config(service: Service, warm: Path | None, **llm: Any) -> RunConfig:
                 "pool_size": 2,
                 "knobs": KNOBS,
                 "rewriter": "llm",
+                "summariser": "scripted",
                 "llm": {"base_url": service.base_url, "model": "tiny", "attempts": 1, "patience": 2.0, **llm},
             },
         }
@@ -83,12 +84,16 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def answers() -> list[str]:
-    """For each task of the pool, an easier one that the domain accepts."""
+    """For each task of the pool, an easier one that the domain accepts, but not for the other task."""
+    roots = [DOMAIN.generate(seed_of(SEED, "pool", number), "train", **KNOBS) for number in range(2)]
+
+    def proved(task: Task, proposal: dict[str, Any]) -> bool:
+        return isinstance(DOMAIN.validate(task, proposal, direction="easier", author="a"), Task)
+
     found = []
-    for number in range(2):
-        root = DOMAIN.generate(seed_of(SEED, "pool", number), "train", **KNOBS)
-        proposals = DOMAIN.propose(root, "easier", np.random.default_rng(0))
-        good = next(p for p in proposals if isinstance(DOMAIN.validate(root, p, direction="easier", author="a"), Task))
+    for root, other in zip(roots, roots[::-1], strict=True):
+        drawn = (p for seed in range(20) for p in DOMAIN.propose(root, "easier", np.random.default_rng(seed)))
+        good = next(proposal for proposal in drawn if proved(root, proposal) and not proved(other, proposal))
         found.append(f"Here it is:\n```json\n{json.dumps(good)}\n```")
     return found
 

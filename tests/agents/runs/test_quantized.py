@@ -16,10 +16,6 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.planning.checks import DryRun
-from rlanything_agents.tools.planning.memory import EIGHT_BIT, optimizer_state, update_memory
-from rlanything_agents.tools.planning.plan import plan_run
-from rlanything_agents.tools.planning.published import published
-from rlanything_agents.tools.planning.sizes import FOUR_BITS
 from rlanything_agents.training.ranks.launch import Launch, obstacles
 from rlanything_agents.training.trainer import make_trainer
 from rlanything_envs.errors import MissingExtra
@@ -87,37 +83,3 @@ def test_8_bit_moments_are_not_sharded() -> None:
     (reason,) = obstacles(config, Launch(0, 2, "fsdp"))
     assert reason.startswith("judge_trainer.optim is adamw_bnb_8bit, whose moments are not sharded")
     assert list(obstacles(config, Launch(0, 2))) == []
-
-
-def test_bytes_by_hand() -> None:
-    size = published("Qwen/Qwen3-8B")
-    assert size is not None
-    linear = size.layers * sum(rows * columns for rows, columns in size.linear_widths)
-    assert FOUR_BITS == 4 / 8 + 1 / 64 + 4 / (64 * 256)
-    assert size.weight_bytes(2) == 2 * size.parameters
-    assert size.weight_bytes(2, quantized=True) == FOUR_BITS * linear + 2 * (size.parameters - linear)
-    embedded = size.vocabulary * size.hidden
-    assert EIGHT_BIT == 2 + 2 * 4 / 256
-    rest = size.parameters - embedded
-    assert optimizer_state(size, 4, optim="adamw_bnb_8bit") == 8 * embedded + EIGHT_BIT * rest
-    assert optimizer_state(size, 2, optim="adamw_bnb_8bit") == 12 * embedded + (4 + EIGHT_BIT) * rest
-    adapters = size.adapter_parameters(16)
-    small = update_memory(size, 1, 10, trained=adapters, quantized=True, optim="adamw_bnb_8bit")
-    assert small.weights == 4 * adapters + size.weight_bytes(2, quantized=True)
-    assert small.optimizer == EIGHT_BIT * adapters
-    assert small.gathered == 2 * size.hidden * size.intermediate
-
-
-def test_the_plan_counts_them() -> None:
-    """Qwen3-8B: both models learn on one base of 5.6 GiB in place of two of 15.3 GiB."""
-    cluster = {"gpus": 1, "card": "A100-40GB"}
-    tree = {"name": "a", "reward_model": {"base": "policy"}, "cluster": cluster}
-    small = RunConfig.model_validate({**tree, "policy": QUANTIZED, "policy_trainer": EIGHT, "judge_trainer": EIGHT})
-    large = RunConfig.model_validate({**tree, "policy": {**QUANTIZED, "quantization": None}})
-    rows = {row.phase: row for row in plan_run(small).memory}
-    others = {row.phase: row for row in plan_run(large).memory}
-    learns = rows["policy learns"]
-    assert learns.weights / 2**30 == pytest.approx(5.77, abs=0.05)
-    assert others["policy learns"].weights / 2**30 == pytest.approx(15.42, abs=0.05)
-    assert learns.optimizer < 0.26 * others["policy learns"].optimizer
-    assert learns.total < others["policy learns"].total - 9 * 2**30

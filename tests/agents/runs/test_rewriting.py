@@ -1,23 +1,28 @@
 """A run whose tasks a language model rewrites, over real HTTP to a service that knows one answer."""
 
 import json
+import re
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from chat_runs import settings as chat_settings
 
 from rlanything_agents.config import CurriculumConfig, RunConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.rewriting import open_rewriter
-from rlanything_agents.runs.train import train
-from rlanything_envs.curriculum import Request, ScriptedRewriter
+from rlanything_agents.runs.stored.episodes import read_episodes
+from rlanything_agents.runs.train import open_run, train
+from rlanything_envs import curriculum
+from rlanything_envs.curriculum import JudgedEpisode, LLMSummariser, Request, ScriptedRewriter, Summary
 from rlanything_envs.llm import read_log
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
@@ -28,7 +33,7 @@ SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
 
 
 class Service(ThreadingHTTPServer):
-    """Always answers `text`."""
+    """Answers `text`, or with a summary in the judge's words where it is asked for one."""
 
     daemon_threads = True
 
@@ -36,15 +41,18 @@ class Service(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.text = text
         self.keys: list[str] = []
+        self.prompts: list[str] = []
 
 
 class Handler(BaseHTTPRequestHandler):
     server: Service
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.keys.append(self.headers["authorization"])
-        message = {"role": "assistant", "content": self.server.text}
+        prompt = asked["messages"][0]["content"]
+        self.server.prompts.append(prompt)
+        message = {"role": "assistant", "content": _summary(prompt) or self.server.text}
         body = {
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 500, "completion_tokens": 50},
@@ -57,6 +65,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Quiet."""
+
+
+def _summary(prompt: str) -> str:
+    """A summary of nothing but the reasons of the judge in a prompt; empty where it holds none."""
+    reasons = re.findall(r"^   judge: (.+)$", prompt, re.MULTILINE)
+    return json.dumps({"summary": f"The judge found: {', '.join(sorted(set(reasons)))}."}) if reasons else ""
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    return {word for text in texts for word in re.findall(r"[a-z]+", text.lower())}
 
 
 @pytest.fixture
@@ -78,7 +96,7 @@ def service(root: Task) -> Iterator[Service]:
     service.server_close()
 
 
-def config(service: Service, **llm: Any) -> RunConfig:
+def config(service: Service, summariser: str | None = "scripted", **llm: Any) -> RunConfig:
     address = f"http://127.0.0.1:{service.server_port}/v1"
     return RunConfig.model_validate(
         {
@@ -95,6 +113,7 @@ def config(service: Service, **llm: Any) -> RunConfig:
                 "pool_size": 1,
                 "knobs": KNOBS,
                 "rewriter": "llm",
+                "summariser": summariser,
                 "llm": {"base_url": address, "model": "some/model", "api_key_env": "TEST_KEY", **llm},
             },
         }
@@ -126,6 +145,51 @@ def test_the_answers_are_logged_and_not_asked_for_twice(
         assert pool.candidate(0) == candidate
 
 
+def test_a_word_that_only_the_reward_model_wrote_reaches_the_rewriter(
+    service: Service, root: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reward model -> votes -> summaries -> critique -> prompt of the rewriter, through a whole run."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    folder = RunFolder(tmp_path / "run")
+    train(config(service, summariser=None), folder, Reporter.silent(), command="test")
+    episodes = list(read_episodes(next(folder.trajectories.glob("*.jsonl.gz"))))
+    turns = [turn for episode in episodes for turn in episode.turns]
+    read = [text for turn in turns for text in (turn.thought, turn.action, turn.observation)]
+    read += [episode.opening for episode in episodes]
+    read += [DOMAIN.describe(root), *(path.read_text() for path in (files(curriculum) / "prompts").iterdir())]
+    votes = _words(text for turn in turns for text in turn.judgements)
+    only_in_votes = votes - _words(read) - {"boxed"}
+    assert only_in_votes
+    (rewriting,) = [record for record in read_log(folder.prompts) if record.text == service.text]
+    prompt = rewriting.prompt[0]["content"]
+    assert "solved 0 of 2 attempts" in prompt
+    (reached,) = [line for line in prompt.splitlines() if "The judge found: " in line]
+    assert only_in_votes & _words([reached])
+    with TaskPool.open(folder.pool) as pool:
+        candidate = pool.candidate(0)
+        assert candidate is not None
+        assert candidate.rewrite is not None
+        assert candidate.rewrite.critic == "some/model"
+        assert reached in candidate.rewrite.critique
+    (row,) = folder.rows()
+    assert row["summaries"] == {"written": 2}
+    assert row["rewriter"]["requests"] == 3, "two summaries and a proposal"
+
+
+def test_scripted_summaries_say_so_in_the_record(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", KEY)
+    folder = RunFolder(tmp_path / "run")
+    train(config(service), folder, Reporter.silent(), command="test")
+    with TaskPool.open(folder.pool) as pool:
+        candidate = pool.candidate(0)
+    assert candidate is not None
+    assert candidate.rewrite is not None
+    assert candidate.rewrite.critic == "scripted"
+    assert "summaries" not in folder.rows()[0]
+
+
 def test_an_empty_budget_ends_the_rewriting_and_not_the_run(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,3 +213,40 @@ def test_operators_reach_the_scripted_rewriter(tmp_path: Path, root: Task) -> No
             changed.add(result.candidate.payload["goal"] == root.payload["goal"])
     assert changed == {False, True}, "the domain's own choice changes the goal, `start` leaves it"
     assert not (tmp_path / "absent.jsonl").exists()
+
+
+def test_a_reward_model_summarises_before_it_is_updated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `feedback: paper` and a pretrained reward model; its own engine writes, with the weights that judged."""
+    versions: list[int] = []
+    summarise = LLMSummariser.summarise
+
+    def watched(self: LLMSummariser, episodes: Sequence[JudgedEpisode]) -> list[Summary]:
+        versions.append(judge.version)
+        assert any(step.reasons for episode in episodes for step in episode.steps)
+        return summarise(self, episodes)
+
+    monkeypatch.setattr(LLMSummariser, "summarise", watched)
+    settings = chat_settings(tmp_path / "models", feedback="paper", iterations=1)
+    assert settings.summariser == "judge"
+    folder = RunFolder(tmp_path / "run")
+    with open_run(settings, folder, Reporter.silent()) as run:
+        judge = run.parts.learners.judge
+        run.warm_start()
+        before = judge.version
+        run.iterate()
+        assert judge.version >= before
+    (row,) = folder.rows()
+    assert versions, "a group without a success is rewritten"
+    assert set(versions) == {before}
+    assert sum(row["summaries"].values()) == 3 * len(versions), "each of three episodes is summarised"
+
+
+def test_who_summarises(service: Service, tmp_path: Path) -> None:
+    assert config(service, summariser=None).summariser == "rewriter"
+    assert config(service, summariser="scripted").summariser == "scripted"
+    assert chat_settings(tmp_path).summariser == "scripted"
+    assert chat_settings(tmp_path, feedback="reference").summariser == "judge"
+    with pytest.raises(ValueError, match="writes no sentences"):
+        config(service, summariser="judge")
+    with pytest.raises(ValueError, match="summariser `rewriter` is the language model"):
+        chat_settings(tmp_path, curriculum={"summariser": "rewriter"})

@@ -46,9 +46,9 @@ from transformers import (  # noqa: E402
 from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
 from rlanything_agents.training.constrained import constrained  # noqa: E402
 from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
-from rlanything_agents.training.samples import Sample, SampleError, split_steps, step_weights  # noqa: E402
+from rlanything_agents.training.samples import Sample, SampleError, answer_sample, split_steps, step_weights  # noqa: E402
 from rlanything_agents.training.trainer import make_trainer  # noqa: E402
-from rlanything_agents.training.update import TrainingError  # noqa: E402
+from rlanything_agents.training.update import SamplerDiffers, TrainingError  # noqa: E402
 
 torch.set_num_threads(1)  # the models are tiny, and idle threads spin when cores are shared
 
@@ -534,16 +534,75 @@ def test_two_trainers_side_by_side(tokenizer):
     alone = []
     for seed in (0, 5):
         model = build_model(seed)
-        trainer = make_trainer(model, tokenizer, TrainerConfig(seed=seed))
+        trainer = make_trainer(model, tokenizer, TrainerConfig(seed=seed, most_sampler_ratio=None))
         for _ in range(2):
             trainer.update(made)
         alone.append(model)
     both = [build_model(0), build_model(5)]
-    trainers = [make_trainer(m, tokenizer, TrainerConfig(seed=s)) for m, s in zip(both, (0, 5), strict=True)]
+    trainers = [
+        make_trainer(model, tokenizer, TrainerConfig(seed=seed, most_sampler_ratio=None))
+        for model, seed in zip(both, (0, 5), strict=True)
+    ]
     for _ in range(2):
         for trainer in trainers:
             trainer.update(made)
     assert [distance(a, b) for a, b in zip(alone, both, strict=True)] == [0.0, 0.0]
+
+
+def test_probabilities_over_many_few_and_all_tokens(monkeypatch):
+    """Large sets are masked, small ones gathered, with the same numbers."""
+    rng = np.random.default_rng(0)
+    logits, tokens = torch.tensor(rng.normal(size=(6, 60)), dtype=torch.float32), torch.tensor([3, 3, 4, 5, 50, 7])
+    large, other = tuple(range(0, 60, 3)), tuple(range(60))
+    allowed = [large, None, (4, 9), other, (2, 50), None]
+    allowed[0] = allowed[3] = tuple(sorted({*large, 5}))
+    for many in (3, 1024):
+        monkeypatch.setattr("rlanything_agents.training.constrained.MANY", many)
+        logps, entropies = constrained(logits, tokens, allowed)
+        for row, token, may, logp, entropy in zip(logits, tokens, allowed, logps, entropies, strict=True):
+            own = row[list(may or other)].log_softmax(0)
+            assert float(logp) == pytest.approx(float(own[list(may or other).index(int(token))]), abs=1e-5)
+            assert float(entropy) == pytest.approx(float(-(own.exp() * own).sum()), abs=1e-5)
+
+
+def test_samples_of_another_sampler_stop_the_first_update(tokenizer):
+    model = build_model()
+    made = rows(build_trajectories(model))
+
+    def sampled(by):
+        """The samples, with log-probabilities that are lower by so much."""
+        lower = [[lp - by * bool(w) for lp, w in zip(s.logprobs, s.weights, strict=True)] for s in made]
+        return [dataclasses.replace(s, logprobs=logprobs) for s, logprobs in zip(made, lower, strict=True)]
+
+    most, less = sampled(3.1), sampled(2.9)
+    before = copy.deepcopy(model)
+    trainer = make_trainer(model, tokenizer, TrainerConfig(optimizer_steps=1))
+    with pytest.raises(SamplerDiffers, match=r"by a factor of 22\.2, at most 20 \(most_sampler_ratio\)"):
+        trainer.update(most)
+    assert distance(model, before) == 0.0
+    assert trainer.updates == 0
+    recomputing = make_trainer(model, tokenizer, TrainerConfig(optimizer_steps=1, recompute=True))
+    with pytest.raises(SamplerDiffers):
+        recomputing.update(most)
+    assert distance(model, before) == 0.0
+    assert trainer.update(less).sampler_ratio == pytest.approx(np.exp(2.9), rel=1e-3)
+    assert trainer.update(most).sampler_ratio > 20, "later samples may be those of older weights"
+
+
+def test_tokens_whose_set_is_unknown_weigh_nothing_and_are_counted(tokenizer):
+    model = build_model()
+    ids, logprobs = [5, 6, 7], [-1.0, -800.0, -800.0]
+    sample = answer_sample([3, 4], ids, logprobs, [None, (), ()], 1.0)
+    assert sample.weights == [1.0, 0.0, 0.0]
+    free = answer_sample([3, 4], ids[:1], logprobs[:1], None, 1.0)
+    config = TrainerConfig(optimizer_steps=1, most_sampler_ratio=None)
+    both = [copy.deepcopy(model) for _ in range(2)]
+    trl, plain = (make_trainer(both[0], tokenizer, config), PlainTrainer(both[1], config))
+    first, second = trl.update([sample]), plain.update([sample])
+    assert (first.unknown, second.unknown) == (2, 2)
+    assert np.isfinite(first.loss)
+    assert distance(*both) < 1e-4
+    assert make_trainer(copy.deepcopy(model), tokenizer, config).update([free]).loss == pytest.approx(first.loss)
 
 
 def test_quiet_and_constant(tokenizer, tmp_path, monkeypatch, capfd):

@@ -10,7 +10,7 @@ import pytest
 from scripted_service import Behaviour, Service, chat, close_at_once_after_reading, hang, raw, say, status
 
 from rlanything_envs.curriculum import LLMRewriter, Request
-from rlanything_envs.curriculum.critique import JudgedEpisode, LLMSummariser
+from rlanything_envs.curriculum.summary import JudgedEpisode, LLMSummariser
 from rlanything_envs.llm import (
     BudgetExceeded,
     Completion,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import pytest
 from scripted_service import Handler, Service, answer, chat
@@ -14,6 +15,7 @@ from rlanything_envs.llm.log import prompt_key
 SCORES = OneOf((r" \boxed{1}", r" \boxed{-1}"))
 JUDGED = SamplingParams(max_tokens=20, seed=1, form=Then((Prose(500), SCORES)))
 SCHEMA = {"type": "object", "properties": {"goal": {"type": "string"}}}
+NEITHER = {"structured_outputs", "response_format"}
 PROPOSED = SamplingParams(max_tokens=20, seed=1, schema=SCHEMA)
 
 
@@ -44,30 +46,63 @@ def test_forms_and_schemas_are_sent(service: Service) -> None:
     assert act["structured_outputs"] == {"regex": "(?:look|go to bed 1)"}
     assert "structured_outputs" not in talk
     assert judge["structured_outputs"] == {"regex": r"(?:[ -\[\]-~]{0,8}(?: \\boxed\{1\}| \\boxed\{-1\}))"}
-    assert propose["response_format"] == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+    found = re.compile(propose["structured_outputs"]["regex"])
+    assert "response_format" not in propose
+    assert found.fullmatch('{"goal":"a \\"pan\\" \\\\ in a \\n room"}')
+    for blank in ('{"goal": "x"}', '{ "goal":"x"}', '{"goal":"x"}\n', '{"goal":"a\nb"}'):
+        assert not found.fullmatch(blank), "no white space between the tokens of JSON, and no line end in a text"
+
+
+def test_a_service_without_regular_expressions_gets_the_schema(service: Service, caplog) -> None:
+    service.default = refusing("structured_outputs")
+    with OpenAIGenerator(service.endpoint()) as generator, caplog.at_level(logging.WARNING):
+        for name in ("one", "two"):
+            generator.generate([chat(name)], PROPOSED)
+    fields = [NEITHER & set(asked.body) for asked in service.asked]
+    assert fields == [{"structured_outputs"}, {"response_format"}, {"response_format"}]
+    sent = service.asked[1].body["response_format"]
+    assert sent == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+    assert len(caplog.records) == 1
+
+
+def test_a_service_that_ignores_regular_expressions_gets_the_schema(service: Service, caplog) -> None:
+    service.default = lambda handler, asked: handler.reply(answer('{\n "goal": "x"\n}'))
+    with OpenAIGenerator(service.endpoint()) as generator, caplog.at_level(logging.WARNING):
+        for name in ("one", "two"):
+            generator.generate([chat(name)], PROPOSED)
+    assert [NEITHER & set(asked.body) for asked in service.asked] == [{"structured_outputs"}, {"response_format"}]
+    assert len(caplog.records) == 1
+
+
+def test_a_schema_with_a_long_expression_is_sent_as_it_is(service: Service) -> None:
+    many = {"type": "object", "properties": {"a": {"enum": [f"{number:0100}" for number in range(400)]}}}
+    service.default = refusing()
+    with OpenAIGenerator(service.endpoint()) as generator:
+        generator.generate([chat("one")], SamplingParams(max_tokens=20, seed=1, schema=many))
+    assert NEITHER & set(service.asked[0].body) == {"response_format"}
 
 
 @pytest.mark.parametrize(("status", "attempts"), [(400, 1), (422, 4)])
-@pytest.mark.parametrize(("params", "field"), [(JUDGED, "structured_outputs"), (PROPOSED, "response_format")])
+@pytest.mark.parametrize(("params", "fields"), [(JUDGED, 1), (PROPOSED, 2)])
 def test_a_service_that_refuses_goes_on_without(
     service: Service,
     caplog: pytest.LogCaptureFixture,
     params: SamplingParams,
-    field: str,
+    fields: int,
     status: int,
     attempts: int,
 ) -> None:
-    service.default = refusing(field, status=status)
+    service.default = refusing(*NEITHER, status=status)
     budget = Budget(max_tokens=10_000)
     with OpenAIGenerator(service.endpoint(), retries=Retries(attempts=attempts), budget=budget) as generator:
         with caplog.at_level(logging.WARNING):
             ((first,),) = generator.generate([chat("one")], params)
             assert (first.finish_reason, first.text) == ("stop", r"It helps. \boxed{1}")
-            assert len(service.asked) == 2
+            assert len(service.asked) == 1 + fields
             ((later,),) = generator.generate([chat("two")], params)
         assert later.text == first.text
-        assert len(service.asked) == 3, "one request was lost, and no more"
-    assert len([record for record in caplog.records if field in record.getMessage()]) == 1
+        assert len(service.asked) == 2 + fields, "one request was lost for each field, and no more"
+    assert len(caplog.records) == fields
     assert budget.spent.tokens < 200
 
 

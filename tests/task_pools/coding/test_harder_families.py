@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks.coding_difficulty import table
 from rlanything_task_pools.coding import FAMILIES, read_payload
 from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.generate import draw, problem_of, statement_of
@@ -122,15 +121,3 @@ def test_asking_for_everything_takes_too_many_questions(hidden: str) -> None:
     assert found.verdicts == ("WA",)
     assert "questions" in found.details[0]
     assert judged(problem, problem.reference, given).passed
-
-
-def test_the_table_of_difficulty_counts_problems_and_gives_intervals() -> None:
-    rows = [
-        {"family": "flows", "number": 0, "brute": [0, 0.5], "wrong": [0, 0.75]},
-        {"family": "flows", "number": 1, "brute": [1, 1.0], "wrong": [0, 0.25]},
-        {"family": "flows", "number": 1, "model": [0, 0.0]},
-    ]
-    lines = table(rows).splitlines()
-    assert "| flows | 2 | 1 of 2 [9, 91] % | 75 % | 50 % | 0 of 1 [0, 79] % | 0 % |" in lines
-    assert "| cache | 0 | – | – | – | – | – |" in lines
-    assert lines[-1].startswith("| all | 2 | 1 of 2 ")

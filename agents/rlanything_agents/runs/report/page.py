@@ -42,11 +42,11 @@ def write_report(
     write_atomically(path, html)
 
 
-def page_templates(package: str = "rlanything_agents.runs.report") -> Environment:
-    """Jinja environment for the page templates in the folder ``templates`` of a package."""
+def page_templates() -> Environment:
+    """Jinja environment for the page templates."""
     # Goals, actions and judgements come from task files and models: autoescape is not optional here.
     pages = Environment(
-        loader=PackageLoader(package, "templates"),
+        loader=PackageLoader("rlanything_agents.runs.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -166,6 +166,7 @@ def lineage_rows(pool: TaskPool, which: Sequence[str]) -> Iterator[dict[str, Any
                 "direction": rewrite.direction if rewrite else None,
                 "author": rewrite.author if rewrite else None,
                 "critique": rewrite.critique if rewrite else None,
+                "critic": rewrite.critic if rewrite else None,
             }
             if parent is not None:
                 before, after = _before_and_after(version, parent, outcomes)
@@ -257,7 +258,7 @@ def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> Ren
     else:
         lines += world_diff(parent.task, version.task)[:MAX_LINES]
     if rewrite and rewrite.critique:
-        lines.append(plain_text(f"“{rewrite.critique}”", style="italic"))
+        lines.append(plain_text(f"“{rewrite.critique}” ({rewrite.critic or 'author unknown'})", style="italic"))
     return Group(*lines)
 
 

@@ -43,10 +43,7 @@ def train(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run",
-            help="Check all that needs no weights, print the plan, estimate the time, and keep nothing.",
-        ),
+        typer.Option("--dry-run", help="Check all that needs no weights, estimate memory and time, and start nothing."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -136,24 +133,20 @@ def _ending_at_once(processes: int) -> Iterator[None]:
 
 
 def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
-    """Print the obstacles and the plan of a run; returns whether there is no obstacle."""
+    """Print the obstacles, the memory and the time of a run; returns whether there is no obstacle."""
     from rlanything_agents.tools.cli.doctor import findings_tree, show_findings
     from rlanything_agents.tools.cli.screen import console
     from rlanything_agents.tools.planning.checks import DryRun
-    from rlanything_agents.tools.planning.show import plan_tables
 
     looked = DryRun(settings, folder)
     if as_json:
         tree = findings_tree(looked.findings())
-        plan = None if looked.plan is None else looked.plan.to_dict()
-        print_json({**tree, "plan": plan, "time": _time(settings) if tree["healthy"] else None})
+        memory = [{"phase": phase.name, "limit": phase.limit, "bytes": dict(phase.parts)} for phase in looked.memory]
+        print_json({**tree, "memory": memory, "time": _time(settings) if tree["healthy"] else None})
         return bool(tree["healthy"])
     healthy = show_findings(looked.findings(), as_json=False)
-    out = console()
-    if looked.plan is not None:
-        for table in plan_tables(looked.plan):
-            out.print(table)
     if healthy:
+        out = console()
         out.print("Running a pilot to estimate the time, which takes minutes with a pretrained model ...")
         out.print(f"Time: {_time(settings)}", soft_wrap=True)
     return healthy

@@ -22,7 +22,7 @@ LEAST_MEMORY = 2 << 30
 """Bytes below which the quickstart may fail."""
 EXTRAS = "extras"
 """Topic of the finding that lists the complete extras."""
-_DEVELOPMENT = ("dev", "docs", "fuzz")
+_DEVELOPMENT = ("dev", "docs")
 """Extras that only work on the library needs."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import sqlite3
@@ -62,6 +63,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
         yield from found
         if all(finding.good for finding in found):
             whole.append(checkpoint)
+    yield from _sampled(folder, whole)
     if folder.pool.exists():
         yield from _pool(folder.pool, "pool.sqlite", proofs)
     yield _continuing(folder, config, rows, whole)
@@ -220,6 +222,48 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
         yield from problems
     else:
         yield Finding(topic, True, f"{tensors} tensors of {' and '.join(MODELS)}, with their optimizers")
+
+
+def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
+    """Log-probabilities of the last update's samples, against those of the weights that it began with."""
+    from rlanything_agents.training.audit import SAMPLED, read_samples
+
+    for checkpoint in whole[-1:]:
+        before = folder.checkpoints.folder(int(checkpoint.name) - 1)
+        if int(checkpoint.name) == 1:
+            before = folder.path / "stages" / "warm_start"
+        lost = damage(before)
+        for role in MODELS:
+            file, weights = checkpoint / role / SAMPLED, before / role
+            topic = f"checkpoints/{checkpoint.name}/{role}/{SAMPLED}"
+            if not file.is_file():
+                continue
+            if not weights.is_dir() or lost:
+                yield Finding(topic, None, f"not computed again: the weights in {weights} are not kept, or damaged")
+                continue
+            try:
+                yield _compared(topic, read_samples(file), weights)
+            except Exception as error:  # of any library that reads the weights
+                message = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+                yield Finding(topic, False, message, "nothing but this audit reads the file")
+
+
+def _compared(topic: str, samples: list[Any], weights: Path) -> Finding:
+    from transformers import AutoModelForCausalLM
+
+    from rlanything_agents.config.trainer import TrainerConfig
+    from rlanything_agents.training.audit import rescored
+
+    model = AutoModelForCausalLM.from_pretrained(weights, local_files_only=True, use_safetensors=True, dtype="auto")
+    found = rescored(model.eval(), samples)
+    most = TrainerConfig().most_sampler_ratio
+    good = most is None or math.exp(min(found.largest, 700.0)) <= most
+    message = (
+        f"log-probabilities of {found.tokens} tokens of {found.samples} samples, computed again, differ by "
+        f"{found.mean:.2g} on average and {found.largest:.2g} at most; {found.unknown} tokens have unknown sets"
+    )
+    remedy = "sampler and trainer computed different quantities: docs/howto/losses.md#sampler-and-trainer"
+    return Finding(topic, good, message, "" if good else remedy)
 
 
 def _settings(file: Path) -> int:

@@ -1,171 +1,243 @@
-"""Bytes on a GPU in each phase of an iteration.
+"""Memory of each phase of a run on this machine, from the shapes of its models; no weights are read.
 
-Engines (one awake at a time on a card): bf16 weights, sharded over the cards of an engine; the rest of the engine's
-share of the card holds the cache of keys and values, Pope et al. 2022 (arXiv 2211.05102), section 2.
-
-Updates: parameters, gradients and AdamW's state, whole on each card or sharded over all (ZeRO stage 3, FSDP).
-Rajbhandari et al. 2019 (arXiv 1910.02054), section 3.1, with gradients summed in float32: bf16 weights have 2 + 4
-bytes per parameter, and 12 for the fp32 master weights and the two moments. Shards are the master weights themselves,
-so 4 + 4 + 8, as for fp32 weights. Further memory holds the activations of a micro-batch for the backward pass,
-Korthikanti et al. 2022 (arXiv 2205.05198), section 4, counted here layer by layer for gated feed-forward layers and
-attention without a stored matrix of scores; and the logits.
+Updates hold parameters, gradients summed in float32 and AdamW's state, whole or divided among the processes (ZeRO stage
+3, FSDP; Rajbhandari et al. 2019, arXiv 1910.02054, section 3.1): 2 + 4 + 12 bytes per parameter in bfloat16, with fp32
+master weights, and 4 + 4 + 8 in float32 or in shards, which are the master weights themselves. The activations and
+logits of a micro-batch, and the other model, come on top.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rlanything_agents.tools.planning.sizes import ModelSize
+from rlanything_agents.config import AnyModel, CheckpointConfig, RunConfig, SharedConfig
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.models.checkpoint import CheckpointError, checkpoint_source
+from rlanything_agents.models.precision import precision_of
+from rlanything_agents.training.ranks.launch import launched
+from rlanything_envs.views import get_view
+from rlanything_task_pools import get_domain
 
-__all__ = ["EngineMemory", "UpdateMemory", "activation_bytes", "engine_memory", "optimizer_state", "update_memory"]
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 EIGHT_BIT = 2 * (1 + 4 / 256)
-"""Bytes of both moments of a weight in 8-bit AdamW: one each, and a float32 constant for each block of 256 (arXiv
-2110.02861, section 2)."""
-
-RESERVED = 2 << 30
-"""Bytes of a card for the driver's context, libraries and an engine's work space. An assumption."""
+"""Bytes of both moments of a weight in 8-bit AdamW: a float32 constant for each block of 256 (arXiv 2110.02861)."""
+FOUR_BITS = 0.5 + (1 + 4 / 256) / 64
+"""Bytes of a 4-bit weight: an 8-bit constant for each 64, of which 256 share a float32 one (arXiv 2305.14314)."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineMemory:
-    """Memory of an engine during generation, on each of its cards.
+class UnknownSize(ValueError):
+    """The shape of a model on the hub is not known before its configuration is downloaded."""
 
-    Attributes:
-        weights: Bytes of weights.
-        cache: Bytes left for keys and values; 0 or less where the weights do not fit.
-        tokens: Tokens that the cache of the engine holds.
-        sequences: Sequences of full length that the cache holds at once.
+
+class Assumptions(NamedTuple):
+    """What is not known of episodes before a run: shares of solved ones, of their length, and of groups that teach."""
+
+    success: float = 0.45
+    solved_length: float = 0.35
+    learning: float = 0.55
+
+
+class Shape(NamedTuple):
+    """Sizes of a causal language model; ``linear`` has the sides of the linear maps of its blocks, ``cached`` is the
+    count of numbers in the cache per token.
     """
 
-    weights: float
-    cache: float
-    tokens: int
-    sequences: int
+    parameters: int
+    linear: tuple[tuple[int, int], ...]
+    layers: int
+    vocabulary: int
+    embeddings: int
+    cached: int
+
+    def weight_bytes(self, width: int, quantized: bool = False) -> float:
+        """Bytes of the weights at ``width`` bytes each, where the linear maps of the blocks may be 4-bit ones."""
+        four = sum(a * b for a, b in self.linear) if quantized else 0
+        return FOUR_BITS * four + width * (self.parameters - four)
+
+    def adapter_parameters(self, rank: int) -> int:
+        """Parameters of low-rank adapters on all linear maps of the blocks (arXiv 2106.09685, section 4.1)."""
+        return sum(rank * (a + b) for a, b in self.linear)
+
+    def optimizer_bytes(self, width: int, adapters: int | None = None, optim: str = "adamw_torch") -> float:
+        """Bytes of AdamW's two moments, and of master weights of two-byte weights. Where moments have 8 bits, those of
+        embeddings stay float32; so do those of weights of fewer than 4,096 numbers, which are not counted.
+        """
+        numbers = self.parameters if adapters is None else adapters
+        exact = numbers if optim == "adamw_torch" else self.embeddings if adapters is None else 0
+        return 8 * exact + EIGHT_BIT * (numbers - exact) + (0 if width == 4 else 4) * numbers
+
+    def activation_bytes(self, tokens: int, width: int) -> float:
+        """Bytes that the blocks keep for the backward pass: inputs and outputs of linear maps, and a quarter more for
+        norms, rotations and activation functions.
+        """
+        return 1.25 * width * tokens * sum(a + b for a, b in self.linear)
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateMemory:
-    """Memory of a model during an update, on each card.
+def shape_of(settings: PretrainedConfig) -> Shape:
+    """Shape of a model by its configuration; the model is made without storage and counted."""
+    import torch
+    from transformers import AutoModelForCausalLM
 
-    Attributes:
-        weights: Bytes of parameters, and of the anchor.
-        gradients: Bytes of gradients.
-        optimizer: Bytes of the moments, and of fp32 master weights that are not the shards themselves.
-        activations: Bytes kept for the backward pass of a micro-batch.
-        logits: Bytes of the largest float32 matrix over the vocabulary, and of its gradient.
-        gathered: Bytes of the layer whose shards are gathered on the card, where parameters are sharded, or of the
-            4-bit matrix that is unpacked.
-    """
-
-    weights: float
-    gradients: float
-    optimizer: float
-    activations: float
-    logits: float
-    gathered: float
-
-    @property
-    def total(self) -> float:
-        """Sum of all parts and of the reserve for libraries, in bytes."""
-        parts = self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.gathered
-        return parts + RESERVED
-
-
-def engine_memory(size: ModelSize, memory: float, share: float, parallel: int, context: int) -> EngineMemory:
-    """Memory of an engine on one card, and the capacity of its cache.
-
-    Args:
-        size: Shape of the model.
-        memory: Bytes of a card.
-        share: Share of the card's memory for the engine, 0 to 1.
-        parallel: Cards of the engine. Key heads are sharded over them, and copied where there are fewer heads.
-        context: Tokens of a sequence of full length.
-    """
-    weights = 2 * size.parameters / parallel
-    cache = memory * share - weights - RESERVED
-    a_token = size.cache_bytes() / min(parallel, size.kv_heads)
-    tokens = max(0, int(cache / a_token))
-    return EngineMemory(weights, cache, tokens, tokens // context)
-
-
-def update_memory(
-    size: ModelSize,
-    cards: int,
-    tokens: int,
-    *,
-    width: int = 2,
-    trained: int | None = None,
-    offload: bool = False,
-    checkpointing: bool = False,
-    anchor: bool = False,
-    quantized: bool = False,
-    optim: str = "adamw_torch",
-) -> UpdateMemory:
-    """Memory of an update on one card.
-
-    Args:
-        size: Shape of the model.
-        cards: Cards over which parameters, gradients and optimizer are sharded; 1 if each card has all of them.
-        tokens: Padded tokens of a micro-batch on a card.
-        width: Bytes of a weight that is computed with, 2 or 4.
-        trained: Number of parameters of adapters, which are float32; all weights are trained if None.
-        offload: Whether parameters and optimizer are kept in the host's memory.
-        checkpointing: Whether only the inputs of blocks are kept, and blocks are recomputed in the backward pass.
-        anchor: Whether each card has a whole copy of the model for an anchor loss.
-        quantized: Whether the weights below adapters are 4-bit ones; one layer at a time is unpacked.
-        optim: Optimizer, see `TrainerConfig`.
-    """
-    if trained is None:
-        stepped, learning, frozen = (4 if cards > 1 else width), size.parameters, 0.0
-    else:
-        stepped, learning, frozen = 4, trained, size.weight_bytes(width, quantized)
-    optimizer = optimizer_state(size, stepped, trained, optim) / cards
-    weights = (stepped * learning + frozen) / cards
-    blocks = activation_bytes(size, tokens)
-    if checkpointing:
-        blocks = 2 * size.hidden * tokens * size.layers + blocks / size.layers
-    unpacked = float(quantized * width * max(a * b for a, b in size.linear_widths))
-    largest = max(sum(a * b for a, b in size.linear_widths), size.vocabulary * size.hidden)
-    return UpdateMemory(
-        weights=(0.0 if offload else weights) + anchor * width * size.parameters,
-        gradients=4 * learning / cards,
-        optimizer=0.0 if offload else optimizer,
-        activations=blocks,
-        logits=2 * 4 * tokens * size.vocabulary,
-        gathered=width * largest if cards > 1 or offload else unpacked,
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(settings)
+    text: Any = settings.get_text_config()
+    kv_heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    blocks = (module for module in model.base_model.modules() if isinstance(module, torch.nn.Linear))
+    return Shape(
+        parameters=sum(weight.numel() for weight in model.parameters()),
+        linear=tuple((module.in_features, module.out_features) for module in blocks),
+        layers=text.num_hidden_layers,
+        vocabulary=text.vocab_size,
+        embeddings=text.vocab_size * text.hidden_size,
+        cached=2 * text.num_hidden_layers * kv_heads * head,
     )
 
 
-def optimizer_state(size: ModelSize, width: int, trained: int | None = None, optim: str = "adamw_torch") -> float:
-    """Bytes of AdamW's state: two moments of each trained weight, and fp32 master weights of two-byte weights.
+class Phase(NamedTuple):
+    """Bytes of the parts of a phase in one process, and of the memory there is (None where that is unknown)."""
 
-    With 8-bit moments those of embeddings stay float32; those of weights of fewer than 4,096 numbers do too, which is
-    not counted.
+    name: str
+    parts: Mapping[str, float]
+    limit: float | None
+    note: str
 
-    Args:
-        size: Shape of the model.
-        width: Bytes of a trained weight, 2 or 4.
-        trained: Number of parameters of adapters; all weights are trained if None.
-        optim: Optimizer, see `TrainerConfig`.
+    @property
+    def total(self) -> float:
+        """Sum of all parts."""
+        return sum(self.parts.values())
+
+
+class Planned:
+    """One model of a run, in the role ``policy`` or ``judge``.
+
+    Raises:
+        UnknownSize: The model is on the hub, and its configuration is not on this machine.
+        CheckpointError: A folder has no configuration of a language model.
+        UnknownView: The domain has no words for a small model.
     """
-    numbers = size.parameters if trained is None else trained
-    exact = numbers
-    if optim == "adamw_bnb_8bit":
-        exact = size.vocabulary * size.hidden if trained is None else 0
-    return 8 * exact + EIGHT_BIT * (numbers - exact) + (0 if width == 4 else 4) * numbers
+
+    def __init__(self, config: RunConfig, role: str, model: AnyModel, trainer: TrainerConfig | None) -> None:
+        own = model if isinstance(model, CheckpointConfig) else None
+        self.role, self.trainer, self.shape = role, trainer, shape_of(_settings(config, model))
+        self.width = 2 if own and precision_of(own.dtype) == "bfloat16" else 4
+        self.adapters = self.shape.adapter_parameters(own.lora.rank) if own and own.lora else None
+        self.quantized = own is not None and own.quantization is not None
+        self.shared = isinstance(model, SharedConfig)
+        self.weights = self.shape.weight_bytes(self.width, self.quantized)
+        self.longest = min(_longest(config, model.max_tokens), own.context if own else 4096)
+        self.stepped = self.width if self.adapters is None else 4
+        self.optimizer = self.shape.optimizer_bytes(self.stepped, self.adapters, trainer.optim) if trainer else 0.0
+        self.stored = self.optimizer + (self.weights if self.adapters is None else 4 * self.adapters)
+
+    def writes(self, config: RunConfig, limit: float | None) -> Phase:
+        """Generation: of all sequences at once, or of one in an engine that lets others wait."""
+        many, cards = (
+            (config.rollout.tasks * config.rollout.rollouts if self.role == "policy" else config.judge.votes),
+            1,
+        )
+        if config.engine.kind == "vllm":
+            many, cards = 1, config.engine.tensor_parallel_size
+            limit = limit and limit * config.engine.gpu_memory_utilization
+        cache = float(self.shape.cached * self.width * many * self.longest)
+        parts = {"weights": self.weights / cards, "cache": cache / cards}
+        return Phase(f"{self.role} writes", parts, limit, f"{many} sequences of {self.longest:,} tokens")
+
+    def learns(self, trainer: TrainerConfig, other: float, limit: float | None) -> Phase:
+        """An update, with so many bytes of the other model in memory."""
+        shape, launch, tokens = self.shape, launched(), max(self.longest, trainer.micro_batch_tokens)
+        cards = launch.size if launch.strategy == "fsdp" else 1
+        stepped, here = (4 if cards > 1 else self.stepped), 0 if launch.offload else 1
+        learning = shape.parameters if self.adapters is None else self.adapters
+        state = shape.optimizer_bytes(stepped, self.adapters, trainer.optim)
+        frozen = 0.0 if self.adapters is None else self.weights
+        kept = shape.activation_bytes(tokens, self.width) / (shape.layers if trainer.checkpointing else 1)
+        parts = {
+            "weights": here * (stepped * learning + frozen) / cards,
+            "gradients": 4 * learning / cards,
+            "optimizer": here * state / cards,
+            "anchor": self.width * shape.parameters * (trainer.anchor > 0 and self.adapters is None),
+            "micro-batch": kept + 2 * 4 * tokens * shape.vocabulary,
+            "other model": other / cards,
+        }
+        if cards > 1 or self.quantized:
+            parts["gathered or unpacked"] = self.width * max(a * b for a, b in shape.linear)
+        return Phase(f"{self.role} learns", parts, limit, f"{tokens:,} tokens in a micro-batch")
 
 
-def activation_bytes(size: ModelSize, tokens: int, width: int = 2) -> float:
-    """Bytes of activations that the blocks keep for the backward pass, at ``width`` bytes per number.
+def planned(config: RunConfig) -> list[Planned]:
+    """The models of a run."""
+    models = [Planned(config, "policy", config.policy, config.policy_trainer)]
+    if config.queries_judge:
+        trainer = config.judge_trainer if config.judge.learns else None
+        models.append(Planned(config, "judge", config.reward_model, trainer))
+    return models
 
-    For each token, each of the two norms keeps its float32 input and its output; attention keeps queries and keys
-    (before and after their norm where they have one, and after the rotary embedding), values, its result and float32
-    statistics; the feed-forward layers keep both inner vectors, the activated one, and their product.
-    """
-    stored = 3 if size.qk_norm else 2
-    attention = stored * (size.queries + size.keys) + size.keys + size.queries
-    inner = 4 * size.intermediate
-    norms = 2 * (2 * size.hidden + size.hidden)  # float32 input counts double
-    statistics = 4 * size.heads
-    return float(size.layers * tokens * (width * (attention + inner + norms) + statistics))
+
+def phases(config: RunConfig, models: list[Planned]) -> Iterator[Phase]:
+    """Yield the phases in which a model is in this machine's memory, in order."""
+    limit = available()
+    yield from (model.writes(config, limit) for model in models if config.engine.server(model.role) is None)
+    base = sum(model.weights for model in models if model.shared)  # in memory once
+    waits = config.engine.kind == "vllm" and launched().strategy != "fsdp"  # an optimizer rests in the host's memory
+    for model in models:
+        others = [other for other in models if other is not model and other.trainer]
+        if model.trainer is not None:
+            rest = sum(other.weights - base + other.optimizer * (not waits) for other in others)
+            yield model.learns(model.trainer, rest, limit)
+
+
+def _settings(config: RunConfig, model: AnyModel) -> PretrainedConfig:
+    """Configuration of a model; nothing is downloaded."""
+    import torch
+    from transformers import AutoConfig
+
+    from rlanything_agents.models.small import small_model, word_tokenizer
+
+    if not isinstance(model, CheckpointConfig):
+        words = get_view(get_domain(config.domain).env_id, "short").words
+        with torch.device("meta"):
+            return small_model(word_tokenizer(words), model).config
+    source, local = checkpoint_source(model.checkpoint, precision_of(model.dtype))
+    try:
+        settings: PretrainedConfig = AutoConfig.from_pretrained(source, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # transformers may raise anything on an untrusted file
+        if local:
+            raise CheckpointError(f"{source}: no configuration of a model ({str(error)[:200]})") from error
+        raise UnknownSize(f"the configuration of {source} is not on this machine") from error
+    if hasattr(settings, "vision_config"):
+        raise CheckpointError(f"{model.checkpoint}: a vision-language model; this loop is for text")
+    return settings
+
+
+def _longest(config: RunConfig, answer: int) -> int:
+    """Tokens of an episode that takes all its turns, with AlfWorld's prompts and answers of a third of the limit."""
+    first, observed = (70, 9) if config.view == "short" else (900, 70)
+    turns = config.rollout.max_steps
+    whole = turns if config.rollout.history is None else min(turns, config.rollout.history)
+    return round(first + whole * (observed + answer / 3) + (turns - whole) * min(26, observed) + answer / 3)
+
+
+def available() -> float | None:
+    """Bytes of the first GPU, else of this machine's free memory; None where the system does not report it."""
+    import torch
+
+    if torch.cuda.is_available():
+        return float(torch.cuda.mem_get_info()[1])
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def human(size: float) -> str:
+    """Bytes as text: ``14.2 GiB``."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1000:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} GiB"

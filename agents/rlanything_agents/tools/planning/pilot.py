@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
-from rlanything_agents.config.cluster import Assumptions
 from rlanything_agents.models.checkpoint import weights_are_here
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter, Stage, duration
+from rlanything_agents.tools.planning.memory import Assumptions
 from rlanything_agents.training.ranks.launch import launched
 
 __all__ = ["Duration", "Unmeasured", "estimate"]
@@ -68,7 +68,7 @@ def estimate(config: RunConfig) -> Duration:
         Unmeasured: The weights of a model are not on this machine, or the run does not take place in this process
             alone.
     """
-    if config.cluster or config.workers or config.engine.kind != "transformers" or launched().size > 1:
+    if config.workers or config.engine.kind != "transformers" or launched().size > 1:
         raise Unmeasured("the run takes place in several processes, or on other machines")
     if config.domain == "osworld" or config.evaluation.pools or config.curriculum.pool or config.warm_start.reuse:
         raise Unmeasured("it depends on stored tasks or on desktops")

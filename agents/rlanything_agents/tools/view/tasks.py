@@ -101,6 +101,7 @@ def _version(version: Version, parent: Version | None, tallies: Mapping[str, Any
             "direction": rewrite.direction,
             "author": readable(rewrite.author, 100),
             "critique": readable(rewrite.critique, 4_000),
+            "critic": readable(rewrite.critic, 100),
             "change": [[readable(k, 60), readable(str(v), 400)] for k, v in list(rewrite.change.items())[:12]],
             "before": [tallies["before"][key] for key in ("successes", "episodes")],
             "trial": [tallies["after"][key] for key in ("successes", "episodes")],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rlanything_agents.config import CheckpointConfig, RunConfig, SharedConfig
 
-__all__ = ["Launch", "RanksError", "launched", "must_be_trainable", "obstacles", "planned"]
+__all__ = ["Launch", "RanksError", "launched", "must_be_trainable", "obstacles"]
 
 STRATEGIES = ("fsdp", "deepspeed")
 
@@ -50,22 +50,6 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launch:
             "them with torchrun or accelerate launch, or unset both"
         )
     return Launch(number, size, strategy, offload, _number(environment, "TORCHELASTIC_RESTART_COUNT", 0))
-
-
-def planned(config: RunConfig) -> Launch:
-    """Launch that a plan is for: this process's own, or, without a launcher, FSDP2 on all GPUs of ``cluster``.
-
-    Models on one base cannot be sharded: each of these processes has them whole.
-
-    Raises:
-        RanksError: The variables of the launcher are invalid.
-    """
-    launch, cluster = launched(), config.cluster
-    if launch.size > 1 or launch.strategy or cluster is None or cluster.all_gpus == 1:
-        return launch
-    if isinstance(config.reward_model, SharedConfig):
-        return Launch(0, cluster.all_gpus)
-    return Launch(0, cluster.all_gpus, "fsdp", cluster.offload)
 
 
 def must_be_trainable(config: RunConfig, launch: Launch) -> None:

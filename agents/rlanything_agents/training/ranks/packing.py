@@ -22,12 +22,11 @@ NO_STEP = -1
 
 def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
     """Pack samples into tensors: their lengths, all their tokens in one tensor, and each set of allowed tokens once."""
+    choices = [choice for sample in samples for choice in sample.allowed or ()]
     table: dict[Allowed, int] = {}
-    chosen = [
-        FREE if choice is None else table.setdefault(choice, len(table))
-        for sample in samples
-        for choice in sample.allowed or ()
-    ]
+    own = {id(choice): choice for choice in choices if choice is not None}  # many positions share one tuple
+    rows = {key: table.setdefault(choice, len(table)) for key, choice in own.items()}
+    chosen = [FREE if choice is None else rows[id(choice)] for choice in choices]
     columns = [
         [*chain.from_iterable(getattr(s, name) for s in samples)] for name in ("weights", "advantages", "logprobs")
     ]

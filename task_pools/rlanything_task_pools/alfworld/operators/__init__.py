@@ -7,20 +7,33 @@ from collections.abc import Iterable
 
 from rlanything_task_pools.alfworld.operators.change import Change, Operator, Parent, Refused
 from rlanything_task_pools.alfworld.operators.goal import GoalOperator, KindOperator, TypesOperator
+from rlanything_task_pools.alfworld.operators.hint import HintOperator
 from rlanything_task_pools.alfworld.operators.house import HouseOperator
 from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.operators.start import StartOperator
 from rlanything_task_pools.domain import UnknownOperator
 
-__all__ = ["DEFAULT", "OPERATORS", "Change", "Operator", "Parent", "Refused", "check_operators"]
+__all__ = ["DEFAULT", "FREE", "OPERATORS", "Change", "Operator", "Parent", "Refused", "check_operators"]
 
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
-    for operator in (GoalOperator(), TypesOperator(), KindOperator(), SceneOperator(), StartOperator(), HouseOperator())
+    for operator in (
+        GoalOperator(),
+        TypesOperator(),
+        KindOperator(),
+        SceneOperator(),
+        StartOperator(),
+        HouseOperator(),
+        HintOperator(),
+    )
 }
 """All operators by name. ``types`` and ``kind`` are halves of ``goal``."""
 
 DEFAULT = ("goal",)
+"""Operators of scripted proposals, unless others are named."""
+
+FREE = ("goal", "scene", "start", "hint")
+"""Operators of proposals by a language model, unless others are named."""
 
 
 def check_operators(names: Iterable[str]) -> tuple[str, ...]:

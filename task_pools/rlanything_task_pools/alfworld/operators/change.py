@@ -22,6 +22,9 @@ JITTER = 2.0
 MAX_VALUE = 60
 """Longest name read from a proposal, in characters."""
 
+MAX_HINT = 160
+"""Maximal length of a hint, in characters."""
+
 MAX_EDITS = 6
 MAX_COUNT = 10
 """Most edits of a scene in one proposal, and most things one edit moves, adds or removes."""
@@ -39,8 +42,21 @@ class Change:
     """Number of unwanted things added, minus those removed."""
     traits: Mapping[str, Scalar] = field(default_factory=dict)
     """Traits that differ from the parent's and do not follow from scene and goal."""
+    hint: str | None = None
+    """Hint after the task sentence; empty for none, None where it stays as it is."""
     fresh: bool = False
     """Whether the whole scene is another one, so that an agent that memorised the parent's has no advantage."""
+
+
+def hint_of(task: Task) -> str:
+    """The hint after the task sentence; empty without one. For any payload."""
+    hint = task.payload.get("hint")
+    return hint if isinstance(hint, str) and task.goal.endswith(hinted("", hint)) else ""
+
+
+def hinted(sentence: str, hint: str) -> str:
+    """A task sentence with a hint, which may be empty."""
+    return f"{sentence} (Hint: {hint})" if hint else sentence
 
 
 class Refused(Exception):
@@ -103,8 +119,8 @@ class Operator(Protocol):
         """
         ...
 
-    def schema(self, parent: Parent, direction: Direction | None = None) -> dict[str, Any]:
-        """JSON schema of the proposals `apply` reads; see `rlanything_task_pools.Domain.proposal_schema`."""
+    def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
+        """JSON schema of each field, with the names that the scene has."""
         ...
 
 

@@ -81,50 +81,34 @@ class GoalOperator:
         told, before = goal.to_dict(), old.to_dict()
         return Change(scene, goal, {name: told[name] for name in FIELDS if told[name] != before[name]})
 
-    def _goals(self, parent: Parent, direction: Direction | None) -> list[Goal]:
-        """The other goals that the room allows; with a direction, those that go there by estimated difficulty."""
+    def _goals(self, parent: Parent, direction: Direction) -> list[Goal]:
+        """The other goals that the room allows and that go in a direction by estimated difficulty."""
         scene, old = parent.scene, parent.goal
-        goals = [
-            goal
-            for goal in goals_on(scene)
-            if goal != old and self.allows(old, goal) and not _barred(parent.task, goal)
-        ]
-        if direction is None:
-            return goals
         # Compared with the estimate of the parent, not with its proof, so that both have the same bias.
         start, sign = difficulty(scene, old), 1 if direction == "harder" else -1
-        return [goal for goal in goals if sign * (difficulty(scene, goal) - start) >= MARGIN]
-
-    def schema(self, parent: Parent, direction: Direction | None = None) -> dict[str, Any]:
-        """JSON schema of the goals of the room, each object with its kinds and places; a part may also be left out.
-
-        Objects with the same kinds and places share a variant. So a few goals of the schema do not fit after all, such
-        as one that holds from the start.
-        """
-        lamps: dict[str, tuple[list[str], list[str]]] = {}
-        places: dict[str, tuple[list[str], list[str]]] = {}
-        for goal in self._goals(parent, direction) or self._goals(parent, None):
-            known = lamps if goal.kind == "look" else places
-            for values, value in zip(
-                known.setdefault(goal.object_type, ([], [])), (goal.kind, goal.receptacle_type), strict=True
-            ):
-                if value not in values:
-                    values.append(value)
-        groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-        for object_type, (kinds, homes) in (*places.items(), *lamps.items()):
-            groups.setdefault((tuple(sorted(kinds, key=EASY_FIRST.index)), tuple(homes)), []).append(object_type)
-        variants = [
-            {
-                "type": "object",
-                "properties": {name: {"enum": list(parts[name])} for name in self.fields},
-                "required": list(self.fields),
-                "additionalProperties": False,
-            }
-            for (kinds, homes), things in groups.items()
-            if (parts := {"kind": kinds, "object_type": things, "receptacle_type": homes})
+        return [
+            goal
+            for goal in goals_on(scene)
+            if goal != old
+            and self.allows(old, goal)
+            and not _barred(parent.task, goal)
+            and sign * (difficulty(scene, goal) - start) >= MARGIN
         ]
-        order = f"; kinds from few steps to many: {', '.join(EASY_FIRST)}" if "kind" in self.fields else ""
-        return {"description": f"{self.note}{order}", "anyOf": variants}
+
+    def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
+        """JSON schema of each field: whatever the room has, whether it fits together or not."""
+        scene = parent.scene
+        values = {
+            "kind": list(EASY_FIRST),
+            "object_type": types_of(in_reach(scene)),
+            "receptacle_type": [*sorted({item.type for item in scene.receptacles}), *lamp_types(scene)],
+        }
+        notes = {
+            "kind": "the task, from few steps to many",
+            "object_type": "what is wanted",
+            "receptacle_type": "where to",
+        }
+        return {name: {"enum": values[name], "description": notes[name]} for name in self.fields}
 
 
 class TypesOperator(GoalOperator):

@@ -57,12 +57,6 @@ class HouseOperator:
         of_house = {name: new.traits[name] for name in ("scene", "receptacles", "source", "seed")}
         return Change(scene, goal, record, clutter=-clutter(parent.task.traits), traits=of_house, fresh=True)
 
-    def schema(self, parent: Parent, direction: Direction | None = None) -> dict[str, Any]:
-        """JSON schema of the proposals `apply` reads."""
-        return {
-            "description": self.note,
-            "type": "object",
-            "properties": {"house": {"type": "integer", "minimum": 0, "maximum": MAX_HOUSE - 1}},
-            "required": ["house"],
-            "additionalProperties": False,
-        }
+    def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
+        """JSON schema of the number of a scene."""
+        return {"house": {"type": "integer", "minimum": 0, "maximum": MAX_HOUSE - 1, "description": self.note}}

@@ -9,7 +9,18 @@ import numpy as np
 from rlanything_task_pools.alfworld.difficulty import CLUTTER_WEIGHT, clutter, difficulty, is_shut
 from rlanything_task_pools.alfworld.generate import goal_traits
 from rlanything_task_pools.alfworld.household import held_out
-from rlanything_task_pools.alfworld.operators.change import JITTER, MARGIN, STEP, Change, Operator, Parent, Refused
+from rlanything_task_pools.alfworld.operators.change import (
+    JITTER,
+    MARGIN,
+    STEP,
+    Change,
+    Operator,
+    Parent,
+    Refused,
+    hint_of,
+    hinted,
+)
+from rlanything_task_pools.alfworld.operators.hint import check_secret
 from rlanything_task_pools.task import Direction, Scalar
 from rlanything_verifiers.alfworld import Game, GameFormatError, prove
 
@@ -22,6 +33,8 @@ class Proved:
     """A change with a proof: solvable, and not solved from the start."""
 
     sentence: str
+    """With the hint."""
+    hint: str
     proof: tuple[str, ...]
     traits: Mapping[str, Scalar]
     before: float
@@ -46,11 +59,13 @@ def prove_change(parent: Parent, change: Change) -> Proved:
     """Prove a change by solving it.
 
     Raises:
-        Refused: ``unsolvable``, ``already_true``, ``malformed``.
+        Refused: ``unsolvable``, ``already_true``, ``solution_in_hint``, ``malformed``.
     """
     task, scene, goal = parent.task, change.scene, change.goal
-    variant = 1 if task.goal == parent.goal.sentence(1) else 0
-    sentence = task.goal if goal == parent.goal else goal.sentence(variant)
+    plain = task.goal.removesuffix(hinted("", hint_of(task)))
+    variant = 1 if plain == parent.goal.sentence(1) else 0
+    hint = change.hint if change.hint is not None else hint_of(task) if goal == parent.goal else ""
+    sentence = hinted(plain if goal == parent.goal else goal.sentence(variant), hint)
     try:
         proof = prove(Game(scene, goal, sentence=sentence))
     except GameFormatError as error:  # ids that clash, a sentence that the grammar would interpret
@@ -59,6 +74,7 @@ def prove_change(parent: Parent, change: Change) -> Proved:
         raise Refused("unsolvable", f"no plan reaches: {sentence}")
     if not proof:
         raise Refused("already_true", f"true before the first action: {sentence}")
+    check_secret(hint, tuple(proof))
     added = clutter(task.traits)
     before = difficulty(parent.scene, parent.goal, len(task.proof) or None) + CLUTTER_WEIGHT * added
     added += change.clutter
@@ -70,7 +86,7 @@ def prove_change(parent: Parent, change: Change) -> Proved:
         traits["closed"] = sum(is_shut(item) for item in scene.receptacles)
     if "unseen_pair" in task.traits:
         traits["unseen_pair"] = held_out(goal.object_type, goal.receptacle_type)
-    return Proved(sentence, tuple(proof), traits, before, after, change.fresh)
+    return Proved(sentence, hint, tuple(proof), traits, before, after, change.fresh)
 
 
 def ranked(

@@ -51,6 +51,18 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 }
 
 
+OFFERED: Mapping[str, tuple[str, ...]] = {
+    "close": ("place",),
+    "open": ("place",),
+    "move": ("object", "to"),
+    "add": ("object", "to", "count"),
+    "remove": ("object", "count"),
+}
+"""The edits of the schema and their fields: one way to write each, so that the schema stays short."""
+OFFERED_EDITS, OFFERED_COUNT = 3, 4
+"""Most edits of one proposal, and most things of one edit, in the schema."""
+
+
 class SceneOperator:
     """Opens and closes doors; moves, adds and removes wanted things or clutter."""
 
@@ -72,6 +84,12 @@ class SceneOperator:
             Refused: ``malformed``, ``unknown_edit``, ``unknown_object``, ``unknown_place``, ``does_not_fit``,
                 ``no_door``, ``not_there``, ``too_many``, or as for a goal.
         """
+        change = self.edit(parent, proposal)
+        check_fit(change.scene, parent.goal)
+        return change
+
+    def edit(self, parent: Parent, proposal: Mapping[str, Any]) -> Change:
+        """As `apply`, for a goal that may not fit the new room."""
         edits = check_fields(proposal, self.fields, "proposal").get("scene")
         if not isinstance(edits, list | tuple) or not 0 < len(edits) <= MAX_EDITS:
             raise Refused("malformed", f"scene: expected a list of 1 to {MAX_EDITS} edits")
@@ -85,34 +103,40 @@ class SceneOperator:
             raise Refused("malformed", str(error)) from None
         if scene == parent.scene:
             raise Refused("unchanged", "the room is as it was")
-        check_fit(scene, parent.goal)
         return Change(scene, parent.goal, {"scene": read}, clutter=room.clutter)
 
-    def schema(self, parent: Parent, direction: Direction | None = None) -> dict[str, Any]:
-        """JSON schema of the proposals `apply` reads."""
-        kinds = sorted({item.type for item in parent.scene.receptacles})
-        fields = {
-            "object": {"enum": sorted({item for _, item in parent.scene.can_contain})},
-            "place": {"type": "string", "description": f"one of {', '.join(kinds)}, or a name like 'cabinet 3'"},
-            "from": {"type": "string", "description": "as place"},
-            "to": {"type": "string", "description": "as place"},
-            "count": {"type": "integer", "minimum": 1, "maximum": MAX_COUNT},
+    def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
+        """JSON schema of a list of edits, with the types that each may name in this room."""
+        scene = parent.scene
+        homes = {item.type for item in scene.receptacles}
+        there = {t.type for t in scene.things if t.type and t.pickupable and t.receptacles and t.id != scene.holding}
+        doors = {
+            "open": {item.type for item in scene.receptacles if is_shut(item)},
+            "close": {item.type for item in scene.receptacles if may_have_door(item.type) and not is_shut(item)},
         }
-        edits = [
-            {
-                "type": "object",
-                "properties": {"edit": {"const": name}, **{key: fields[key] for key in keys}},
-                "required": ["edit", *REQUIRED[name]],
-                "additionalProperties": False,
-            }
-            for name, keys in EDITS.items()
-        ]
+        counts = {"enum": list(range(1, OFFERED_COUNT + 1))}
+        edits = []
+        for name, keys in OFFERED.items():
+            things = {kind for _, kind in scene.can_contain} if name == "add" else there
+            values = {"object": things, "to": homes, "place": doors.get(name, homes)}
+            if all(values[key] for key in keys if key != "count"):
+                listed = {key: counts if key == "count" else {"enum": sorted(values[key])} for key in keys}
+                edits.append(
+                    {
+                        "type": "object",
+                        "properties": {"edit": {"const": name}, **listed},
+                        "required": ["edit", *keys],
+                        "additionalProperties": False,
+                    }
+                )
         return {
-            "description": self.note,
-            "type": "object",
-            "properties": {"scene": {"type": "array", "items": {"oneOf": edits}, "minItems": 1, "maxItems": MAX_EDITS}},
-            "required": ["scene"],
-            "additionalProperties": False,
+            "scene": {
+                "type": "array",
+                "items": {"oneOf": edits},
+                "minItems": 1,
+                "maxItems": OFFERED_EDITS,
+                "description": "edits of the room; an object may be of a type that it does not have yet",
+            }
         }
 
 

@@ -63,16 +63,10 @@ class StartOperator:
             raise Refused("unchanged", f"it is {name} already")
         return change
 
-    def schema(self, parent: Parent, direction: Direction | None = None) -> dict[str, Any]:
-        """JSON schema of the proposals `apply` reads."""
-        told = "; ".join(f"{name}: {note}" for name, note in STARTS.items())
-        return {
-            "description": f"{self.note}. {told}",
-            "type": "object",
-            "properties": {"start": {"enum": list(STARTS)}},
-            "required": ["start"],
-            "additionalProperties": False,
-        }
+    def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
+        """JSON schema of the name of a start."""
+        notes = "; ".join(f"{name}: {note}" for name, note in STARTS.items())
+        return {"start": {"enum": list(STARTS), "description": notes}}
 
 
 @dataclass(frozen=True, slots=True)

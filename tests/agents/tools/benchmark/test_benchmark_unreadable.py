@@ -6,14 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.runs.evaluate import panel_result
 from rlanything_agents.tools.benchmark.compare import compare_results
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.cli import app
 from rlanything_envs.alfworld.env import game_of
 from rlanything_task_pools import get_domain
-from rlanything_task_pools.panel import Unreadable, panel_hash
 from rlanything_verifiers.alfworld import write_game
 
 BROKEN = "valid_seen/game-1/trial_1"
@@ -77,13 +74,3 @@ def test_the_mended_panel_is_another_one(panel: Path) -> None:
     assert CliRunner().invoke(app, [*again, str(panel.parent / "whole")]).exit_code == 0
     with pytest.raises(BenchmarkError, match="different tasks"):
         compare_results(out, panel.parent / "whole")
-
-
-def test_a_study_counts_it_without_an_outcome() -> None:
-    played = [Trajectory(name, "", "", (), end, "", 0.0, [], [], [], [], []) for name, end in (("a", 1), ("c", -1))]
-    result = panel_result(played, [Unreadable("b", "torn", 1)])
-    assert result["outcomes"] == [1, None, 0]
-    assert result["tasks"] == panel_hash(["a", "b", "c"])
-    assert result["unreadable"] == {"b": "torn"}
-    assert (result["successes"], result["episodes"]) == (1, 2)
-    assert "unreadable" not in panel_result(played)

@@ -3,9 +3,11 @@
 import hashlib
 import json
 import pickle
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,14 @@ from typer.testing import CliRunner
 
 from rlanything_agents.config import load_config
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.manifest import seal
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.doctor import Finding, examine_environments, examine_machine, examine_run, ready
 from rlanything_agents.tools.doctor.machine import _extras
+from rlanything_agents.training.audit import SAMPLED, kept, read_samples, store_samples
+from rlanything_agents.training.samples import Sample
 
 EVIL = "\x1b[2J\u202e[bold]x"
 
@@ -56,6 +61,53 @@ def invoke(*words: str) -> tuple[int, str]:
     result = CliRunner(env={"COLUMNS": None, "TERM": "dumb"}).invoke(app, ["doctor", *words])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.stdout if result.exit_code != 2 else result.stderr
+
+
+def audited(run: Path) -> dict[str, Finding]:
+    """What is said of the samples of the last update, by role."""
+    found = [finding for finding in examine_run(run) if finding.topic.endswith(SAMPLED)]
+    return {finding.topic.split("/")[-2]: finding for finding in found}
+
+
+def test_samples_are_scored_again_with_the_weights_that_sampled_them(run: Path) -> None:
+    found = audited(run)
+    assert set(found) == {"policy", "judge"}
+    for finding in found.values():
+        assert finding.good
+        mean, largest, unknown = re.search(r"by (\S+) on average and (\S+) at most; (\d+)", finding.said).groups()
+        assert float(mean) <= float(largest) < 1e-3
+        assert unknown == "0"
+
+
+def test_samples_of_other_weights_are_found_out(run: Path) -> None:
+    (_, last), *_ = RunFolder(run).checkpoints.stored()
+    samples = read_samples(last / "policy" / SAMPLED)
+    wrong = [replace(one, logprobs=[lp - 5.0 * bool(w) for lp, w in zip(one.logprobs, one.weights, strict=True)])
+             for one in samples]  # fmt: skip
+    store_samples(wrong, last / "policy" / SAMPLED)
+    seal(last)
+    finding = audited(run)["policy"]
+    assert finding.good is False
+    assert "5 at most" in finding.said
+    for content in (b"", b"\x80\x04nonsense", b"x" * 9_000_000):
+        (last / "policy" / SAMPLED).write_bytes(content)
+        seal(last)
+        assert audited(run)["policy"].good is False
+    save_file({"lengths": torch.full((1, 5), 2**40)}, last / "policy" / SAMPLED)
+    seal(last)
+    assert "it holds no samples (KeyError" in audited(run)["policy"].said
+
+
+def test_only_a_few_samples_are_kept(tmp_path: Path) -> None:
+    sample = Sample([1] * 100, [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -2.0], [(2, 3), (2, 3, 4)])
+    assert len(kept([sample] * 1000)) == 8
+    assert len(kept([replace(sample, prompt_ids=[1] * 20_000)] * 1000)) == 1
+    store_samples([sample] * 3, tmp_path / SAMPLED)
+    assert read_samples(tmp_path / SAMPLED) == [sample] * 3
+    vast = replace(sample, allowed=[tuple(range(2, 400_000)), None])
+    others = [replace(vast, allowed=[tuple(range(2, 400_000 + at)), None]) for at in range(3)]
+    store_samples(others, tmp_path / SAMPLED)
+    assert read_samples(tmp_path / SAMPLED) == others[:1]
 
 
 # -- a whole run ---------------------------------------------------------------------------------------------

@@ -1,81 +1,214 @@
-"""Memory, worked out by hand."""
+"""Bytes of models, updates and generation: against real models, published counts and numbers worked out by hand."""
+
+from typing import Any
 
 import pytest
-from cases import shape
+import torch
+from families import checkpoint
+from random_models import random_model
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    PretrainedConfig,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
-from rlanything_agents.tools.planning.memory import RESERVED, activation_bytes, engine_memory, update_memory
-from rlanything_agents.tools.planning.published import published
+from rlanything_agents.config import RunConfig
+from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.small import word_tokenizer
+from rlanything_agents.tools.planning import memory
+from rlanything_agents.tools.planning.memory import FOUR_BITS, Phase, UnknownSize, human, phases, planned, shape_of
 
-
-def test_a_shape_by_hand() -> None:
-    # A block: q 8x8, k and v 8x4 each, o 8x8, three of 8x16, two norms of 8. Twice, two embeddings of 32x8, a norm.
-    block = 64 + 2 * 32 + 64 + 3 * 128 + 16
-    assert shape().parameters == 2 * block + 2 * 256 + 8
-    assert shape().cache_bytes() == 2 * 2 * 4 * 2  # keys and values, two layers, width 4, two bytes
-    assert shape().adapter_parameters(1) == 2 * ((8 + 8) + 2 * (8 + 4) + (8 + 8) + 3 * (8 + 16))
-
-
-def test_an_engine_by_hand() -> None:
-    size = shape()
-    memory = engine_memory(size, 10 * 2**30, 0.5, parallel=2, context=1000)
-    assert memory.weights == size.parameters  # two bytes each, on two cards
-    assert memory.cache == 5 * 2**30 - size.parameters - RESERVED
-    assert memory.tokens == int(memory.cache / (size.cache_bytes() / 2))
-    assert memory.sequences == memory.tokens // 1000
-    # Four cards have no more key heads to share than two have.
-    assert engine_memory(size, 10 * 2**30, 0.5, 4, 1000).tokens == pytest.approx(memory.tokens, rel=1e-6)
-
-
-def test_the_published_policy_on_its_cards() -> None:
-    """7.6 B parameters in bf16 are 14.2 GiB, a quarter of that on each of four cards."""
-    size = published("Qwen/Qwen2.5-7B-Instruct")
-    assert size is not None
-    memory = engine_memory(size, 80 * 2**30, 0.85, 4, 20_000)
-    assert memory.weights / 2**30 == pytest.approx(14.19 / 4, abs=0.01)
-    assert memory.sequences > 200
-
-
-def test_no_room() -> None:
-    size = published("Qwen/Qwen2.5-32B")
-    assert size is not None
-    assert engine_memory(size, 40 * 2**30, 0.85, 1, 4096).sequences == 0
+FAMILIES = {
+    "llama": (LlamaConfig, LlamaForCausalLM),
+    "qwen2": (Qwen2Config, Qwen2ForCausalLM),
+    "qwen3": (Qwen3Config, Qwen3ForCausalLM),
+}
+SHAPE = {
+    "hidden_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 80,
+    "vocab_size": 101,
+}
 
 
-def test_an_update_by_hand() -> None:
-    size = shape()
-    update = update_memory(size, 4, 10)
-    assert update.weights == 4 * size.parameters / 4  # float32 master weights are what is sharded
-    assert update.gradients == 4 * size.parameters / 4
-    assert update.optimizer == 8 * size.parameters / 4  # with the two above: 16 bytes a parameter
-    assert update.gathered == 2 * max(sum(a * b for a, b in size.linear_widths), size.vocabulary * size.hidden)
-    assert update.logits == 2 * 4 * 10 * 32
-    assert update.activations == activation_bytes(size, 10)
-    whole = update_memory(size, 1, 10)
-    assert (whole.weights, whole.gradients, whole.optimizer) == tuple(n * size.parameters for n in (2, 4, 12))
-    alone = update_memory(size, 1, 10, width=4)
-    assert alone.weights + alone.gradients + alone.optimizer == 16 * size.parameters
-    assert alone.gathered == 0
-    assert update_memory(size, 4, 10, anchor=True).weights == update.weights + 2 * size.parameters
+def real(kind: str, **changes: Any) -> Any:
+    config, model = FAMILIES[kind]
+    torch.manual_seed(0)
+    return model(config(**SHAPE, **changes))
 
 
-def test_adapters_learn_beside_the_weights() -> None:
-    size = shape()
-    update, adapters = update_memory(size, 1, 10, trained=size.adapter_parameters(4)), size.adapter_parameters(4)
-    assert update.weights == 2 * size.parameters + 4 * adapters
-    assert (update.gradients, update.optimizer) == (4 * adapters, 8 * adapters)
+def count(model: torch.nn.Module) -> int:
+    return sum(weights.numel() for weights in model.parameters())
 
 
-def test_less_is_kept_on_the_card() -> None:
-    size = shape(layers=8)
-    full, saving = update_memory(size, 1, 100), update_memory(size, 1, 100, checkpointing=True)
-    assert saving.activations < full.activations / 2
-    away = update_memory(size, 1, 100, offload=True)
-    assert away.weights == away.optimizer == 0
-    assert away.total < full.total
+def qwen25_7b() -> PretrainedConfig:
+    return Qwen2Config(
+        hidden_size=3584,
+        num_hidden_layers=28,
+        num_attention_heads=28,
+        num_key_value_heads=4,
+        intermediate_size=18944,
+        vocab_size=152064,
+        tie_word_embeddings=False,
+    )
 
 
-def test_activations_by_hand() -> None:
-    # A token of a block: queries 8 and keys 4 twice, values 4, result 8; two inner vectors, the activated one and
-    # the product, 16 each; two norms with a float32 input (twice as wide) and an output of 8; four statistics.
-    numbers = 2 * (8 + 4) + 4 + 8 + 4 * 16 + 2 * 3 * 8
-    assert activation_bytes(shape(), 5) == 2 * 5 * (2 * numbers + 4 * 4)
+def test_the_published_number_of_parameters() -> None:
+    shape = shape_of(qwen25_7b())
+    assert shape.parameters == 7_615_616_512
+    assert shape.cached * 2 == 2 * 28 * 4 * 128 * 2
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize(("kind", "changes"), [("llama", {}), ("qwen2", {}), ("qwen3", {"head_dim": 16})])
+def test_parameters_and_cache_are_those_of_a_real_model(kind: str, changes: dict[str, int], tied: bool) -> None:
+    model = real(kind, tie_word_embeddings=tied, **changes)
+    shape = shape_of(model.config)
+    assert shape.parameters == count(model)
+    cache = model(torch.zeros(2, 5, dtype=torch.long), use_cache=True).past_key_values
+    stored = sum(t.nbytes for layer in cache.layers for t in (layer.keys, layer.values))
+    assert shape.cached * 4 * 2 * 5 == stored
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_what_the_blocks_keep_for_the_backward_pass(kind: str) -> None:
+    """Storage that autograd holds, weights left out; masks and rotations are the same for all blocks."""
+    kept: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    def held(layers: int) -> int:
+        model = real(kind, attn_implementation="sdpa").float()
+        model.model.layers = model.model.layers[:layers]
+        own = {weights.untyped_storage().data_ptr() for weights in model.parameters()}
+        kept.clear()
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            output = model.model(torch.zeros(1, 64, dtype=torch.long), use_cache=False).last_hidden_state
+        total = sum(size for pointer, size in kept.items() if pointer not in own)
+        output.sum().backward()
+        return total
+
+    shape = shape_of(real(kind).config)
+    assert shape.activation_bytes(64, 4) / shape.layers == pytest.approx(held(3) - held(2), rel=0.3)
+
+
+def test_low_rank_adapters() -> None:
+    peft = pytest.importorskip("peft")
+    model = real("qwen2")
+    settings = peft.LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
+    adapted = peft.get_peft_model(model, settings)
+    assert shape_of(real("qwen2").config).adapter_parameters(4) == sum(
+        weights.numel() for weights in adapted.parameters() if weights.requires_grad
+    )
+
+
+def rows(config: RunConfig) -> dict[str, Phase]:
+    return {phase.name: phase for phase in phases(config, planned(config))}
+
+
+def run(policy: dict[str, Any], reward_model: dict[str, Any] | None = None, **changes: Any) -> RunConfig:
+    tree = {"name": "a", "policy": policy, "reward_model": reward_model or policy, **changes}
+    return RunConfig.model_validate(tree)
+
+
+TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+
+
+def test_a_model_made_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models of n float32 weights: 4 n for weights and gradients, 8 n for the moments, 12 n of the other one."""
+    monkeypatch.setattr(memory, "available", lambda: 1e9)
+    config = run(TINY, rollout={"tasks": 2, "rollouts": 3, "max_steps": 4}, policy_trainer={"anchor": 0.1})
+    (policy, _), words = planned(config), word_tokenizer(list("abc"))
+    vocabulary = policy.shape.vocabulary
+    n = count(random_model(words, **TINY)) + (vocabulary - len(words)) * 32
+    assert policy.shape.parameters == n
+    learns = rows(config)["policy learns"]
+    assert {name: learns.parts[name] for name in ("weights", "gradients", "optimizer", "anchor", "other model")} == {
+        "weights": 4 * n,
+        "gradients": 4 * n,
+        "optimizer": 8 * n,
+        "anchor": 4 * n,
+        "other model": 12 * n,
+    }
+    assert policy.stored == 12 * n
+    writes = rows(config)["policy writes"]
+    assert writes.parts == {"weights": 4 * n, "cache": 4 * 2 * 16 * 6 * policy.longest}
+    assert policy.longest == round(70 + 4 * (9 + 64 / 3) + 64 / 3)
+    assert (writes.limit, writes.total) == (1e9, sum(writes.parts.values()))
+
+
+@pytest.fixture
+def model(tmp_path: Any) -> dict[str, Any]:
+    folder = checkpoint("qwen3", tmp_path / "model")
+    return {"checkpoint": str(folder), "dtype": "bfloat16", "context": 2000, "max_tokens": 100}
+
+
+def test_a_base_of_both_models_counts_once(model: dict[str, Any]) -> None:
+    low = {**model, "lora": {"rank": 8}}
+    apart, shared = rows(run(low)), rows(run(low, {"base": "policy"}))
+    shape = planned(run(low))[0].shape
+    adapters = shape.adapter_parameters(8)
+    assert shared["policy learns"].parts["weights"] == 2 * shape.parameters + 4 * adapters
+    for name in ("policy learns", "judge learns"):
+        assert apart[name].parts["other model"] - shared[name].parts["other model"] == 2 * shape.parameters
+
+
+def test_shards_hold_master_weights(model: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    n = planned(run(model))[0].shape.parameters
+    whole = rows(run(model))["policy learns"].parts
+    assert (whole["weights"], whole["gradients"], whole["optimizer"]) == (2 * n, 4 * n, 12 * n)
+    for name, value in (("RANK", "0"), ("WORLD_SIZE", "4"), ("ACCELERATE_USE_FSDP", "true")):
+        monkeypatch.setenv(name, value)
+    sharded = rows(run(model, engine={"kind": "vllm"}))["policy learns"].parts
+    assert (sharded["weights"], sharded["gradients"], sharded["optimizer"]) == (n, n, 2 * n)
+    monkeypatch.setenv("FSDP_OFFLOAD_PARAMS", "true")
+    away = rows(run(model, engine={"kind": "vllm"}))["policy learns"].parts
+    assert (away["weights"], away["gradients"], away["optimizer"]) == (0, n, 0)
+
+
+def test_what_makes_an_update_smaller(model: dict[str, Any]) -> None:
+    plain = rows(run(model))["policy learns"].parts
+    saving = rows(run(model, policy_trainer={"checkpointing": True}))["policy learns"].parts
+    assert saving["micro-batch"] < plain["micro-batch"]
+    quarter = {**model, "lora": {"rank": 8}, "quantization": "4bit"}
+    shape = planned(run(model))[0].shape
+    small = rows(run(quarter, policy_trainer={"optim": "adamw_bnb_8bit"}))["policy learns"].parts
+    linear, adapters = sum(a * b for a, b in shape.linear), shape.adapter_parameters(8)
+    assert small["weights"] == FOUR_BITS * linear + 2 * (shape.parameters - linear) + 4 * adapters
+    assert small["optimizer"] == 2 * (1 + 4 / 256) * adapters
+    assert small["gathered or unpacked"] == 2 * max(a * b for a, b in shape.linear)
+
+
+def test_an_engine_with_its_share_of_a_gpu(model: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 80e9)
+    found = rows(run(model, engine={"kind": "vllm", "tensor_parallel_size": 2, "gpu_memory_utilization": 0.25}))
+    assert found["policy writes"].limit == 20e9
+    assert found["policy writes"].parts["weights"] == planned(run(model))[0].shape.parameters
+    servers = {"kind": "vllm_server", "policy": {"base_url": "http://gpu:8000/v1", "model": "m"}}
+    assert "policy writes" not in rows(run(model, engine=servers)), "it is on another machine"
+
+
+def test_a_size_that_nobody_knows(tmp_path: Any) -> None:
+    with pytest.raises(UnknownSize, match="somebody/unheard-of is not on this machine"):
+        planned(run({"checkpoint": "somebody/unheard-of"}))
+    (tmp_path / "config.json").write_text('{"model_type": "nonsense"}')
+    with pytest.raises(CheckpointError, match="no configuration of a model"):
+        planned(run({"checkpoint": str(tmp_path)}))
+
+
+def test_numbers_for_people() -> None:
+    assert [human(n) for n in (0, 999, 2048, 3 << 30, 5000 << 30)] == [
+        "0 B",
+        "999 B",
+        "2.0 KiB",
+        "3.0 GiB",
+        "5,000.0 GiB",
+    ]

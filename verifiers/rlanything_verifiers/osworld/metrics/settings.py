@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Literal
 
 from rlanything_verifiers.osworld.errors import EvaluatorError
@@ -106,48 +106,6 @@ def check_config_status(result: File, rules: KeyValue) -> float:
 
 
 @dataclass(frozen=True)
-class RecordingFolder:
-    """A folder."""
-
-    recording_file_path: str
-
-
-@dataclass(frozen=True)
-class BackgroundCone:
-    """Whether the cone is shown."""
-
-    expected_qt_bgcone: int | str
-
-
-@dataclass(frozen=True)
-class MaxVolume:
-    """The loudest that can be set, in percent."""
-
-    expected_qt_max_volume: int | str
-
-
-@dataclass(frozen=True)
-class MinimalView:
-    """Whether the menus are left out."""
-
-    expected_qt_minimal_view: int | str
-
-
-@dataclass(frozen=True)
-class PlayPauseKey:
-    """Whether a key plays and pauses everywhere."""
-
-    expected_global_key_play_pause: int | str
-
-
-@dataclass(frozen=True)
-class OneInstance:
-    """Whether files open in the window that is already there."""
-
-    expected_one_instance_when_started_from_file: int | str
-
-
-@dataclass(frozen=True)
 class SliderColours:
     """The colours of the volume, or that all of them are dark."""
 
@@ -168,42 +126,38 @@ def _vlc(file: File, key: str, default: str) -> str:
     return found
 
 
-@metric
-def is_vlc_recordings_folder(result: File, rules: RecordingFolder) -> float:
-    """Where VLC puts recordings."""
-    return float(_vlc(result, "input-record-path", "") == rules.recording_file_path)
+VLC_SETTINGS: dict[str, tuple[str, str, str, Callable[[str], str]]] = {
+    "is_vlc_recordings_folder": ("recording_file_path", "input-record-path", "", str),
+    "check_qt_bgcone": ("expected_qt_bgcone", "qt-bgcone", "1", str),
+    "check_qt_max_volume": ("expected_qt_max_volume", "qt-max-volume", "125", str),
+    "check_qt_minimal_view": ("expected_qt_minimal_view", "qt-minimal-view", "0", str),
+    "check_global_key_play_pause": (
+        "expected_global_key_play_pause",
+        "global-key-play-pause",
+        "",
+        lambda key: "1" if key else "0",
+    ),
+    "check_one_instance_when_started_from_file": (
+        "expected_one_instance_when_started_from_file",
+        "one-instance-when-started-from-file",
+        "1",
+        str,
+    ),
+}
+"""Metric -> field of its rules, key in vlcrc, default of VLC, and the reading of the value that is compared."""
 
 
-@metric
-def check_qt_bgcone(result: File, rules: BackgroundCone) -> float:
-    """Whether VLC shows the cone."""
-    return float(_vlc(result, "qt-bgcone", "1") == str(rules.expected_qt_bgcone))
+def _vlc_metric(name: str, rule: str, key: str, default: str, reading: Callable[[str], str]) -> None:
+    def check(result: File, rules: Any) -> float:
+        return float(reading(_vlc(result, key, default)) == str(getattr(rules, rule)))
+
+    check.__name__, check.__doc__ = name, f"VLC's setting ``{key}``."
+    check.__annotations__["rules"] = make_dataclass("VlcRules", [(rule, int | str)], frozen=True)
+    metric(check)
 
 
-@metric
-def check_qt_max_volume(result: File, rules: MaxVolume) -> float:
-    """Largest volume of VLC."""
-    return float(_vlc(result, "qt-max-volume", "125") == str(rules.expected_qt_max_volume))
-
-
-@metric
-def check_qt_minimal_view(result: File, rules: MinimalView) -> float:
-    """Whether VLC leaves its menus out."""
-    return float(_vlc(result, "qt-minimal-view", "0") == str(rules.expected_qt_minimal_view))
-
-
-@metric
-def check_global_key_play_pause(result: File, rules: PlayPauseKey) -> float:
-    """Whether VLC has a key that plays and pauses everywhere."""
-    assigned = "1" if _vlc(result, "global-key-play-pause", "") else "0"
-    return float(assigned == str(rules.expected_global_key_play_pause))
-
-
-@metric
-def check_one_instance_when_started_from_file(result: File, rules: OneInstance) -> float:
-    """Whether VLC opens files in the window that is already there."""
-    found = _vlc(result, "one-instance-when-started-from-file", "1")
-    return float(found == str(rules.expected_one_instance_when_started_from_file))
+for _name, _setting in VLC_SETTINGS.items():
+    _vlc_metric(_name, *_setting)
 
 
 @metric

@@ -63,7 +63,7 @@ class TableRule(Protocol):
     """One rule."""
 
     def holds(self, books: Books) -> bool:
-        """Whether it holds."""
+        """Whether the books meet the rule."""
 
 
 def _check_index(index: int | str) -> None:
@@ -82,7 +82,7 @@ class SheetName:
     """The sheets have the expected names in the expected order."""
 
     def holds(self, books: Books) -> bool:
-        """Whether it holds."""
+        """Whether the names of the sheets and their order are equal."""
         if books.expected is None:
             raise EvaluatorError("sheet_name: there is no expected file")
         return books.result.names == books.expected.names
@@ -100,7 +100,7 @@ class _Pair:
         _check_index(self.sheet_idx1)
 
     def holds(self, books: Books) -> bool:
-        """Whether it holds."""
+        """Whether both sheets exist and their facts are equal."""
         one, other = books.sheet(self.sheet_idx0), books.sheet(self.sheet_idx1)
         return one is not None and other is not None and self.facts(one) == self.facts(other)
 
@@ -221,7 +221,7 @@ class SheetPrint(_Pair):
     ignore_case: bool = False
 
     def holds(self, books: Books) -> bool:
-        """Whether it holds."""
+        """Whether the printed lines of both sheets are equal."""
         one, other = self._lines(books, self.sheet_idx0), self._lines(books, self.sheet_idx1)
         return one is not None and one == other
 
@@ -300,7 +300,7 @@ class SheetFuzzy(_Pair):
     rules: list[CellsAlike]
 
     def holds(self, books: Books) -> bool:
-        """Whether it holds."""
+        """Whether the cells of each rule are alike in both sheets."""
         one, other = books.sheet(self.sheet_idx0), books.sheet(self.sheet_idx1)
         return (
             one is not None
@@ -324,7 +324,7 @@ class Zoom(ValueRule):
         _check_index(self.sheet_idx)
 
     def holds(self, value: Any) -> bool:
-        """Whether it holds of the zoom of a sheet, given the books."""
+        """Whether the sheet exists and its zoom meets the rule."""
         sheet = value.sheet(self.sheet_idx)
         return sheet is not None and super().holds(sheet.zoom())
 
@@ -342,7 +342,7 @@ class DataValidation:
             _check_names(list(part), _VALIDATION)
 
     def holds(self, books: Books) -> bool:
-        """Whether it holds."""
+        """Whether each validation of the sheet is described, and there are as many as descriptions at least."""
         sheet = books.sheet(self.sheet_idx)
         if sheet is None:
             return False
@@ -367,7 +367,7 @@ class CheckCell:
             raise EvaluatorError(f"check_cell: {self.coordinate!r:.40} is no cell; A1 is one")
 
     def holds(self, books: Books) -> bool:
-        """Whether it holds."""
+        """Whether the value and each property of the cell meet their rules."""
         sheet, place = books.sheet(self.sheet_idx), self.coordinate.upper()
         return sheet is not None and all(
             rule.holds(sheet.value(place) if name == "value" else sheet.style(place, name))

@@ -13,7 +13,7 @@ from rlanything_agents.rollout.episode import Episode
 from rlanything_agents.rollout.turns import Turns
 from rlanything_envs.llm.errors import ServiceLost
 
-__all__ = ["play_apart"]
+__all__ = ["play_concurrently"]
 
 PAUSE_S = 0.5
 """Most seconds between two calls of ``progress``."""
@@ -35,7 +35,7 @@ class _Failures:
                 self.row = 0
 
 
-def play_apart(
+def play_concurrently(
     turns: Turns,
     envs: Sequence[gym.Env[Any, Any]],
     tasks: Sequence[Any],
