@@ -57,8 +57,7 @@ from rlanything_agents.reward_models.unit_tests import ChatTests
 from rlanything_envs import Conversation, ToolConversation
 from rlanything_envs.adapters.rows import task_rows
 from rlanything_envs.adapters.trl import text_environment, tool_environment
-from rlanything_envs.curriculum import LLMRewriter, Request
-from rlanything_envs.curriculum.critique import JudgedEpisode, JudgedStep, LLMSummariser, task_critique
+from rlanything_envs.curriculum import JudgedEpisode, JudgedStep, LLMRewriter, LLMSummariser, Request, task_critique
 from rlanything_envs.errors import EpisodeOver, InfrastructureError
 from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.views import UnknownView, make_env

@@ -12,7 +12,8 @@ import numpy as np
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.reward_models.unit_tests import WrittenTest
 from rlanything_task_pools.coding import Payload
-from rlanything_verifiers.coding import Job, Judgement, Test, judge_many
+from rlanything_task_pools.coding.screen import undecided
+from rlanything_verifiers.coding import Job, Judgement, SandboxError, Test, UnsafeSandbox, judge_many, shared_sandbox
 
 __all__ = ["Bench", "run_tests"]
 
@@ -32,8 +33,8 @@ class Bench:
 def run_tests(benches: Sequence[Bench]) -> list[Floats]:
     """Run every program of a bench on every test of it.
 
-    Every program fails a test that could not be parsed. A result that an infrastructure failure hides, of the sandbox
-    or of the generator, is NaN.
+    Every program fails a test that could not be parsed, and one whose expected output the problem's checker fails on. A
+    result that an infrastructure failure hides, of the sandbox or of the generator, is NaN.
 
     Returns:
         For each bench an array of shape (programs, tests): 1, 0 or NaN.
@@ -45,6 +46,8 @@ def run_tests(benches: Sequence[Bench]) -> list[Floats]:
     places: list[tuple[int, str, list[Test]]] = []
     for number, bench in enumerate(benches):
         tests = list(dict.fromkeys(written.test for written in bench.tests if written.test is not None))
+        broken = _undecided(bench.problem, tests)
+        tests = [test for number, test in enumerate(tests) if number not in broken]
         limits = bench.problem.judge_limits()
         limits = replace(limits, cpu=min(limits.cpu, MAX_CPU))
         for program in dict.fromkeys(bench.programs) if tests else ():
@@ -57,6 +60,17 @@ def run_tests(benches: Sequence[Bench]) -> list[Floats]:
     return [_matrix(bench, results) for bench, results in zip(benches, known, strict=True)]
 
 
+def _undecided(problem: Payload, tests: list[Test]) -> dict[int, str]:
+    if not tests:
+        return {}
+    try:
+        return undecided(problem, tests, shared_sandbox())
+    except UnsafeSandbox:
+        raise
+    except SandboxError:  # the judge meets it too, and no result is known then
+        return {}
+
+
 def _passed(judgement: Judgement) -> list[float]:
     return [np.nan if verdict == "IE" else float(verdict == "AC") for verdict in judgement.verdicts]
 
@@ -67,5 +81,5 @@ def _matrix(bench: Bench, results: dict[tuple[str, Test], float]) -> Floats:
         if written.failed:
             passes[:, k] = np.nan
         elif written.test is not None:
-            passes[:, k] = [results[program, written.test] for program in bench.programs]
+            passes[:, k] = [results.get((program, written.test), 0.0) for program in bench.programs]
     return passes

@@ -14,12 +14,12 @@ from rlanything_task_pools.coding.gate import Refused
 from rlanything_task_pools.coding.generate import draw, input_of, level_index, movable
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
-from rlanything_task_pools.coding.screen import screen
+from rlanything_task_pools.coding.screen import screen, undecided
 from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
-from rlanything_verifiers.coding import JudgeError
+from rlanything_verifiers.coding import JudgeError, shared_sandbox
 
 __all__ = ["OPERATORS", "movable", "proposal_schema", "propose", "root_statement", "validate"]
 
@@ -123,7 +123,8 @@ def validate(
     and not checked. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``,
     ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``no_sound_problem``; for a statement ``few_tests``,
     ``degenerate``, ``solution_shown``, ``out_of_bounds`` (it keeps the constraints, and a test breaks them),
-    ``unsolved`` (no correct program passes all tests), ``undiscerning`` (no wrong program fails one).
+    ``undecided`` (the problem's checker fails on an expected output), ``unsolved`` (no correct program passes all
+    tests), ``undiscerning`` (no wrong program fails one).
 
     Raises:
         SandboxError: The programs could not be run, which says nothing of the proposal.
@@ -243,6 +244,8 @@ def _restate(
     }
     try:
         payload = read_payload(fields)
+        for reason in undecided(payload, payload.judge_tests(), shared_sandbox(allow_unsafe=allow_unsafe)).values():
+            raise Refused("undecided", reason)
         wrong = (*(proposed.wrong_programs or ()), *parent.wrong)
         found = screen(payload, solutions, wrong, allow_unsafe=allow_unsafe)
         if not found.good:

@@ -11,6 +11,7 @@ from rlanything_verifiers.coding import (
     Job,
     JudgeError,
     Judgement,
+    Sandbox,
     SandboxError,
     Test,
     judge_many,
@@ -19,8 +20,10 @@ from rlanything_verifiers.coding import (
 )
 from rlanything_verifiers.coding.checkers import Interactor, ProgramChecker
 from rlanything_verifiers.coding.checkers.interactor import failure
+from rlanything_verifiers.coding.checkers.program import CHECKER_LIMITS
+from rlanything_verifiers.coding.verdict import why
 
-__all__ = ["Screened", "checker_flaw", "flaw", "screen"]
+__all__ = ["Screened", "checker_flaw", "flaw", "screen", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,8 @@ def screen(
 def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequence[str] = ()) -> str | None:
     """The fault of a checker or interactor that is a program, in a sentence; None where there is none.
 
-    On the first test, a checker must decide on the expected output, and either must decide on garbage, on nothing and
-    on a megabyte: else an agent could end its episode without an outcome.
+    It must decide on every test (`undecided`), and on the first one on garbage, on nothing and on a megabyte too: else
+    an agent could end its episode without an outcome.
 
     Raises:
         MissingLanguage: There is no compiler for it here.
@@ -78,22 +81,59 @@ def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequ
     """
     checker, test = parse_checker(payload.checker), payload.tests[0]
     box = shared_sandbox(allow_unsafe=allow_unsafe, packages=packages)
+    for number, reason in undecided(payload, payload.judge_tests(), box).items():
+        return f"test {number + 1}: {reason}"
     limits = replace(payload.judge_limits(), source=1 << 24)
     if isinstance(checker, Interactor):
         opening, bound = checker.opening(test.stdin, test.stdout), checker.limits(limits)
         for words, output in _PROBES.items():
             talk = box.interact(_printing(output), checker.source, [opening], limits, bound)[0]
-            if (reason := failure(talk.interactor)) is not None:
-                return f"the interactor does not decide on {words}: {reason}"
+            if (failed := failure(talk.interactor)) is not None:
+                return f"the interactor does not decide on {words}: {failed}"
         return None
     if not isinstance(checker, ProgramChecker):
         return None
-    outputs = {"the expected output": test.stdout, **_PROBES}
-    jobs = [Job(_printing(text), [Test(test.stdin, test.stdout)], checker, limits) for text in outputs.values()]
-    for words, judgement in zip(outputs, judge_many(jobs, sandbox=box), strict=True):
+    jobs = [Job(_printing(text), [Test(test.stdin, test.stdout)], checker, limits) for text in _PROBES.values()]
+    for words, judgement in zip(_PROBES, judge_many(jobs, sandbox=box), strict=True):
         if judgement.error is not None:
             return f"the checker does not decide on {words}: {judgement.error}"
     return None
+
+
+def undecided(payload: Payload, tests: Sequence[Test], box: Sandbox) -> dict[int, str]:
+    """The tests that cannot decide anything, by number, with the reasons.
+
+    A checker that is a program must decide on the expected output, and an interactor against a program that writes
+    nothing. Every program would be without a verdict on another test, and whoever writes tests could make such ones.
+
+    Args:
+        payload: The problem, with its checker.
+        tests: Tests of it, which nobody need have run yet.
+        box: Where the checker runs.
+
+    Raises:
+        MissingLanguage: There is no compiler for the checker here.
+        SandboxError: There is no sandbox to run it in. A test whose run fails by the sandbox alone is left out.
+    """
+    checker = parse_checker(payload.checker)
+    reasons: list[str | None]
+    if isinstance(checker, Interactor):
+        openings = [checker.opening(test.stdin, test.stdout) for test in tests]
+        source = checker.source.encode(errors="surrogatepass")
+        runs = box.run(source, openings, checker.limits(payload.judge_limits()))
+        what, reasons = "interactor does not decide on nothing", [failure(run) for run in runs]
+    elif isinstance(checker, ProgramChecker):
+        asked = [checker.question(test.stdin, test.stdout, test.stdout.encode()) for test in tests]
+        runs = box.run(checker.program(), asked, CHECKER_LIMITS, language=checker.language)
+        what = "checker does not decide on the expected output"
+        reasons = [None if checker.finding(run) else why(run) or checker.undecided(run) for run in runs]
+    else:
+        return {}
+    return {
+        number: f"the {what}: {reason}"
+        for number, (run, reason) in enumerate(zip(runs, reasons, strict=True))
+        if reason is not None and run.status != "IE"
+    }
 
 
 _PROBES = {"garbage": "dunno\n", "nothing": "", "a megabyte": "9" * 1_000_000}

@@ -108,6 +108,30 @@ def test_programs_pass_and_fail_tests() -> None:
     assert empty.shape == (1, 0)
 
 
+CARELESS = """
+import json, sys
+test = json.load(sys.stdin)
+print("AC" if int(test["actual"]) == int(test["expected"]) else "WA")
+"""
+TALKS = """
+import json, sys
+test = json.loads(input())
+print(test["stdin"], flush=True)
+print("AC" if sys.stdin.readline().strip() == str(int(test["expected"])) else "WA", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(("kind", "source"), [("python", CARELESS), ("interactor", TALKS)])
+def test_every_program_fails_a_test_that_breaks_the_checker(kind: str, source: str) -> None:
+    """Else a reward model could make tests without a reward, by expecting what the checker cannot read."""
+    checked = problem(checker={"kind": kind, "source": source})
+    tests = (written("1 2\n", "3\n"), written("5 0\n", "dunno\n"), written("5 0\n", "5\n"))
+    (passes,) = run_tests([Bench(checked, (RIGHT, MINUS), tests)])
+    assert passes.tolist() == [[1, 0, 1], [0, 0, 1]]
+    (none,) = run_tests([Bench(checked, (RIGHT,), tests[1:2])])
+    assert none.tolist() == [[0]]
+
+
 def test_a_slow_program_fails_each_test_by_itself() -> None:
     slow = problem(limits={"cpu": 0.2})
     tests = tuple(written(f"{n} 0\n", f"{n}\n") for n in range(3))

@@ -197,6 +197,21 @@ def test_bad_statements(fields: dict[str, Any], reason: str, detail: str) -> Non
     assert detail in result.detail
 
 
+@pytest.mark.parametrize("place", ["public", "hidden"])
+@pytest.mark.parametrize("stdout", ["dunno", ""])
+def test_a_rewrite_whose_tests_break_the_checker_is_rejected(place: str, stdout: str) -> None:
+    """It is the rewriter's fault and no failure of the sandbox, so that it is told why."""
+    source = (
+        "import json, sys\nt = json.load(sys.stdin)\nprint('AC' if int(t['actual']) == int(t['expected']) else 'WA')"
+    )
+    parent = sum_task(wrong=[], checker={"kind": "python", "source": source})
+    assert isinstance(validate(parent, product()), Task)
+    broken = product()
+    broken[place] = [*broken[place], {"stdin": "9 9\n", "stdout": stdout}]
+    result = rejected(parent, broken)
+    assert (result.reason, "does not decide on the expected output" in result.detail) == ("undecided", True)
+
+
 def test_a_hidden_test_that_the_statement_shows_does_not_count() -> None:
     shown = "1000000007 3"
     told = product(hidden=[*product()["hidden"][:2], {"stdin": shown, "stdout": "3000000021"}])

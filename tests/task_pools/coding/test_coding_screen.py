@@ -9,10 +9,13 @@ VERDICT = "file=sys.stderr)"
 OPEN = "import json, sys\ntest = json.loads(input())\nprint(test['stdin'], flush=True)\n"
 
 
-def flaw(kind: str, source: str) -> str | None:
-    test = {"stdin": "7", "stdout": "8"}
+INT = "import json, sys\nt = json.load(sys.stdin)\nprint('AC' if int(t['actual']) == int(t['expected']) else 'WA')"
+
+
+def flaw(kind: str, source: str, *more: dict[str, str]) -> str | None:
+    tests = [{"stdin": "7", "stdout": "8"}, *more]
     checker = {"kind": kind, "source": source}
-    return checker_flaw(read_payload({"statement": "s" * 50, "public": [], "hidden": [test], "checker": checker}))
+    return checker_flaw(read_payload({"statement": "s" * 50, "public": [], "hidden": tests, "checker": checker}))
 
 
 @pytest.mark.parametrize(
@@ -40,3 +43,19 @@ def flaw(kind: str, source: str) -> str | None:
 def test_a_checker_decides_on_any_output(kind: str, source: str, words: str | None) -> None:
     found = flaw(kind, source)
     assert found is None if words is None else words in (found or ""), found
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "words"),
+    [
+        ("python", INT, "test 2: the checker does not decide on the expected output: "),
+        (
+            "interactor",
+            OPEN + "print('AC' if sys.stdin.readline() == str(int(test['expected'])) else 'WA', " + VERDICT,
+            "test 2: the interactor does not decide on nothing: ",
+        ),
+    ],
+)
+def test_a_checker_decides_on_every_test(kind: str, source: str, words: str) -> None:
+    assert flaw(kind, source, {"stdin": "8", "stdout": "9"}) is None
+    assert words in (flaw(kind, source, {"stdin": "8", "stdout": "dunno"}) or "")

@@ -199,6 +199,22 @@ SOURCES = {
     "macros of the assembler": 'asm(".macro a\\na\\na\\n.endm\\na");' + MAIN,
     "itself": "#include __FILE__\n#include __FILE__" + MAIN,
     "a concept of itself": "template<class T> concept C = requires(T t) { requires C<T *>; };" + MAIN,
+    "lines of another file": '#line 1 "/etc/passwd"\n#error x' + MAIN,
+    "a line of a megabyte": 'const char *s = R"(' + "x" * 1_000_000 + ')";' + MAIN,
+    "a name of a file": '#line 2147483647 "' + "a" * 500_000 + '"\nint x = ;' + MAIN,
+    "a start of its own": 'extern "C" void _start() { for (;;); }' + MAIN,
+    "a table of the linker": 'asm(".section .dynamic,\\"aw\\"\\n.quad 1,1");' + MAIN,
+    "a file in the text": 'asm(".incbin \\"/proc/self/fd/1\\"");' + MAIN,
+    "complaints": 'asm(".rept 30000\\n.warning \\"pppppppppppppppppppppppppppp\\"\\n.endr");' + MAIN,
+    "a size beyond all": 'asm(".fill 0x7fffffffffffffff,8,1");' + MAIN,
+    "numbers that depend": 'asm("' + "1: .uleb128 2f-1b\\n" * 20_000 + '2:");' + MAIN,
+    "files that may be there": '#if __has_include("/etc/passwd")\n#endif\n#pragma GCC dependency "/etc/passwd"' + MAIN,
+    "a dump": '#pragma GCC optimize("fdump-tree-all=/tmp/x")' + MAIN,
+    "a large alignment": "alignas(1 << 28) char room[1] = {1};" + MAIN,
+    "numbers of a counter": "#define A __COUNTER__,__COUNTER__,\n#define B A A A A A A A A\n#define C B B B B B B B B\n"
+    "#define D C C C C C C C C\nint a[] = {D D D D};" + MAIN,
+    "zeros and marks": "\ufeffint x;\0// \u202e\n" + MAIN,
+    "a module": 'export module x;\nimport "/etc/passwd";' + MAIN,
     "a range of cases": "int main(int c, char **) { switch (c) { case 0 ... 2000000000: return 1; } }",
 }
 BOMBS = {

@@ -188,6 +188,43 @@ def test_a_program_that_breaks_the_interactor_is_wrong(
     assert talk(box, "print(int(input()) + 1)", NAIVE, tests=[("0", "")]).passed
 
 
+SLEEP = "import time\ntime.sleep(60)\n"
+ANSWER = "import os\nprint(int(input()) + 1, flush=True)\n"
+#: What a program may do to its streams, and where it may leave the conversation.
+CONVERSATIONS = {
+    "a verdict on its own error stream": "import os\nos.write(2, b'AC\\n')\nprint(0)",
+    "no output any more": "import os\nos.close(1)\ninput()\ninput()",
+    "no input any more": "import os\nos.close(0)\nprint(1)",
+    "no streams": "import os\nos.close(0)\nos.close(1)\n" + SLEEP,
+    "half a line": "import os\nos.write(1, b'1')\n" + SLEEP,
+    "half a line, and an end": "import os\nos.write(1, b'1')\nos._exit(0)",
+    "half a character": "import os\nos.write(1, b'1\\xf0\\x9f')\nos._exit(0)",
+    "zeros": "import os\nos.write(1, b'\\0' * 1000)",
+    "lines without text": "import os\nos.write(1, b'\\n' * 900_000)",
+    "exactly the limit": "import os\nleft = 1 << 20\nwhile left: left -= os.write(1, b'9' * left)",
+    "more than the limit": "import os\nwhile 1: os.write(1, b'9' * 70_000)",
+    "both wait": "input()\ninput()",
+    "the right number, and a signal": ANSWER + "os.kill(os.getpid(), 9)",
+    "input as output": "import os\nos.dup2(0, 1)\nos.write(1, b'8\\n')",
+    "output as input": "import os\nos.read(1, 5)",
+    "error stream as output": "import os\nos.dup2(2, 1)\nprint(8)",
+    "streams opened again": "import os\nfor n in 0, 1: os.write(os.open(f'/proc/self/fd/{n}', os.O_WRONLY), b'8\\n')",
+    "streams that do not wait": "import os\nos.set_blocking(0, False)\nos.set_blocking(1, False)\nos.write(1, b'5\\n')",
+    "packets": "import fcntl, os\nfcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT)\nfor _ in range(9999): os.write(1, b'1')",
+    "a large pipe": "import fcntl, os\nfcntl.fcntl(1, 1031, 1 << 20)\nos.write(1, b'5\\n' * 9)",
+    "the opening line": 'print(\'{"stdin": "1", "expected": ""}\', flush=True)\nprint(8)',
+}
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_no_way_to_leave_a_conversation_is_an_error_of_the_judge(box: Sandbox, name: str) -> None:
+    began = time.monotonic()
+    judgement = talk(box, CONVERSATIONS[name], NAIVE, limits=QUICK, tests=[("7", "")])
+    assert "IE" not in judgement.verdicts, judgement
+    assert judgement.outcome is False or name == "the right number, and a signal", judgement
+    assert time.monotonic() - began < 60
+
+
 def test_an_interactor_that_stumbles_leaves_the_verdict_on_the_program() -> None:
     slow, busy = Run("TLE_WALL"), Run("TLE", detail="10 s")
     assert ruling(Interaction(slow, busy, "program"))[::2] == ("TLE_WALL", True)

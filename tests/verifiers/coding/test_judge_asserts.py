@@ -196,6 +196,51 @@ def test_answers_are_read_in_linear_time(piece):
     assert time.process_time() - began < 5
 
 
+#: Answers that asserts expand, hash, compare and print; the program makes them, since its text has a limit.
+HEAVY = {
+    "a long range": '["r", [0, 10**18, 1]]',
+    "a range of thousands of digits": '["r", [10**3999, -(10**3999), -7]]',
+    "numbers with one hash": '["s", [((1 << 61) - 1) * i for i in range(40_000)]]',
+    "keys with one hash": '["d", [[((1 << 61) - 1) * i, 0] for i in range(40_000)]]',
+    "decimals with one hash": '["s", [["D", "0E%d" % i] for i in range(40_000)]]',
+    "fractions": '["l", [["F", [10**3999 + i, 3**8000 + i]] for i in range(50)]]',
+    "a decimal of a gigabyte": '["D", "1E999999999"]',
+    "a signalling member": '["s", [["D", "sNaN"]]]',
+    "many NaN": '["s", [float("nan")] * 30_000]',
+    "empty lists in lists": '["l", [["l", [["t", []]]]] * 100_000]',
+    "half characters": '"\\ud800" * 1000',
+    "formats": '"%s%n{0.__class__}" * 10',
+    "objects": '["l", [["o", (1 << 31) - 1]] * 9]',
+    "iterators": '["i", [["i", [["i", []]]]]]',
+    "infinity": 'float("inf")',
+}
+USES = (
+    "assert list(f(7)) == [1, 2]", "assert set(f(7)) == {1, 2}", "assert f(7) == 3, f'{f(7)}'",
+    "assert str(f(7)) == '3'", "assert abs(f(7) - 3) < 1e-6",
+    "assert int(f(7)) == 3", "assert sum(f(7)) == 3", "assert hash(f(7)) == 12345",
+    "x = f(7)\nassert f(x) == x == 3", "assert type(f(7))(f(7)) == 3", "assert '%d' % f(7) == '3'",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_answers_that_are_a_burden(name):
+    """They are wrong, and asserts that do not end with them cost no more than programs that do not end."""
+    program = f"""
+import json, os
+def f(*_):
+    text = b"\\n\\x1d result OK " + json.dumps([["=", {HEAVY[name]}]]).encode() + b"\\n"
+    while text:
+        text = text[os.write(1, text):]
+    os._exit(0)
+"""
+    began = time.process_time()
+    found = judgement(program, *USES, limits=Limits(cpu=0.5, output=1 << 23))
+    assert found.outcome is False, found
+    assert not {"AC", "IE"} & {*found.verdicts}, found
+    assert sum(detail.startswith("the asserts do not end") and "(TLE" in detail for detail in found.details) <= 2
+    assert time.process_time() - began < 10  # of this process
+
+
 def test_results_that_are_too_long():
     program = "def f(n): return 'x' * n"
     found = judgement(program, f"assert len(f({9 << 20})) == {9 << 20}", limits=Limits(cpu=2.0, output=1 << 25))

@@ -188,6 +188,41 @@ def test_text_that_does_not_compile(box: Sandbox, name: str) -> None:
     assert_alive(box)
 
 
+#: Texts that trouble a reader, a decoder or an optimiser, each of which ends by itself.
+ODD_TEXTS = {
+    "a coding of domain names": b"# coding: idna\nx='" + b"a" * 500_000 + b"'",
+    "a coding that is no text": b"# coding: zlib\nx",
+    "a coding that hides lines": b"# coding: unicode_escape\n#\\nprint(1)",
+    "a coding with a path": b"# coding: ../../os\nprint(1)",
+    "a module that is no coding": b"# coding: aliases\nprint(1)",
+    "a coding of a megabyte": b"# coding: " + b"a" * 1_000_000,
+    "a mark and a coding": b"\xef\xbb\xbf# coding: latin-1\nprint(1)",
+    "sixteen bits": b"# coding: utf-16\nprint(1)",
+    "form feeds": b"\x0c" * 1_000_000 + b"print(1)",
+    "carriage returns": b"\r" * 1_000_000,
+    "folded constants": "\n".join(f"x = '\U0001f600{i:x}' * {4096 // (1 + len(f'{i:x}'))}" for i in range(8_000)),
+    "a number of digits": b"x = 0x" + b"f" * 1_000_000,
+    "future flags": b"from __future__ import barry_as_FLUFL\nprint(1 <> 2)",
+    "imports": b"import re, asyncio, unittest\n" * 30_000,
+    "names": "\U0001d518" * 250_000 + " = 1",
+    "ligatures": "\ufdfa" * 300_000 + " = 1",
+    "lambdas": "x = " + "lambda: " * 3_000 + "1",
+    "attributes": "x = a" + ".b" * 300_000,
+    "calls": "x = a" + "()" * 300_000,
+    "powers": "x = " + "2**" * 300_000 + "2",
+    "else if": "if 0: pass\n" + "elif 0: pass\n" * 60_000,
+    "parameters": "def f(" + ",".join(f"a{i}" for i in range(100_000)) + "): pass",
+}
+
+
+@pytest.mark.parametrize("memory", [32, 512])
+@pytest.mark.parametrize("name", ODD_TEXTS)
+def test_odd_texts_end(box: Sandbox, name: str, memory: int) -> None:
+    """A text is compiled, or refused; it never ends its server, also where it leaves no memory to its tests."""
+    for run in box.run(ODD_TEXTS[name], [b"", b"x" * 200_000], Limits(cpu=3.0, memory=memory << 20)):
+        assert run.status in ("CE", "OK", "RE", "MLE"), run
+
+
 def test_large_text_compiles(box: Sandbox) -> None:
     text = "x = 0\n" + "x += 1\n" * 100_000 + "print(x)"
     (run,) = box.run(text, [b""], Limits(cpu=10.0))
