@@ -73,26 +73,6 @@ def table1(
 
 
 @app.command()
-def verifier(
-    seeds: Seeds = None,
-    arms: Arms = None,
-    quick: Annotated[bool, typer.Option(help="The small version: one seed, fewer arms, steps and games.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Where everything goes; runs/verifier, with --quick runs/verifier-quick.")
-    ] = None,
-    workers: Workers = 2,
-    override: Changes = None,
-    file: File = Path("configs/study/verifier.yaml"),
-) -> None:
-    """Does a reward model replace verifiers? 16 tasks have one; votes stand in for the outcomes of 240 others.
-
-    The same command continues an interrupted study. With more seeds or arms it adds to what is there.
-    """
-    where = out or Path("runs/verifier-quick" if quick else "runs/verifier")
-    _arms(file, where, None, arms, seeds, quick, override, workers)
-
-
-@app.command()
 def report(folder: Folder) -> None:
     """Write the tables, figures and page of a study again, also while it goes on."""
     with plain_errors("studies"):

@@ -84,10 +84,8 @@ def training_jobs(plan: Plan, study: Path, command: str) -> list[Job]:
         path = run_path(study, regime, arm, seed)
         warm = run_path(study, regime, BEFORE, seed)
         before, config = arm == BEFORE, plan.config(regime, arm, seed)
-        judge_of = None if before else plan.study.variants[arm].judge_of
         if not before:
-            start = warm if judge_of is None else path / "start"
-            reused = config.warm_start.model_copy(update={"reuse": start.resolve()})
+            reused = config.warm_start.model_copy(update={"reuse": warm.resolve()})
             config = config.model_copy(update={"warm_start": reused})
         jobs.append(
             Job(
@@ -97,19 +95,14 @@ def training_jobs(plan: Plan, study: Path, command: str) -> list[Job]:
                     "config": config.model_dump(mode="json"),
                     "folder": str(path),
                     "command": command,
-                    **({} if judge_of is None else _joined(warm, run_path(study, regime, judge_of, seed))),
+                    "votes": None if before else plan.study.variants[arm].votes,
                 },
                 log=path / "log.txt",
                 results=(path / "stages" / "before.json",) if before else (path / "summary.json",),
-                needs=() if before else tuple(Key(regime, needed, seed) for needed in (BEFORE, judge_of) if needed),
+                needs=() if before else (Key(regime, BEFORE, seed),),
             )
         )
     return jobs
-
-
-def _joined(policy: Path, judge: Path) -> dict[str, Any]:
-    """The two runs that the worker makes a warm start of; see `studies.start`."""
-    return {"start": {"policy": str(policy), "judge": str(judge)}}
 
 
 def training_progress(job: Job) -> Progress:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -43,9 +43,8 @@ class Arm(_Part):
 
     meaning: str
     config: dict[str, Any] = Field(default_factory=dict)
-    judge_of: Name | None = None
-    """Arm of the same seed whose reward model, at the end of its run, is the one this arm begins with; else that of the
-    warm start."""
+    votes: Literal["oracle", "potential"] | None = None
+    """Votes of the planner in the place of a reward model's; see `studies.votes.TrueVotes`."""
 
 
 class Regime(_Part):
@@ -90,11 +89,6 @@ class StudyFile(_Part):
         _check_names("quick.arms", self.quick.arms, {*self.variants, BEFORE})
         if not self.regimes:
             raise ValueError("regimes: give at least one")
-        for name, arm in self.variants.items():
-            if arm.judge_of is not None and (self.variants.get(arm.judge_of, arm).judge_of is not None):
-                raise ValueError(
-                    f"variants.{name}.judge_of: {arm.judge_of} is no variant that begins with the warm start"
-                )
         return self
 
 
@@ -181,9 +175,6 @@ def make_plan(
     except ValueError as error:
         raise StudyError(str(error)) from error
     trained = tuple(arm for arm in named if arm != BEFORE)
-    for arm in trained:
-        if (other := study.variants[arm].judge_of) is not None and other not in trained:
-            raise StudyError(f"--arms: {arm} begins with the reward model of {other}: name {other} as well")
     count = seeds if seeds is not None else (study.quick.seeds if quick else study.seeds)
     configs = {
         regime: {arm: _resolve(study, regime, arm, quick, overrides) for arm in (BEFORE, *trained)} for regime in chosen

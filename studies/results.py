@@ -13,13 +13,11 @@ from rlanything_agents.runs.stored.curves import pick
 from studies.jobs import Key, stored_runs
 from studies.plan import BEFORE
 
-__all__ = ["AGREEMENT", "CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
+__all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
 
-AGREEMENT = ("precision", "recall")
-"""Of the stand-ins for hidden outcomes, means over the iterations."""
 JUDGE = ("process", "process_balanced", "outcome", "outcome_balanced", "outcome_auc", "unparsable", "ut", "detect")
 """Shares of the judge on the fixed trajectories of the warm start; of a writer of unit tests ``ut`` and ``detect``."""
-LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds", *AGREEMENT)
+LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds")
 """Of the loop: counts, and seconds without the evaluations; of `BEFORE`, the seconds of the warm start."""
 
 CURVES = (
@@ -67,9 +65,6 @@ def _numbers(key: Key, folder: RunFolder) -> Iterator[dict[str, Any]]:
             "iterations": len(lines),
             "seconds": sum(sum(line["seconds"].values()) for line in lines),
         }
-        for name in AGREEMENT:
-            if found := [value for line in lines if (value := pick(line, f"verifier.{name}")) is not None]:
-                loop[name] = sum(found) / len(found)
     for split, panel in result["panels"].items():
         yield {"panel": split, "metric": "success", "value": panel["rate"], "episodes": panel["episodes"]}
     judged = result["judge"].get("trajectories", result["judge"].get("tasks", 0))

@@ -9,7 +9,6 @@ from itertools import pairwise
 import pandas as pd  # type: ignore[import-untyped]
 
 from studies.plan import StudyFile
-from studies.results import AGREEMENT
 from studies.statistics import ENOUGH, MIN_SEEDS, Difference, estimate, paired_difference, points
 
 __all__ = [
@@ -91,7 +90,6 @@ def measures_of(panels: Sequence[str]) -> list[Measure]:
         for k, panel in enumerate(panels)
     ]
     judge = [Measure("judge", metric, label) for metric, label in JUDGE_MEASURES]
-    judge += [Measure("loop", name, f"hidden successes, {name}") for name in AGREEMENT]
     return success + judge + [Measure("loop", metric, label, share=False) for metric, label in LOOP_MEASURES]
 
 

@@ -73,15 +73,15 @@ def do_work(work: Mapping[str, Any]) -> None:
     from rlanything_agents.runs.folder import RunFolder
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.runs.train import train, warm_up
-    from studies.start import join_start
 
     folder, reporter = RunFolder(Path(work["folder"])), Reporter()
     if work["kind"] == "warm":
         warm_up(config, folder, reporter)
     else:
-        if start := work.get("start"):
-            join_start(config, RunFolder(Path(start["policy"])), RunFolder(Path(start["judge"])))
-        train(config, folder, reporter, command=work["command"])
+        from studies.votes import TrueVotes
+
+        hooks = [TrueVotes(config, source)] if (source := work.get("votes")) else []
+        train(config, folder, reporter, command=work["command"], hooks=hooks)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Whole runs with pretrained models, as small as they can be."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from families import checkpoint
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.hooks import Hook
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 
@@ -41,6 +43,6 @@ def settings(folder: Path, **changes: Any) -> RunConfig:
     return RunConfig.model_validate(tree)
 
 
-def run(config: RunConfig, folder: Path) -> dict[str, Any]:
+def run(config: RunConfig, folder: Path, hooks: Sequence[Hook] = ()) -> dict[str, Any]:
     """The summary of the finished run."""
-    return train(config, RunFolder(folder), Reporter.silent(), command="rlanything train")
+    return train(config, RunFolder(folder), Reporter.silent(), command="rlanything train", hooks=hooks)

@@ -127,46 +127,17 @@ def test_every_combination_of_table1_can_be_run() -> None:
             assert [configs[arm].judge.learns for arm in ("policy", "reward", "full")] == [False, True, True]
             assert [configs[arm].curriculum.adapt for arm in ("policy", "reward", "full")] == [False, False, True]
             assert configs["step"].feedback.outcome_weight == 0
-            assert configs["oracle"].judge.source == "oracle"
+            assert (study.variants["oracle"].votes, configs["oracle"].queries_judge) == ("oracle", False)
 
 
-def test_arms_of_the_verifier_study_differ_in_what_stands_in_for_hidden_outcomes() -> None:
-    plan = make_plan(load_study(TABLE1.with_name("verifier.yaml")))
-    configs = {arm: plan.config("hard", arm, 0) for arm in plan.arms}
-    assert len({config.env_steps for config in configs.values()}) == 1
-    assert {arm for arm, config in configs.items() if config.feedback.lam} == {"steps"}
-    assert [arm for arm, config in configs.items() if config.judge.learns] == ["few", "trained"]
-    queried = [arm for arm, config in configs.items() if config.queries_judge]
-    assert queried == ["few", "ready", "steps", "trained", "warm"]
-    assert [arm for arm, config in configs.items() if config.verifier.judges] == ["ready", "trained", "warm", "oracle"]
-    assert [arm for arm, config in configs.items() if not config.verifier.hides(16)] == ["few", "known", "steps"]
-    assert {config.verified_groups for arm, config in configs.items() if arm != "few"} == {2}
-
-
-def test_an_arm_may_begin_with_the_reward_model_of_another(micro: StudyFile, tmp_path: Path) -> None:
-    tree = micro.model_dump()
-    tree["variants"]["strong"]["judge_of"] = "full"
-    study = StudyFile.model_validate(tree)
-    jobs = {job.key: job for job in training_jobs(make_plan(study, arms=["full", "strong"]), tmp_path, "command")}
-    job, runs = jobs[Key("small", "strong", 1)], tmp_path / "runs" / "small" / "seed-1"
-    assert job.needs == (Key("small", BEFORE, 1), Key("small", "full", 1))
-    assert job.work["start"] == {"policy": str(runs / BEFORE), "judge": str(runs / "full")}
-    assert job.work["config"]["warm_start"]["reuse"] == str(runs / "strong" / "start")
-    with pytest.raises(StudyError, match="strong begins with the reward model of full: name full as well"):
-        make_plan(study, arms=["strong"])
-    tree["variants"]["full"]["judge_of"] = "strong"
-    with pytest.raises(ValueError, match="is no variant that begins with the warm start"):
-        StudyFile.model_validate(tree)
-
-
-@pytest.mark.parametrize("name", ["table1", "verifier", "sparse"])
+@pytest.mark.parametrize("name", ["table1", "sparse"])
 def test_every_run_of_a_shipped_study_has_its_configuration(name: str) -> None:
     study = load_study(TABLE1.with_name(f"{name}.yaml"))
     for quick in (False, True):
         plan = make_plan(study, regimes=list(study.regimes), arms=list(study.variants), seeds=1, quick=quick)
         runs = {
             (
-                study.variants[arm].judge_of,
+                study.variants[arm].votes,
                 plan.config(regime, arm, seed).model_copy(update={"name": "run"}).model_dump_json(),
             )
             for regime, arm, seed in plan.runs()

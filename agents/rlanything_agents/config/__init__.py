@@ -7,7 +7,6 @@ Every field has its default and its unit in its own file:
 - ``model``: sizes of a small model, or a checkpoint and its adapters; ``engine``: the engine that generates its text;
 - ``trainer``: one model's updates; ``feedback``: advantages from outcomes and votes, and the named presets;
 - ``curriculum``: task pool and rewriter; ``evaluation``: panels; ``monitors``: limits of a healthy run;
-- ``verifier``: tasks that have one, where not all do;
 - ``workers``: rollout workers on Ray;
 - ``load``: YAML file and ``--set`` overrides; ``section``: base class and shared types; ``seeds``: random streams.
 """
@@ -19,7 +18,6 @@ from rlanything_agents.config.load import ConfigError, load_config
 from rlanything_agents.config.model import AnyModel, CheckpointConfig, LoraConfig, SharedConfig, SmallConfig
 from rlanything_agents.config.run import TRACKERS, JudgeConfig, RolloutConfig, RunConfig, WarmStartConfig
 from rlanything_agents.config.section import Mixture, Part, Section
-from rlanything_agents.config.verifier import VerifierConfig
 from rlanything_agents.config.workers import WorkersConfig
 
 __all__ = [
@@ -41,7 +39,6 @@ __all__ = [
     "ServerConfig",
     "SharedConfig",
     "SmallConfig",
-    "VerifierConfig",
     "WarmStartConfig",
     "WorkersConfig",
     "load_config",

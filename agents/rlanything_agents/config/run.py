@@ -16,7 +16,6 @@ from rlanything_agents.config.model import AnyModel, CheckpointConfig, RewardMod
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.config.verifier import VerifierConfig
 from rlanything_agents.config.workers import WorkersConfig
 
 __all__ = ["TRACKERS", "JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
@@ -92,15 +91,11 @@ class RolloutConfig(Section):
 
 
 class JudgeConfig(Section):
-    """Source of the votes on steps, and training of the reward model."""
+    """Votes on steps, and training of the reward model."""
 
-    source: Literal["generative", "oracle", "potential"] = "generative"
-    """``generative``: the reward model. The others query and train none; they measure the value of a perfect judge.
-    ``oracle``: the planner's labels. ``potential``: differences of potentials (`potential_votes`), the potential of a
-    state being minus the planner's remaining steps over those at the start; with ``credit: return``, the return from a
-    step on is then the progress until the end, and with ``gamma: 1`` exactly that."""
-    votes: Annotated[int, Field(ge=1, le=32)] = 3
-    """Votes on each step, or unit tests for each task where the reward model writes unit tests."""
+    votes: Annotated[int, Field(ge=0, le=32)] = 3
+    """Votes on each step, or unit tests for each task where the reward model writes unit tests. 0: it is neither asked
+    nor trained."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     constrained: bool = True
     """Whether an engine samples only answers that can be read: a reason on one line and the score in its box, or
@@ -118,12 +113,12 @@ class JudgeConfig(Section):
     @property
     def learns(self) -> bool:
         """Whether there is a reward model that is trained."""
-        return self.train and self.source == "generative"
+        return self.train and self.votes > 0
 
     @model_validator(mode="after")
     def _warmup_needs_a_learning_judge(self) -> JudgeConfig:
         if self.warmup and not self.learns:
-            raise ValueError(f"warmup {self.warmup} needs a judge that learns: train true and source generative")
+            raise ValueError(f"warmup {self.warmup} needs a judge that learns: train true and votes above 0")
         return self
 
 
@@ -160,7 +155,6 @@ class RunConfig(Section):
     judge_trainer: TrainerConfig = TrainerConfig(learning_rate=2e-4)
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
-    verifier: VerifierConfig = VerifierConfig()
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
     """Limits of a healthy run; like the trackers they are not stored."""
     workers: Annotated[WorkersConfig | None, Field(exclude=True)] = None
@@ -189,17 +183,12 @@ class RunConfig(Section):
     @property
     def votes_wanted(self) -> bool:
         """Whether an update of the policy or of the reward model depends on votes."""
-        return self.feedback.reads_votes or self.judge.learns or self.verifier.judges
-
-    @property
-    def verified_groups(self) -> int:
-        """Groups of a batch on tasks with a verifier, where ``verifier.share`` says how many."""
-        return round((self.verifier.share or 0.0) * self.rollout.tasks)
+        return self.feedback.reads_votes or self.judge.learns
 
     @property
     def queries_judge(self) -> bool:
         """Whether the run queries the reward model."""
-        return self.votes_wanted and self.judge.source == "generative"
+        return self.votes_wanted and self.judge.votes > 0
 
     @property
     def summariser(self) -> Literal["rewriter", "judge", "scripted"]:
@@ -233,32 +222,6 @@ class RunConfig(Section):
             raise ValueError(
                 f"rollout.refill ({self.rollout.refill}) plays other tasks, and a batch of rollout.tasks "
                 f"({self.rollout.tasks}) leaves none: set curriculum.pool_size higher"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _the_pool_has_tasks_of_both_kinds(self) -> RunConfig:
-        verified, share = self.verifier.tasks, self.verifier.share
-        if verified is None:
-            if share is not None:
-                raise ValueError(f"verifier.share ({share}) is that of the tasks with a verifier: set verifier.tasks")
-            return self
-        others = self.curriculum.pool_size - verified
-        if others <= 0:
-            raise ValueError(
-                f"verifier.tasks ({verified}) are all of curriculum.pool_size ({self.curriculum.pool_size}): leave the "
-                "key out, or set it lower"
-            )
-        drawn = 0 if share is None else self.verified_groups
-        if share is not None and (drawn > verified or self.rollout.tasks - drawn > others):
-            raise ValueError(
-                f"verifier.share ({share}) takes {drawn} of rollout.tasks ({self.rollout.tasks}) from the {verified} "
-                f"tasks with a verifier and the rest from the {others} others: a batch draws distinct slots"
-            )
-        if self.rollout.refill and self.verifier.hides_any:
-            raise ValueError(
-                f"rollout.refill ({self.rollout.refill}) replaces groups by their outcomes, and verifier.tasks hides "
-                "some of them: leave one of them out"
             )
         return self
 

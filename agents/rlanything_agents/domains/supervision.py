@@ -124,7 +124,7 @@ class StepSupervision:
     def reviewer(self, config: RunConfig, model: JudgeModel) -> StepReviewer:
         """Reviewer of a reward model that judges steps."""
         judge = StepJudge(model.generator, self.prompts(config, model), model.config.max_tokens)
-        return StepReviewer(config, judge, self.true_labels, self.potentials)
+        return StepReviewer(config, judge, self.true_labels)
 
 
 class ExpertLessons:

@@ -19,7 +19,6 @@ beyond the two are off in both.
 - ``batch``: both halves on all groups of an iteration, with filters; ``policy`` and ``judge``: one half each;
 - ``credits``: rules that turn votes into credit of steps; ``reliability``: agreement of votes and outcomes;
 - ``format``: answers that can be read against those that cannot, in groups that the filters leave out;
-- ``threshold``: outcomes by a threshold on scores, where a task has no verifier;
 - ``steps``: steps that train the reward model; ``unit_tests``: feedback between programs and generated tests;
 - ``stats``, ``metrics``: diagnostics of an iteration, success rates and judge quality; ``arrays``: shared arithmetic.
 """
@@ -40,7 +39,6 @@ from rlanything_agents.feedback.policy import (
 from rlanything_agents.feedback.reliability import Reliability, reliability
 from rlanything_agents.feedback.stats import FeedbackStats, feedback_stats
 from rlanything_agents.feedback.steps import StepIndex, judged_steps
-from rlanything_agents.feedback.threshold import outcomes_above, success_threshold
 
 __all__ = [
     "PRESETS",
@@ -62,11 +60,9 @@ __all__ = [
     "judge_rewards",
     "judged_steps",
     "mean_votes",
-    "outcomes_above",
     "policy_advantages",
     "potential_votes",
     "reliability",
     "step_credit",
-    "success_threshold",
     "votes_count",
 ]

@@ -37,7 +37,6 @@ class GroupFeedback:
         judge_kept: Whether the group passed the reward model's accuracy filter.
         policy_format: Whether ``policy`` teaches the format alone; see `FeedbackConfig.teach_format`.
         judge_format: Whether ``judge`` teaches the format alone.
-        verified: Whether the outcomes are those of a verifier; else they stand in for hidden ones.
     """
 
     outcomes: Floats
@@ -52,7 +51,6 @@ class GroupFeedback:
     judge_kept: bool
     policy_format: bool
     judge_format: bool
-    verified: bool = True
 
 
 def batch_feedback(
@@ -63,7 +61,6 @@ def batch_feedback(
     mu: float | None = None,
     readable: Sequence[Sequence[Floats]] | None = None,
     states: Sequence[Sequence[Sequence[str]]] | None = None,
-    verified: Sequence[bool] | None = None,
 ) -> list[GroupFeedback]:
     """Compute the advantages of all groups of an iteration, after the filters.
 
@@ -80,24 +77,16 @@ def batch_feedback(
         readable: ``readable[g][t]``, shape (steps,): 1 where the answer of a step held an action, 0 where not, NaN
             where that is unknown; for ``teach_format``. All are unknown if None.
         states: ``states[g][t][i]`` identifies the state before a step; for ``credit="gigpo"`` only.
-        verified: Whether the outcomes of each group are those of a verifier. Others teach the policy alone: they train
-            no reward model, since they may be its own opinion, and no reliability is measured on them. All are if None.
 
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
     """
-    true = [True] * len(groups) if verified is None else list(verified)
     checked = [_checked(g, outcomes, votes) for g, (outcomes, votes) in enumerate(groups)]
     factor = 1.0
     if config.reliability == "batch":
-        measured = reliability(
-            pair for (o, v), known in zip(checked, true, strict=True) if known for pair in zip(o, v, strict=True)
-        ).mu
+        measured = reliability(pair for o, v in checked for pair in zip(o, v, strict=True)).mu
         factor = trust(mu if measured is None else measured)
-    kept = [
-        known and _inside(group_accuracy(outcomes), config.judge_band)
-        for (outcomes, _), known in zip(checked, true, strict=True)
-    ]
+    kept = [_inside(group_accuracy(outcomes), config.judge_band) for outcomes, _ in checked]
     judge = batch_judge_advantages(checked, kept, config, kinds)
     if states is None and config.credit == "gigpo":
         raise FeedbackError("credit 'gigpo' needs the state before each step: pass states=")
@@ -111,7 +100,6 @@ def batch_feedback(
             factor,
             None if readable is None else readable[g],
             () if states is None else states[g],
-            true[g],
         )
         for g, (outcomes, votes) in enumerate(checked)
     ]
@@ -166,7 +154,6 @@ def _group(
     factor: float,
     readable: Sequence[Floats] | None,
     states: Sequence[Sequence[str]],
-    verified: bool,
 ) -> GroupFeedback:
     accuracy, lam = group_accuracy(outcomes), config.lam * factor
     rewards = integrated_rewards(
@@ -207,7 +194,6 @@ def _group(
         judge_kept=judge_kept,
         policy_format=policy_format,
         judge_format=not judge_kept and any(a.any() for a in judge),
-        verified=verified,
     )
 
 

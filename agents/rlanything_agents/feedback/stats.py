@@ -57,8 +57,7 @@ class FeedbackStats:
 def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
     """Compute the diagnostics of the groups of one iteration; masked trajectories count only in ``masked``."""
     pairs = [(o, s) for g in groups for o, s in zip(g.outcomes, g.votes, strict=True) if not np.isnan(o)]
-    known = [(o, s) for g in groups if g.verified for o, s in zip(g.outcomes, g.votes, strict=True) if not np.isnan(o)]
-    measured = reliability(known)
+    measured = reliability(pairs)
     return FeedbackStats(
         p_plus=measured.p_plus,
         p_minus=measured.p_minus,
@@ -66,7 +65,7 @@ def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
         lam=mean_of(np.array([g.lam for g in groups])),
         mixed_rate=mean_of(flat([_mixed(s) for _, s in pairs if s.shape[1]])),
         unparsable_rate=mean_of(flat([np.isnan(s) for _, s in pairs])),
-        accuracy=mean_of(np.array([o > 0 for o, _ in known])),
+        accuracy=mean_of(np.array([o > 0 for o, _ in pairs])),
         masked=sum(int(np.isnan(g.outcomes).sum()) for g in groups),
         policy_kept=mean_of(np.array([g.policy_kept for g in groups])),
         silent_kept=mean_of(np.array([g.silent_kept for g in groups])),

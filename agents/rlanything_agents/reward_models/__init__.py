@@ -5,5 +5,4 @@ trajectories come in; votes or test results, advantages of the policy and traini
 - `step_judge`, `step_prompts`, `step_reviewer`, `judged_group`: a reward model that votes on steps.
 - `unit_tests`, `unit_test_answers`, `trials`, `unit_test_reviewer`: a reward model that writes unit tests.
 - `judge_model`: the language model behind either kind.
-- `stand_ins`: hides the outcomes of tasks without a verifier, and puts a threshold on votes in their place.
 """

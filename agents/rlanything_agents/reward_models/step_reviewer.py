@@ -16,7 +16,6 @@ from rlanything_agents.feedback import (
     feedback_stats,
     group_accuracy,
     judged_steps,
-    potential_votes,
     votes_count,
 )
 from rlanything_agents.feedback.arrays import Floats
@@ -38,7 +37,6 @@ from rlanything_task_pools import Task
 __all__ = ["StepReview", "StepReviewer", "label_votes", "measure_judge", "stored_trajectory"]
 
 TrueLabels: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[int] | None"]
-Potentials: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[float] | None"]
 
 LABELLED = 24
 """Trajectories per iteration whose votes are compared with the true labels; for the curves only, never for training."""
@@ -52,8 +50,6 @@ class StepReviewer:
         judge: The reward model.
         true_labels: Function from a task's payload and an episode to 1, -1 or 0 (neither) per step; it returns None
             where the domain has no ground truth.
-        potentials: Function from a task's payload and an episode to the potential of each of its states; it returns
-            None where the domain has no potential.
     """
 
     success = "success"
@@ -75,20 +71,18 @@ class StepReviewer:
         config: RunConfig,
         judge: StepJudge,
         true_labels: TrueLabels,
-        potentials: Potentials = lambda payload, trajectory: None,
     ) -> None:
         self.config = config
         self.judge = judge
         self.true_labels = true_labels
-        self.potentials = potentials
 
     def params(self, iteration: int) -> SamplingParams:
         """Sampling parameters of the votes."""
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
-        return self.judge.params(votes=settings.votes, seed=seed, temperature=settings.temperature)
+        return self.judge.params(votes=max(1, settings.votes), seed=seed, temperature=settings.temperature)
 
     def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
-        """One prompt per step of each episode; none where nothing depends on the votes, or where an oracle votes."""
+        """One prompt per step of each episode; none where nothing depends on the votes."""
         if not self._is_queried(assignment, episodes):
             return []
         return [prompt for t in episodes for prompt in self.judge.queries(t)]
@@ -111,7 +105,6 @@ class StepReviewer:
             mu=_last_mu(before),
             readable=[group.readable() for group in groups],
             states=[group.states() for group in groups],
-            verified=[not self.config.verifier.hides(group.assignment.slot) for group in groups],
         )
         return StepReview(self.config, list(groups), found)
 
@@ -132,7 +125,7 @@ class StepReviewer:
             self.judge,
             [stored_trajectory(record) for record in panel],
             [record["labels"] for record in panel],
-            votes=self.config.judge.votes,
+            votes=max(1, self.config.judge.votes),
             temperature=self.config.judge.temperature,
             seed=seed_of(0, "judge panel"),
         ).to_dict()
@@ -143,11 +136,7 @@ class StepReviewer:
 
     def _is_queried(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> bool:
         """Whether the reward model is queried about a group."""
-        feedback, curriculum, verifier = self.config.feedback, self.config.curriculum, self.config.verifier
-        if verifier.judges:  # votes on tasks with a verifier set the threshold for those without
-            return self.config.queries_judge
-        if verifier.hides(assignment.slot):
-            return self.config.queries_judge and feedback.reads_votes
+        feedback, curriculum = self.config.feedback, self.config.curriculum
         outcomes = rewarded_outcomes(episodes, feedback)
         accuracy = group_accuracy(np.array([np.nan if t.outcome is None else t.outcome for t in episodes]))
         # The tasks of these groups are rewritten, and the rewriter reads what the votes blame.
@@ -170,28 +159,11 @@ class StepReviewer:
         self, assignments: Sequence[Assignment], played: Sequence[Sequence[Trajectory]], answers: Sequence[Answer]
     ) -> list[list[list[StepVotes]]]:
         """Votes per group, trajectory and step; empty where the reward model was not queried."""
-        if self.config.votes_wanted and self.config.judge.source != "generative":
-            return [
-                [self._true_votes(assignment.task, t) for t in group]
-                for assignment, group in zip(assignments, played, strict=True)
-            ]
         parsed = iter(self.judge.votes(answers))
         return [
             [[next(parsed) if queried else StepVotes([], ()) for _ in t.steps] for t in group]
             for group, queried in ((g, self._is_queried(a, g)) for a, g in zip(assignments, played, strict=True))
         ]
-
-    def _true_votes(self, task: Task, trajectory: Trajectory) -> list[StepVotes]:
-        source = self.config.judge.source
-        if source == "oracle":
-            labels = self.true_labels(task.payload, trajectory)
-            if labels is None:
-                raise ValueError(f"judge.source oracle: {task.domain} has no true labels; choose generative")
-            return label_votes(labels, self.config.judge.votes)
-        potentials = self.potentials(task.payload, trajectory)
-        if potentials is None:
-            raise ValueError(f"judge.source potential: {task.domain} has no potentials; choose generative")
-        return label_votes(potential_votes(potentials, self.config.feedback.gamma).ravel().tolist(), 1)
 
     def quality(self, groups: Sequence[JudgedGroup], rng: np.random.Generator) -> dict[str, Any] | None:
         """Agreement with the true labels on at most `LABELLED` trajectories; None where there is nothing to compare."""

@@ -123,13 +123,6 @@ class UnitTestReviewer:
     )
 
     def __init__(self, config: RunConfig, model: JudgeModel, style: TestStyle) -> None:
-        if config.judge.source != "generative":
-            raise ValueError(f"judge.source {config.judge.source!r}: coding has no oracle; choose generative")
-        if config.verifier.hides_any:
-            raise ValueError(
-                f"verifier.others {config.verifier.others!r}: in coding the verifier scores the reward model on every "
-                "task; leave verifier.tasks out"
-            )
         if config.feedback.credit in WITHOUT_VOTES:
             raise ValueError(
                 f"feedback.credit {config.feedback.credit!r}: in coding all steps share the reward of the program; "

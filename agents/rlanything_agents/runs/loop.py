@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,6 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.feedback.metrics import action_shares
 from rlanything_agents.reward_models.reviewer import Review, Reviewer
-from rlanything_agents.reward_models.stand_ins import hidden, pool_outcomes, stand_in
 from rlanything_agents.rollout.group import RolloutGroup, has_spread, rewarded_outcomes, success_by_role
 from rlanything_agents.rollout.queries import GroupCollector
 from rlanything_agents.rollout.screens import Screens
@@ -32,6 +31,7 @@ from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.ahead import AheadBatch
 from rlanything_agents.runs.background import Abandoned, BackgroundRewriter, in_background
+from rlanything_agents.runs.hooks import Hook
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.training.samples import policy_samples
@@ -70,6 +70,7 @@ class Loop:
         rewriter: Proposes harder and easier tasks.
         workers: Run the rollouts and answer the queries; this process, with ``envs``, if None.
         summariser: Summarises episodes for the rewriter; scripted if None.
+        hooks: Called between the steps of an iteration, in this order.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Loop:
         rewriter: Rewriter,
         workers: Workers | None = None,
         summariser: Summariser | None = None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         settings = config.curriculum
         self.summariser = summariser
@@ -92,6 +94,7 @@ class Loop:
         recorded = config.rollout.screenshots
         self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:recorded]), *envs[recorded:]]
         self.workers = workers or LocalWorkers(config, learners, self.envs)
+        self.hooks = hooks
         self._background = BackgroundRewriter(rewriter) if service_of(rewriter) is not None else None
         self.curriculum = Curriculum(
             pool,
@@ -129,13 +132,17 @@ class Loop:
         stopwatch = _Stopwatch()
 
         ahead = len(self.ahead.groups) if self.ahead else 0
-        judged, played, batches = self._rollout_and_judge(iteration, rng, stopwatch)
+        judged, batches = self._rollout_and_judge(iteration, rng, stopwatch)
         env_steps = sum(len(trajectory.steps) for group in judged for trajectory in group.trajectories)
-        groups, judged, agreement = stand_in(judged, played, self.config.verifier, before)
+        groups = judged
+        for hook in self.hooks:
+            groups = hook.judged(groups, iteration)
         with stopwatch.lap("feedback"):
             review = self.reviewer.review(groups, before)
             if self.config.curriculum.rejected == "drop":
                 review = review.without(self._rejected(groups))
+        for hook in self.hooks:
+            review = hook.reviewed(review, groups, iteration)
         with stopwatch.lap("adapt"):
             critiques = self._critiques(groups, review)
         over = self.config.used([*before, {"env_steps": env_steps}]) >= 1
@@ -152,7 +159,7 @@ class Loop:
             with stopwatch.lap("rollout"):
                 self.ahead = next_batch()
         with stopwatch.lap("measure"):
-            quality = self.reviewer.quality(judged, rng)  # the true outcomes
+            quality = self.reviewer.quality(judged, rng)
             curriculum = self.monitor.row().to_dict()
             episodes = [record for number in range(len(groups)) for record in review.records(number, iteration)]
 
@@ -167,7 +174,6 @@ class Loop:
             "overlong": {"episodes": overlong, "share": overlong / len(trajectories)},
             "agent_crash": {"episodes": crashes, "share": crashes / len(trajectories)},
             "actions": action_shares(step.command for trajectory in trajectories for step in trajectory.steps),
-            **agreement,
             "feedback": review.stats(),
             "judge_quality": quality,
             "policy": _update_metrics(policy),
@@ -180,10 +186,8 @@ class Loop:
 
     def _rollout_and_judge(
         self, iteration: int, rng: np.random.Generator, stopwatch: _Stopwatch
-    ) -> tuple[list[RolloutGroup], list[list[Trajectory]], list[int]]:
+    ) -> tuple[list[RolloutGroup], list[int]]:
         """Draw tasks, roll out one group of episodes per task, and query the reward model about every complete group.
-
-        The outcomes of tasks without a verifier are hidden from here on; `stand_in` puts something in their place.
 
         With ``rollout.refill`` there are further batches, on tasks that no group has played yet, in place of groups
         without spread. Some workers answer the first queries while other groups are still being rolled out.
@@ -191,21 +195,18 @@ class Loop:
         The first batch may have been played ahead, during the updates of the iteration before.
 
         Returns:
-            All groups in the order of the batches, their episodes as they were played, and the number of groups of each
-            batch.
+            All groups in the order of the batches, and the number of groups of each batch.
         """
         settings = self.config.rollout
         assignments: list[Assignment] = []
         groups: list[list[Trajectory]] = []
-        true: list[list[Trajectory]] = []
         batches: list[int] = []
         with self.workers.queries(self.reviewer.params(iteration)) as queries:
 
             def query(group: list[Trajectory]) -> None:
                 assignment = assignments[len(groups)]
-                true.append(group)
-                groups.append(hidden(group) if self.config.verifier.hides(assignment.slot) else group)
-                queries.add(self.reviewer.queries(assignment, groups[-1]))
+                groups.append(group)
+                queries.add(self.reviewer.queries(assignment, group))
 
             while len(batches) <= settings.refill:
                 played = {assignment.slot for assignment in assignments}
@@ -219,26 +220,14 @@ class Loop:
                         query(group)
                 else:
                     with stopwatch.lap("assign"):
-                        drawn = self._assign(missing, rng, played)
+                        drawn = self.curriculum.assign(missing, rng, without=played)
                     assignments += drawn
                     seed = seed_of(self.config.seed, "rollout", iteration, *([len(batches)] if batches else []))
                     with stopwatch.lap("rollout"):
                         self._play(drawn, seed, query)
                 batches.append(missing)
             with stopwatch.lap("judge"):  # time spent judging after the last rollout finished
-                return self.reviewer.collate(assignments, groups, queries.answers()), true, batches
-
-    def _assign(self, count: int, rng: np.random.Generator, without: Collection[int] = ()) -> list[Assignment]:
-        """Draw tasks for groups, from slots that are not in ``without``; see `VerifierConfig.share`."""
-        settings, slots = self.config.verifier, set(self.pool.slots)
-        if settings.tasks is None or settings.share is None:
-            return self.curriculum.assign(count, rng, without=without)
-        verified = set(range(settings.tasks))
-        first = self.config.verified_groups
-        return [
-            *self.curriculum.assign(first, rng, without={*without, *(slots - verified)}),
-            *self.curriculum.assign(count - first, rng, without={*without, *verified}),
-        ]
+                return self.reviewer.collate(assignments, groups, queries.answers()), batches
 
     @contextmanager
     def _playing_ahead(self, iteration: int | None, stopwatch: _Stopwatch) -> Iterator[Callable[[], AheadBatch | None]]:
@@ -258,7 +247,7 @@ class Loop:
             return
         with stopwatch.lap("assign"):
             rng = rng_of(self.config.seed, "ahead", iteration)
-            drawn = self._assign(min(self.config.rollout.tasks, len(self.pool.slots)), rng)
+            drawn = self.curriculum.assign(min(self.config.rollout.tasks, len(self.pool.slots)), rng)
         abandoned = threading.Event()
 
         def check(ended: int) -> None:
@@ -322,7 +311,7 @@ class Loop:
         return {
             number
             for number, group in enumerate(groups)
-            if self.curriculum.rejects(group.assignment, pool_outcomes(group, "", self.config.verifier))
+            if self.curriculum.rejects(group.assignment, group.pool_outcomes(""))
         }
 
     def _critiques(self, groups: Sequence[RolloutGroup], review: Review) -> dict[int, Critique]:
@@ -336,7 +325,7 @@ class Loop:
             number
             for number, group in enumerate(groups)
             if group.assignment.role == "active"
-            and (tally := Tally.of(pool_outcomes(group, "", self.config.verifier))).n
+            and (tally := Tally.of(group.pool_outcomes(""))).n
             and rewrite_direction(tally.accuracy, self.config.curriculum.band) is not None
         }
         return {number: review.critique(number, self.summariser) for number in sorted(outside)}
@@ -381,7 +370,7 @@ class Loop:
             critique: For the rewriter.
             updates: See ``group``.
         """
-        outcomes = pool_outcomes(group, f"policy@{updates}", self.config.verifier)
+        outcomes = group.pool_outcomes(f"policy@{updates}")
         if self.config.curriculum.adapt:
             self.curriculum.report(group.assignment, outcomes, critique=critique)
         else:

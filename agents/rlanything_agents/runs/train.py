@@ -27,6 +27,7 @@ from rlanything_agents.rollout.screens import store_screens
 from rlanything_agents.rollout.workers import Workers, open_workers
 from rlanything_agents.runs.evaluate import Evaluation
 from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
+from rlanything_agents.runs.hooks import Hook
 from rlanything_agents.runs.lead import check_launch, leading
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.monitors import behaviour, watch
@@ -51,7 +52,13 @@ __all__ = ["Run", "RunStopped", "open_run", "train", "warm_up"]
 
 
 def train(
-    config: RunConfig, folder: RunFolder, reporter: Reporter, *, command: str, ranks: Ranks | None = None
+    config: RunConfig,
+    folder: RunFolder,
+    reporter: Reporter,
+    *,
+    command: str,
+    ranks: Ranks | None = None,
+    hooks: Sequence[Hook] = (),
 ) -> dict[str, Any]:
     """Run, or continue, the run of ``config`` in ``folder``.
 
@@ -62,6 +69,7 @@ def train(
         command: Command line of the user, for the report.
         ranks: All training processes, where there are several and this one leads; the others call
             `rlanything_agents.runs.follow.follow`.
+        hooks: Called between the steps of each iteration, in this order; they are no part of the stored settings.
 
     Returns:
         The content of ``summary.json``.
@@ -79,7 +87,7 @@ def train(
         run.warm_start()
         before = run.evaluate("before")
         try:
-            run.iterate()
+            run.iterate(hooks)
         except RunStopped as stopped:
             run.report(before, None, command, stopped=str(stopped))
             raise
@@ -151,14 +159,14 @@ class Run:
         """Evaluate policy and reward model; ``when`` is ``before`` or ``after``."""
         return self.evaluation.before() if when == "before" else self.evaluation.run(when)
 
-    def iterate(self) -> None:
+    def iterate(self, hooks: Sequence[Hook] = ()) -> None:
         """Run the loop from the newest checkpoint until the budget is used up."""
-        with self.loop() as step:
+        with self.loop(hooks) as step:
             while step():
                 pass
 
     @contextmanager
-    def loop(self) -> Iterator[Callable[[], bool]]:
+    def loop(self, hooks: Sequence[Hook] = ()) -> Iterator[Callable[[], bool]]:
         """Loop that goes on from the newest checkpoint.
 
         Yields:
@@ -182,7 +190,7 @@ class Run:
             parts = self.parts
             summariser = make_summariser(self.config, rewriter, parts.judge_model)
             loop = Loop(
-                self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers, summariser
+                self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers, summariser, hooks
             )
             if checkpoint is not None:
                 loop.load(checkpoint)
@@ -200,6 +208,8 @@ class Run:
                     pool.copy(scratch / "pool.sqlite")
                 self._handle_alarms(row, rows)
                 rows.append(row)
+                for hook in hooks:
+                    hook.iterated(row)
                 if len(rows) == done + 1:
                     self._say_time_left(rows)
                 return True

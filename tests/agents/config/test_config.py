@@ -42,7 +42,7 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\ncurriculum: {rewriter: llm}", "needs a section `llm`"),
         ("name: a\ncurriculum: {roots: 1.5}", "`curriculum.roots`"),
         ("name: a\njudge: {warmup: 2, train: false}", "needs a judge that learns"),
-        ("name: a\njudge: {warmup: 2, source: oracle}", "needs a judge that learns"),
+        ("name: a\njudge: {warmup: 2, votes: 0}", "needs a judge that learns"),
         ("name: a\niterations: 4\njudge: {warmup: 4}", "leaves the policy none of the 4 iterations"),
         ("name: a\nenv_steps: 0", "`env_steps`"),
         ("name: a\nrollout: {refill: 1}\ncurriculum: {pool_size: 16}", "set curriculum.pool_size higher"),
@@ -149,44 +149,12 @@ def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
         ({}, True, True),
         ({"feedback": "outcome", "judge": {"train": False}}, False, False),
         ({"feedback": "outcome"}, True, True),
-        ({"judge": {"source": "oracle"}}, True, False),
-        ({"feedback": "outcome", "judge": {"source": "oracle"}}, False, False),
+        ({"judge": {"votes": 0}}, True, False),
+        ({"feedback": "outcome", "judge": {"votes": 0}}, False, False),
         ({"feedback": {"credit": "gigpo"}, "judge": {"train": False}}, False, False),
         ({"feedback": {"credit": "gigpo"}}, True, True),
-        ({"judge": {"source": "potential"}}, True, False),
-        ({"feedback": "outcome", "judge": {"train": False}, "verifier": {"tasks": 8}}, True, True),
-        (
-            {"feedback": "outcome", "judge": {"train": False}, "verifier": {"tasks": 8, "others": "shorter"}},
-            False,
-            False,
-        ),
     ],
 )
 def test_who_is_asked_for_votes(changes: dict[str, object], votes: bool, asked: bool) -> None:
     config = RunConfig.model_validate({"name": "a", **changes})
     assert (config.votes_wanted, config.queries_judge) == (votes, asked)
-
-
-def test_tasks_with_a_verifier_are_the_first_of_the_pool() -> None:
-    config = RunConfig.model_validate({"name": "a", "verifier": {"tasks": 8, "share": 0.25}})
-    assert [config.verifier.hides(slot) for slot in (0, 7, 8, 63)] == [False, False, True, True]
-    assert config.verified_groups == 4
-    known = RunConfig.model_validate({"name": "a", "verifier": {"tasks": 8, "others": "known"}})
-    assert not known.verifier.hides(63)
-    assert not RunConfig(name="a").verifier.hides(63)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"verifier": {"share": 0.5}}, "verifier.share (0.5) is that of the tasks with a verifier: set verifier.tasks"),
-        ({"verifier": {"tasks": 64}}, "verifier.tasks (64) are all of curriculum.pool_size (64)"),
-        ({"verifier": {"tasks": 3, "share": 0.5}}, "takes 8 of rollout.tasks (16) from the 3 tasks with a verifier"),
-        ({"verifier": {"tasks": 60, "share": 0.5}}, "the rest from the 4 others"),
-        ({"verifier": {"tasks": 8}, "rollout": {"refill": 1}}, "rollout.refill (1) replaces groups by their outcomes"),
-    ],
-)
-def test_pools_without_tasks_of_both_kinds_are_refused(changes: dict[str, object], said: str) -> None:
-    with pytest.raises(ValidationError) as error:
-        RunConfig.model_validate({"name": "a", **changes})
-    assert said in str(error.value)

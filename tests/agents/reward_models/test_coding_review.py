@@ -265,13 +265,6 @@ def test_groups_without_a_correct_program_need_no_tests(task: Task, played: list
     assert not sparing.review([lost, won], []).feedback[0].judge.size
 
 
-def test_coding_has_no_oracle() -> None:
-    with pytest.raises(ValueError, match="oracle"):
-        reviewer(judge={"source": "oracle"})
-    with pytest.raises(ValueError, match="leave verifier"):
-        reviewer(verifier={"tasks": 2})
-
-
 def test_a_generated_task_in_the_short_view() -> None:
     """What the reward model reads is the task, and its hidden tests stay hidden."""
     task = DOMAIN.generate(3, families="list_steps", levels={"steps": 1, "size": 8})

@@ -230,26 +230,6 @@ def test_nothing_is_learnt_from_groups_that_are_left_out() -> None:
     assert part.records(0, 1)[0]["turns"][0]["votes"] == [1, -1]
 
 
-def test_potentials_vote_so_that_the_return_from_a_step_is_the_progress_until_the_end() -> None:
-    config = RunConfig.model_validate(
-        {"name": "r", "feedback": {"credit": "return", "gamma": 1.0, "silent": "return"},
-         "judge": {"source": "potential", "train": False}}
-    )  # fmt: skip
-    judge = StepJudge(Scripted("small", []), prompts_of("small"), 10)
-    found = {-1.0: [-1.0, -0.75, -0.5], 1.0: [-1.0, -0.5, -1.0]}
-    reviewer = StepReviewer(config, judge, SUPERVISION.true_labels, lambda _, t: found[t.score])
-    assignment = Assignment(0, DOMAIN.generate(0), "active")
-    episodes = [replace(trajectory(2), outcome=-1, score=score) for score in found]
-    assert reviewer.queries(assignment, episodes) == []
-    (group,) = reviewer.collate([assignment], [episodes], [])
-    assert [s.ravel().tolist() for s in group.scores()] == [[0.25, 0.25], [0.5, -0.5]]
-    review = reviewer.review([group], [])
-    assert [r.tolist() for r in review.feedback[0].rewards] == [[-0.5, -0.75], [-1.0, -1.5]]
-    assert [a.tolist() for a in review.advantages[0]] == [[1.0, 1.0], [-1.0, -1.0]], "a group that all failed teaches"
-    with pytest.raises(ValueError, match="alfworld has no potentials"):
-        StepReviewer(config, judge, SUPERVISION.true_labels).collate([assignment], [episodes], [])
-
-
 def test_a_judge_may_think_first() -> None:
     texts = ["<think>\\boxed{-1}?</think>It helps. \\boxed{1}", "<think>so \\boxed{1}", "No. \\boxed{-1}", "Both"]
     judge = StepJudge(Scripted("qwen3", texts, "keep"), prompts_of("qwen3", "keep"), 10)

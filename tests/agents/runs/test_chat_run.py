@@ -16,6 +16,7 @@ from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.tools.benchmark.policy import RunAgent
+from studies.votes import TrueVotes
 
 LESSONS: dict[str, Any] = {
     "policy": {"lessons": True},
@@ -179,7 +180,7 @@ def test_a_policy_that_chats_learns_to_act(models: Path) -> None:
             "threads": 1,
             "iterations": 10,
             "policy": model,
-            "judge": {"source": "oracle", "train": False, "votes": 1},
+            "judge": {"votes": 0},
             "feedback": {"policy_band": None},
             "warm_start": {
                 "demonstrations": 120,
@@ -197,7 +198,7 @@ def test_a_policy_that_chats_learns_to_act(models: Path) -> None:
             "evaluation": {"episodes": 2, "max_steps": 2, "panels": ["valid_seen"], "knobs": knobs},
         }
     )
-    run(config, models / "learn")
+    run(config, models / "learn", hooks=[TrueVotes(config, "oracle")])
     taken, good = [], []
     for path in sorted((models / "learn" / "trajectories").glob("*.jsonl.gz")):
         with gzip.open(path, "rt") as file:

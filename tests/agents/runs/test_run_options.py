@@ -20,6 +20,7 @@ from rlanything_agents.tools.cli.pool_views import print_lineages
 from rlanything_agents.tools.view.tasks import slot_tree
 from rlanything_agents.training.learner import Learner
 from rlanything_task_pools import TaskPool
+from studies.votes import TrueVotes
 
 SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
 BASE: dict[str, Any] = {
@@ -68,11 +69,14 @@ def test_imitated_weights_reach_the_engine_before_it_plays(tmp_path: Path, monke
     assert unfinished[0]
 
 
-def run(warm: Path, path: Path, **changes: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def run(
+    warm: Path, path: Path, *, true_votes: bool = False, **changes: Any
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A silent run on the shared warm start: its summary and its metrics."""
     folder = RunFolder(path)
     changed = config(warm_start={"reuse": str(warm)}, **changes)
-    return train(changed, folder, Reporter.silent(), command="test"), folder.rows()
+    hooks = [TrueVotes(changed, "oracle")] if true_votes else []
+    return train(changed, folder, Reporter.silent(), command="test", hooks=hooks), folder.rows()
 
 
 def episodes(path: Path, iteration: int) -> list[dict[str, Any]]:
@@ -163,20 +167,20 @@ def test_outcomes_alone_ask_no_judge(feedback: dict[str, Any], warm: Path, tmp_p
 
 
 @pytest.mark.usefixtures("no_judge")
-def test_the_oracle_says_what_the_planner_says(warm: Path, tmp_path: Path) -> None:
-    run(warm, tmp_path / "arm", judge={"source": "oracle", "votes": 2})
+def test_a_hook_votes_in_the_place_of_the_reward_model(warm: Path, tmp_path: Path) -> None:
+    run(warm, tmp_path / "arm", true_votes=True, judge={"votes": 0})
     folder = RunFolder(tmp_path / "arm")
     with TaskPool.open(folder.pool) as pool:
         for episode in episodes(folder.path, 1):
             commands = [turn["action"] for turn in episode["turns"]]
             labels = step_labels(pool.task(episode["task_id"]).payload, commands)
-            assert [turn["votes"] for turn in episode["turns"]] == [[label, label] for label in labels]
+            assert [turn["votes"] for turn in episode["turns"]] == [[label] for label in labels]
     assert same(warm / "stages" / "warm_start" / "judge", folder.checkpoints.path / "0002" / "judge")
 
 
 @pytest.mark.usefixtures("no_judge")
 def test_nothing_is_learnt_from_groups_of_rejected_candidates(warm: Path, tmp_path: Path) -> None:
-    changes = {"judge": {"source": "oracle", "votes": 1}, "feedback": {"policy_band": None}, "iterations": 3}
+    changes = {"true_votes": True, "judge": {"votes": 0}, "feedback": {"policy_band": None}, "iterations": 3}
     run(warm, tmp_path / "arm", curriculum={"rejected": "drop", "acceptance": "paper"}, **changes)
     folder = RunFolder(tmp_path / "arm")
     with TaskPool.open(folder.pool) as pool:

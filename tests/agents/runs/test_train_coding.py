@@ -145,9 +145,6 @@ def test_an_interrupted_run_reaches_the_same_state(
     assert timeless[0] == timeless[1]
 
 
-def test_a_reward_model_that_does_not_exist_is_refused(config: RunConfig, tmp_path: Path) -> None:
-    asked = config.model_copy(update={"judge": config.judge.model_copy(update={"source": "oracle"})})
-    with pytest.raises(ValueError, match="oracle"):
-        train(asked, RunFolder(tmp_path / "x"), Reporter.silent(), command="")
+def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="threads"):
         load_config(QUICKSTART, ["rollout.threads=0"])
