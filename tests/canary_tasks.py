@@ -230,7 +230,7 @@ def _desktop(name: str, evaluator: dict[str, Any]) -> Case:
         ("press", {"key": "nothing"}),
         ("done", {}),
     )
-    arguments = {"backend": "simulator", "max_turns": 4, "screen": (640, 480)}
+    arguments = {"backend": "simulator", "max_turns": 4, "screen": [640, 480]}
     return Case(name, task, "RLAnything/OSWorld-v0", episodes, calls, arguments)
 
 
