@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlanything_agents.config import CurriculumConfig, LLMConfig, RunConfig
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.rollout.tasks import GeneratedMixture
 from rlanything_envs.curriculum import FreshRewriter, LLMRewriter, LLMSummariser, Rewriter, ScriptedRewriter
 from rlanything_envs.llm import (
@@ -26,6 +26,9 @@ from rlanything_envs.llm import (
 from rlanything_envs.sources import GivenTasks, TaskSource
 from rlanything_task_pools import Domain
 from rlanything_task_pools.collection import read_collection
+
+if TYPE_CHECKING:
+    from rlanything_agents.reward_models.judge_model import JudgeModel
 
 __all__ = ["check_rewriter", "make_summariser", "open_rewriter", "service_of"]
 

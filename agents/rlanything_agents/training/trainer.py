@@ -371,7 +371,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             raise SamplerDiffers(
                 f"the sampler's probability of a token differs from the trainer's by a factor of {farthest:.4g}, at "
                 f"most {most:g} (most_sampler_ratio), at the first update: rounding does not explain it. No weight has "
-                "changed. `rlanything doctor RUN` shows the tokens; use engine.kind transformers, or vLLM 0.32"
+                "changed. Use engine.kind transformers, or vLLM 0.32"
             )
 
     def _score_before(self, model: torch.nn.Module) -> None:
