@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -271,8 +272,8 @@ class _Slot:
     proposed: int = 0
     accepted: int = 0
     discarded: int = 0
-    summaries: dict[str, int] = field(default_factory=dict)
-    """Summaries by a model: those that were written, and those refused by their fault."""
+    summaries: list[str] = field(default_factory=list)
+    """For each summary by a model ``written``, or the fault it was refused for."""
     blamed: list[str] = field(default_factory=list)
     """Stage of the action that each critique blames most; empty text for none."""
 
@@ -438,8 +439,7 @@ class _Following:
             return read + task_critique(group.judged_episodes()).text
         summariser = LLMSummariser(self.rewriter.generator, name=self.rewriter.name, params=SUMMARY)
         made = task_critique(group.judged_episodes(), summariser)
-        for fault, count in summariser.counts.items():
-            slot.summaries[fault] = slot.summaries.get(fault, 0) + count
+        slot.summaries += Counter(summariser.counts).elements()
         return read + made.text
 
 

@@ -138,7 +138,7 @@ def test_the_reasons_of_a_judge_reach_the_model_of_their_task_alone() -> None:
             own = next(word for word, (task, _) in zip(WORDS, first, strict=True) if f"Goal: {task.goal} (" in prompt)
             read[own] = next((word for word in WORDS if word in _critiques([prompt])[0]), "")
         assert read == dict(zip(WORDS, order, strict=True))
-        assert [slot.summaries for slot in slots] == ([{}] * 2 if critique == "judge" else [{"written": 2}] * 2)
+        assert [slot.summaries for slot in slots] == ([[]] * 2 if critique == "judge" else [["written"] * 2] * 2)
 
 
 def _critiques(prompts: list[str]) -> list[str]:

@@ -456,7 +456,10 @@ def test_folder_with_a_broken_validator(folder: Callable[..., Path]) -> None:
     files = {"output_validators/v.cc": '#include "gone.h"\nint main() { return 42; }'}
     found = import_tasks(folder(**files), prove=False)  # a checker is tried in any case
     assert found.tasks == ()
-    assert re.match(r".*: the checker failed \(CE\): v.cc:1:10: .* gone.h", found.rejected[0].reason)
+    assert re.match(
+        r"test 1: the checker does not decide on the expected output: it failed \(CE\): v.cc:1:10: .* gone.h",
+        found.rejected[0].reason,
+    )
 
 
 def test_headers_are_those_of_the_folder(folder: Callable[..., Path]) -> None:
