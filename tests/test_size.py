@@ -14,12 +14,12 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 0,
-    "lines of studies, benchmarks, scripts and examples": 0,
-    "lines of tests": 0,
-    "files of the four packages": 0,
-    "settings of a run": 0,
-    "commands": 0,
+    "lines of the four packages": 97_535,
+    "lines of studies, benchmarks, scripts and examples": 7_597,
+    "lines of tests": 67_537,
+    "files of the four packages": 741,
+    "settings of a run": 261,
+    "commands": 24,
 }
 
 

@@ -207,7 +207,7 @@ HEAVY = {
     "a decimal of a gigabyte": '["D", "1E999999999"]',
     "a signalling member": '["s", [["D", "sNaN"]]]',
     "many NaN": '["s", [float("nan")] * 30_000]',
-    "empty lists in lists": '["l", [["l", [["t", []]]]] * 100_000]',
+    "empty lists in lists": '["l", [["l", [["t", []]]]] * 30_000]',
     "half characters": '"\\ud800" * 1000',
     "formats": '"%s%n{0.__class__}" * 10',
     "objects": '["l", [["o", (1 << 31) - 1]] * 9]',
@@ -238,7 +238,7 @@ def f(*_):
     assert found.outcome is False, found
     assert not {"AC", "IE"} & {*found.verdicts}, found
     assert sum(detail.startswith("the asserts do not end") and "(TLE" in detail for detail in found.details) <= 2
-    assert time.process_time() - began < 10  # of this process
+    assert time.process_time() - began < 20  # of this process
 
 
 def test_results_that_are_too_long():
