@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 97_535,
     "lines of studies, benchmarks, scripts and examples": 7_597,
-    "lines of tests": 67_537,
+    "lines of tests": 67_547,
     "files of the four packages": 741,
     "settings of a run": 261,
     "commands": 24,

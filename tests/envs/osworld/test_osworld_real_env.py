@@ -334,10 +334,20 @@ def test_a_window_that_is_to_be_activated_is_waited_for(stage):
 
 
 def traces(client):
-    """Files of the user, and programs that run, without what has a random name or a number."""
-    files = client.execute("find ~ /tmp /var/tmp /dev/shm -not -name '*[0-9]*' 2>/dev/null | sort", shell=True).output
-    programs = client.execute("ps -eo comm= | sort", shell=True).output
-    return files, programs
+    """Files of the user, and programs that run, without what has a random name or a number.
+
+    They are read until they no longer change: some programs of a session start, and some files appear, a little later.
+    """
+    find = "find ~ /tmp /var/tmp /dev/shm -not -name '*[0-9]*' 2>/dev/null | sort"
+    last = None
+    for _ in range(20):
+        programs = client.execute("ps -eo comm=", shell=True).output.split()
+        now = client.execute(find, shell=True).output, sorted(name for name in programs if name not in ("ps", "sh"))
+        if now == last:
+            break
+        last = now
+        time.sleep(0.5)
+    return now
 
 
 @pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop
