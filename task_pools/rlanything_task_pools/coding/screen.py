@@ -22,7 +22,6 @@ from rlanything_verifiers.coding import (
 from rlanything_verifiers.coding.checkers import Interactor, ProgramChecker
 from rlanything_verifiers.coding.checkers.interactor import failure
 from rlanything_verifiers.coding.checkers.program import CHECKER_LIMITS
-from rlanything_verifiers.coding.verdict import why
 
 __all__ = ["Screened", "checker_flaw", "flaw", "screen", "undecided"]
 
@@ -138,7 +137,7 @@ def undecided(payload: Payload, tests: Sequence[Test], box: Sandbox) -> dict[int
 
 
 def _stumbled(checker: ProgramChecker, run: Run) -> str:
-    return checker.undecided(run) if run.status == "OK" else f"it failed ({run.status}): {why(run)}"
+    return checker.reason(run) if run.status == "OK" else f"it failed ({run.status}): {checker.reason(run)}"
 
 
 _PROBES = {"garbage": "dunno\n", "nothing": "", "a megabyte": "9" * 1_000_000}

@@ -26,7 +26,7 @@ from .function import MARK, check_call, check_name, imports_of
 from .sandbox import Limits, Run, Sandbox
 from .sandbox.pool import Stop
 from .test import Test
-from .verdict import Verdict
+from .verdict import SLOW, Verdict
 
 MAX_ROUNDS = 64
 """Rounds of calls and answers of one test. A round is needed where a call depends on the result of another."""
@@ -141,7 +141,7 @@ class Exchange:
 
         def stop(_: int, run: Run) -> bool:  # results that asserts never end with cost as much as a slow program
             nonlocal slow
-            slow += run.status in _SLOW
+            slow += run.status in SLOW
             return slow == most_tle
 
         checked = self._check(questions, self._limits, stop=stop)
@@ -151,7 +151,7 @@ class Exchange:
             ruling = self._rule(run)
             if not isinstance(ruling, bytes):
                 found[i] = ruling, 0.0
-            elif most_tle is not None and sum(f[0] in _SLOW for f, _ in found.values()) >= most_tle:
+            elif most_tle is not None and sum(f[0] in SLOW for f, _ in found.values()) >= most_tle:
                 found[i] = ("TLE", f"not decided: {most_tle} tests were over the time limit"), 0.0
             else:
                 found[i] = self._go_on(i, program, limits, asked[i], ruling, runs[i], run)
@@ -216,7 +216,6 @@ class Exchange:
 
 
 _VERDICTS: dict[bytes, Verdict] = {b"AC": "AC", b"WA": "WA", b"RE": "RE"}
-_SLOW = ("TLE", "TLE_WALL")
 
 
 def answer_of(run: Run, asked: bytes) -> bytes | Finding:

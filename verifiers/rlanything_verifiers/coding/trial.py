@@ -19,11 +19,10 @@ from .errors import CheckerError, JudgeError, LanguageError, ProgramFormatError
 from .language import TITLES, Language, check_language
 from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, UnsafeSandbox
 from .test import Test, as_tests
-from .verdict import MAX_DETAIL, Judgement, Verdict, why
+from .verdict import MAX_DETAIL, SLOW, Judgement, Verdict, why
 
 DEFAULT_LIMITS = Limits()
 
-_SLOW = ("TLE", "TLE_WALL")
 _TESTS_A_PART = 4  # fewest tests in a part of a program that is split among workers
 
 
@@ -128,7 +127,7 @@ class Trial:
                 self.runs[part[position]] = run
                 if run.status == "IE":
                     self._fail(run.detail or "the sandbox failed")
-                elif run.status in _SLOW:
+                elif run.status in SLOW:
                     self._note_cut()
                 return self.failure is not None or part[position + 1 :][:1] >= [self._cut]
 
@@ -174,7 +173,7 @@ class Trial:
                 verdict,
                 reason if verdict == "AC" else f"{reason[: MAX_DETAIL // 2]}\n{tail}",
             )
-            if unsure and talk.interactor.status in _SLOW:  # the other tests may take as long
+            if unsure and talk.interactor.status in SLOW:  # the other tests may take as long
                 with self._lock:
                     self._cut = min(self._cut, part[position] + 1)
             status = "OK" if verdict in ("AC", "WA") else talk.program.status
@@ -197,7 +196,7 @@ class Trial:
         """Set the end of the tests where enough of the known ones were over the time limit."""
         if self.most_tle is None:
             return
-        slow = sorted(i for i, run in self.runs.items() if run.status in _SLOW)
+        slow = sorted(i for i, run in self.runs.items() if run.status in SLOW)
         if len(slow) >= self.most_tle:
             self._cut = min(self._cut, slow[self.most_tle - 1] + 1)
 
@@ -284,7 +283,7 @@ class Trial:
             if finding is not None:
                 said[i] = ("AC" if finding[0] else "WA"), finding[1]
                 continue
-            reason = why(run) if run.status != "OK" else checker.undecided(run)
+            reason = checker.reason(run)
             if i in again and checker.finding(again[i]) is not None:
                 said[i] = "WA", f"the checker fails on this output ({run.status}): {reason}"
             else:
@@ -298,7 +297,7 @@ class Trial:
             return {}
         questions = [checker.question(self.tests[i].stdin, self.tests[i].stdout, data) for i, data in outputs.items()]
         runs = self.box.run(
-            checker.program(), questions, CHECKER_LIMITS, lambda _, run: run.status in _SLOW, checker.language
+            checker.program(), questions, CHECKER_LIMITS, lambda _, run: run.status in SLOW, checker.language
         )
         return dict(zip(outputs, runs, strict=False))
 

@@ -11,6 +11,9 @@ Verdict = Literal["AC", "WA", "TLE", "TLE_WALL", "MLE", "OLE", "RE", "CE", "IE"]
 busy machine does not count), of memory, of output, runtime error, compile error; and IE, an error of the judge and not
 of the program."""
 
+SLOW = ("TLE", "TLE_WALL")
+"""Verdicts, and statuses of runs, over a limit of time."""
+
 MAX_DETAIL = 500
 """Longest reason of a verdict, in characters."""
 

@@ -148,6 +148,18 @@ NAMED: Mapping[str, str] = {
 
 _STOP = "import os, signal, sys, threading, time\n"
 
+
+def _crowd(code: str) -> str:
+    """A program whose threads, as many as it may have, all call the function ``run`` of the code."""
+    return f"""{_STOP}
+{code}for _ in range(140):
+    try:
+        threading.Thread(target=run, daemon=True).start()
+    except RuntimeError:
+        break
+time.sleep(10**6)"""
+
+
 STOPS: Mapping[str, str] = {
     "sleeps": f"{_STOP}time.sleep(10**6)",
     "sleeps in steps": f"{_STOP}while True:\n    time.sleep(0.001)",
@@ -167,52 +179,32 @@ STOPS: Mapping[str, str] = {
     "many threads sleep": f"{_STOP}for _ in range(140):\n    try:\n"
     "        threading.Thread(target=time.sleep, args=(10**6,), daemon=True).start()\n"
     "    except RuntimeError:\n        break\ntime.sleep(10**6)",
-    "many threads wait for a core, then sleep": f"""{_STOP}
+    "many threads wait for a core, then sleep": _crowd("""\
 def run():
     while time.process_time() < 0.15:
         sum(range(300))
         time.sleep(0)
     time.sleep(10**6)
-for _ in range(140):
-    try:
-        threading.Thread(target=run, daemon=True).start()
-    except RuntimeError:
-        break
-time.sleep(10**6)""",
-    "many threads wait for a core without the lock": f"""{_STOP}
+"""),
+    "many threads wait for a core without the lock": _crowd("""\
 import hashlib
 def run():
     for _ in range(12):
         hashlib.sha256(bytes(1 << 18)).digest()
         time.sleep(0.001)
     time.sleep(10**6)
-for _ in range(140):
-    try:
-        threading.Thread(target=run, daemon=True).start()
-    except RuntimeError:
-        break
-time.sleep(10**6)""",
-    "many threads nap, then sleep": f"""{_STOP}
+"""),
+    "many threads nap, then sleep": _crowd("""\
 def run():
     while time.process_time() < 0.15:
         time.sleep(0.005)
     time.sleep(10**6)
-for _ in range(140):
-    try:
-        threading.Thread(target=run, daemon=True).start()
-    except RuntimeError:
-        break
-time.sleep(10**6)""",
-    "many threads nap for ever": f"""{_STOP}
+"""),
+    "many threads nap for ever": _crowd("""\
 def run():
     while True:
         time.sleep(0.25)
-for _ in range(140):
-    try:
-        threading.Thread(target=run, daemon=True).start()
-    except RuntimeError:
-        break
-time.sleep(10**6)""",
+"""),
 }
 """Programs that wait, for an outcome that never comes: the verdict is a time limit, and never an error of the judge."""
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 from rlanything_verifiers.coding.errors import CheckerError
 from rlanything_verifiers.coding.language import Language
 from rlanything_verifiers.coding.sandbox import Limits, Run
+from rlanything_verifiers.coding.verdict import why
 
 from .base import Checker
 
@@ -43,3 +44,7 @@ class ProgramChecker(Checker):
     @abstractmethod
     def undecided(self, run: Run) -> str:
         """The reason why a run that ended normally has no finding."""
+
+    def reason(self, run: Run) -> str:
+        """The reason why a run has no finding."""
+        return self.undecided(run) if run.status == "OK" else why(run)
