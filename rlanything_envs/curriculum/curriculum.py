@@ -249,13 +249,15 @@ class Curriculum:
         candidate = self.pool.candidate(assignment.slot)
         if candidate is not None:
             return self._judge(assignment, candidate, measured)
-        if assignment.role == "active" and measured:
-            return self._rewrite(assignment, tally, critique)
-        return []
+        return self._rewrite(assignment, tally, critique)
 
     def record(self, assignment: Assignment, outcomes: Sequence[Outcome]) -> None:
         """Record outcomes without acting on them, for a group that was cut short."""
         self.pool.record(assignment.slot, assignment.task.id, outcomes)
+
+    def rewrites(self, assignment: Assignment, outcomes: Sequence[Outcome]) -> bool:
+        """Whether `report` of this group would have its task rewritten; nothing is recorded."""
+        return self._direction(assignment, Tally.of(outcomes)) is not None
 
     def rejects(self, assignment: Assignment, outcomes: Sequence[Outcome]) -> bool:
         """Whether `report` of this group alone would reject the slot's candidate; nothing is recorded."""
@@ -336,10 +338,17 @@ class Curriculum:
 
     # -- rewriting -------------------------------------------------------------------------------------------
 
+    def _direction(self, assignment: Assignment, tally: Tally) -> Direction | None:
+        """Direction in which a group has its task rewritten; None if it has not."""
+        slot = assignment.slot
+        waits = slot in self._requests or self.pool.candidate(slot) is not None
+        if waits or assignment.role != "active" or 2 * tally.n < self.rollouts:
+            return None
+        return rewrite_direction(tally.accuracy, self.band) if self.pool.active(slot).id == assignment.task.id else None
+
     def _rewrite(self, assignment: Assignment, tally: Tally, critique: CritiqueSource) -> list[Event]:
         slot, task = assignment.slot, assignment.task
-        direction = rewrite_direction(tally.accuracy, self.band)
-        if direction is None or slot in self._requests or self.pool.active(slot).id != task.id:
+        if (direction := self._direction(assignment, tally)) is None:
             return []
         if direction == "harder" and (back := self._back(slot, task)) is not None:
             return self._propose(slot, tally, back)

@@ -36,7 +36,7 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.rewriting import service_of
 from rlanything_agents.training.samples import policy_samples
 from rlanything_agents.training.update import UpdateStats
-from rlanything_envs.curriculum import Assignment, Critique, Curriculum, Rewriter, Summariser, Tally, rewrite_direction
+from rlanything_envs.curriculum import Assignment, Critique, Curriculum, Rewriter, Summariser
 from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_task_pools import TaskPool
 
@@ -315,20 +315,14 @@ class Loop:
         }
 
     def _critiques(self, groups: Sequence[RolloutGroup], review: Review) -> dict[int, Critique]:
-        """Critiques that the reward model writes itself, before it is updated, by the number of the group.
-
-        They are those of the groups whose tasks will be rewritten.
-        """
-        if self.config.summariser != "judge":
+        """Critiques by the reward model, before it is updated, of the groups whose tasks will be rewritten."""
+        if self.config.summariser != "judge" or not self.config.curriculum.adapt:
             return {}
-        outside = {
-            number
+        return {
+            number: review.critique(number, self.summariser)
             for number, group in enumerate(groups)
-            if group.assignment.role == "active"
-            and (tally := Tally.of(group.pool_outcomes(""))).n
-            and rewrite_direction(tally.accuracy, self.config.curriculum.band) is not None
+            if self.curriculum.rewrites(group.assignment, group.pool_outcomes(""))
         }
-        return {number: review.critique(number, self.summariser) for number in sorted(outside)}
 
     def _adapting(
         self,
