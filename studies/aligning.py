@@ -23,8 +23,8 @@ from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.training.plain import PlainTrainer
 from rlanything_agents.training.samples import trajectory_samples
-from studies.evaluate import weights_of
 from studies.gradients import Sketch, directions
+from studies.jobs import weights_of
 from studies.judge_study import TRAINED, WARM, AlignmentSettings, note_progress
 from studies.judges import Judge, Votes, model_judge, true_judge
 from studies.plan import StudyError

@@ -45,7 +45,7 @@ from rlanything_envs.llm import Completion, Prompt, SamplingParams, TextGenerato
 from rlanything_envs.views import make_env
 from rlanything_task_pools import Event, Task, TaskPool, get_domain
 from rlanything_task_pools.alfworld.stages import STAGES, Stage
-from studies.labels import played
+from studies.expert_episodes import played
 
 __all__ = ["CLUMSY", "STAGE_NAMES", "ClumsyExpert", "GuidedArm", "Guiding", "guide"]
 
@@ -228,7 +228,7 @@ class _Policy:
     def __init__(self, settings: Guiding, seed: int, path: Path) -> None:
         from rlanything_agents.runs.parts import RunParts
         from rlanything_agents.runs.progress import Reporter
-        from studies.evaluate import weights_of
+        from studies.jobs import weights_of
         from studies.plan import StudyError
 
         folder = RunFolder(path)

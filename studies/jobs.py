@@ -10,9 +10,19 @@ from typing import Any, NamedTuple
 
 from rlanything_agents.feedback.percent import percent
 from rlanything_agents.runs.folder import RunFolder
-from studies.plan import BEFORE, Plan
+from studies.plan import BEFORE, Plan, StudyError
 
-__all__ = ["Job", "Key", "Progress", "has_ended", "run_path", "stored_runs", "training_jobs", "training_progress"]
+__all__ = [
+    "Job",
+    "Key",
+    "Progress",
+    "has_ended",
+    "run_path",
+    "stored_runs",
+    "training_jobs",
+    "training_progress",
+    "weights_of",
+]
 
 
 class Key(NamedTuple):
@@ -75,6 +85,21 @@ def stored_runs(study: Path) -> Iterator[tuple[Key, RunFolder]]:
 def has_ended(run: RunFolder) -> bool:
     """Whether a run, or a warm start that arms share, is complete."""
     return run.stage("before") is not None if run.path.name == BEFORE else run.summary.exists()
+
+
+def weights_of(folder: RunFolder) -> Path:
+    """Where the weights of a run are at its end; of a run that was only warmed up, those of the warm start.
+
+    Raises:
+        StudyError: The run has not come to them.
+        RunFolderError: They are damaged.
+    """
+    if checkpoint := folder.final_weights():
+        return checkpoint
+    warm = folder.path / "stages" / "warm_start"
+    if folder.path.name == BEFORE and folder.stage("warm_start") is not None:
+        return warm
+    raise StudyError(f"{folder.path} has no final weights: let the study come to its end, or leave this run out")
 
 
 def training_jobs(plan: Plan, study: Path, command: str) -> list[Job]:

@@ -15,7 +15,7 @@ from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.parts import RunParts
-from studies.evaluate import weights_of
+from studies.jobs import weights_of
 from studies.plan import StudyError
 
 __all__ = ["Judge", "Votes", "heuristic_judge", "model_judge", "true_judge", "true_labels"]

@@ -21,7 +21,7 @@ from rlanything_agents.runs.evaluate import panel_tasks
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.progress import Reporter
-from studies.evaluate import weights_of
+from studies.jobs import weights_of
 from studies.judge_study import TRAINED, WARM, SearchSettings, note_progress
 from studies.judges import Judge, heuristic_judge, model_judge, true_judge
 from studies.plan import StudyError

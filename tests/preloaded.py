@@ -30,7 +30,7 @@ from typing import IO, Any
 PRELOADED = (
     "rlanything_agents.runs.train",
     "rlanything_agents.tools.cli",
-    "studies.evaluate",
+    "studies.jobs",
     "studies.study",
     "rlanything_agents.runs.report",
     "trl.trainer.grpo_trainer",

@@ -16,9 +16,9 @@ from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.views import make_env
 from rlanything_task_pools.alfworld import DOMAIN
 from studies.__main__ import app
+from studies.expert_episodes import played
 from studies.guided import guided_tables, load_guided, with_service
 from studies.guiding import ClumsyExpert, GuidedArm, Guiding, _Expert, _failed, _Following, guide
-from studies.labels import played
 from studies.worker import do_work
 
 WORDS = ("basin", "lantern")
