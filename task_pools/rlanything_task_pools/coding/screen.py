@@ -11,7 +11,6 @@ from rlanything_verifiers.coding import (
     Job,
     JudgeError,
     Judgement,
-    Run,
     Sandbox,
     SandboxError,
     Test,
@@ -126,7 +125,7 @@ def undecided(payload: Payload, tests: Sequence[Test], box: Sandbox) -> dict[int
         asked = [checker.question(test.stdin, test.stdout, test.stdout.encode()) for test in tests]
         runs = box.run(checker.program(), asked, CHECKER_LIMITS, language=checker.language)
         what = "checker does not decide on the expected output"
-        reasons = [None if checker.finding(run) else _stumbled(checker, run) for run in runs]
+        reasons = [None if checker.finding(run) else f"it failed ({run.status}): {checker.reason(run)}" for run in runs]
     else:
         return {}
     return {
@@ -134,10 +133,6 @@ def undecided(payload: Payload, tests: Sequence[Test], box: Sandbox) -> dict[int
         for number, (run, reason) in enumerate(zip(runs, reasons, strict=True))
         if reason is not None and run.status != "IE"
     }
-
-
-def _stumbled(checker: ProgramChecker, run: Run) -> str:
-    return checker.reason(run) if run.status == "OK" else f"it failed ({run.status}): {checker.reason(run)}"
 
 
 _PROBES = {"garbage": "dunno\n", "nothing": "", "a megabyte": "9" * 1_000_000}

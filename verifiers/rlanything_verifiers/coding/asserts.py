@@ -102,7 +102,8 @@ class Exchange:
         """
         calls: list[bytes] = []
         broken: dict[int, str] = {}
-        for i, run in enumerate(self._check([test + b"\n[]\n[]" for test in self._tests], self._limits, cache)):
+        inputs = [test + b"\n[]\n[]" for test in self._tests]
+        for i, run in enumerate(self._check_once(inputs) if cache else self._check(inputs, self._limits)):
             kind, rest = _report(run, b"")
             if kind == b"AC":  # it calls nothing
                 rest = b"[]"
@@ -144,7 +145,7 @@ class Exchange:
             slow += run.status in SLOW
             return slow == most_tle
 
-        checked = self._check(questions, self._limits, stop=stop)
+        checked = self._check(questions, self._limits, stop)
         for i in list(given)[len(checked) :]:
             found[i] = ("WA", f"not checked: the asserts of {most_tle} tests do not end with these results"), 0.0
         for i, run in zip(given, checked, strict=False):
@@ -199,20 +200,22 @@ class Exchange:
             return _VERDICTS[kind], rest.decode(errors="replace")
         return "WA", f"the asserts do not end with these results ({run.status}): {run.detail}"
 
-    def _check(self, inputs: list[bytes], limits: Limits, cache: bool = False, stop: Stop | None = None) -> list[Run]:
+    def _check(self, inputs: list[bytes], limits: Limits, stop: Stop | None = None) -> list[Run]:
         """Run the checking program, up to where `stop` ends it; the output of a run is its report without the mark."""
+        mark = secrets.token_hex(16).encode()
+        runs = self._box.run(self._program, [mark + b"\n" + data for data in inputs], limits, stop)
+        return [replace(run, stdout=b"\n" + b" ".join(_report(run, mark))) for run in runs]
+
+    def _check_once(self, inputs: list[bytes]) -> list[Run]:
+        """The same for inputs that no answer is in: such runs are kept."""
         name = digest(self._program)
-        keys = [(name, digest(data), limits, self._box.identity, "python") for data in inputs]
-        known = {i: run for i, key in enumerate(keys) if (run := RUNS.get(key)) is not None} if cache else {}
-        missing = [i for i in range(len(inputs)) if i not in known]
-        if missing:
-            mark = secrets.token_hex(16).encode()
-            runs = self._box.run(self._program, [mark + b"\n" + inputs[i] for i in missing], limits, stop)
-            runs = [replace(run, stdout=b"\n" + b" ".join(_report(run, mark))) for run in runs]
-            if cache:
-                RUNS.put((keys[i], run) for i, run in zip(missing, runs, strict=True))
-            known.update(zip(missing, runs, strict=False))
-        return [known[i] for i in sorted(known)]
+        keys = [(name, digest(data), self._limits, self._box.identity, "python") for data in inputs]
+        known = [RUNS.get(key) for key in keys]
+        missing = [data for data, run in zip(inputs, known, strict=True) if run is None]
+        made = iter(self._check(missing, self._limits) if missing else [])
+        runs = [next(made) if run is None else run for run in known]
+        RUNS.put(zip(keys, runs, strict=True))
+        return runs
 
 
 _VERDICTS: dict[bytes, Verdict] = {b"AC": "AC", b"WA": "WA", b"RE": "RE"}
