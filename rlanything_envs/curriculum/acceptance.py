@@ -1,7 +1,6 @@
 """Acceptance rules: whether a candidate replaces its parent, is rejected, or needs more episodes.
 
-A rule sees only counts, so it can be tested by enumeration and simulated without an environment
-(`rlanything_envs.curriculum.power` does).
+A rule sees only counts, so it can be tested by enumeration and simulated without an environment.
 
 The group that triggers a rewrite lies outside the band partly by chance, so its success rate is biased: compared with
 it, an unchanged task looks harder in 25 to 50 of 100 trials, and more episodes of the candidate do not help.
@@ -135,9 +134,9 @@ class RecommendedAcceptance:
     - that probability is at most `futility`: rejected;
     - the candidate has `budget` episodes: rejected as unclear.
 
-    The constants are tuned by simulation (``rlanything curriculum power``) for groups of 8 and the band (0.2, 0.8).
-    There it accepts 2.7 % of unchanged tasks (the published rule 44 %), 95 % of those moved from .9 or .1 to .5, and
-    none of 4,000 moved from .9 to .05, by 17 episodes a trial on average.
+    The constants are tuned by simulation for groups of 8 and the band (0.2, 0.8) (``rlanything curriculum power`` at
+    ac01d4a). There it accepts 2.7 % of unchanged tasks (the published rule 44 %), 95 % of those moved from .9 or .1 to
+    .5, and none of 4,000 moved from .9 to .05, by 17 episodes a trial on average.
 
     Args:
         confidence: probability that accepts.

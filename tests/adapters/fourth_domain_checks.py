@@ -167,7 +167,7 @@ def test_tasks_adapt_to_an_expert_and_the_pool_is_sound(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         return result.output
 
-    proposed = [json.loads(line) for line in pool("log", str(path), "--json").splitlines()]
+    proposed = [json.loads(line) for line in pool("show", str(path), "--log", "--json").splitlines()]
     assert {event["kind"] for event in proposed} >= {"proposed"}
     assert len(pool("show", str(path), "--json").splitlines()) == 3
     assert "sound" in pool("verify", str(path))

@@ -105,14 +105,14 @@ def test_what_the_image_is_built_from():
 
 
 def test_conformance_on_the_command_line():
-    done = CliRunner().invoke(app, ["desktop", "conformance", "ftp://nowhere"])
+    done = CliRunner().invoke(app, ["doctor", "--guest", "ftp://nowhere"])
     assert done.exit_code == 2
     assert "http://HOST:PORT" in done.output
 
 
 def test_a_desktop_is_served_until_it_is_ended(bwrap_desktop):
-    command = [sys.executable, "-m", "rlanything_agents", "desktop", "serve", "--port", "0", "--screen", "800x600"]
-    process = subprocess.Popen([*command, "--token", "abc"], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "rlanything_agents", "serve", "desktop", "--env", "screen=[800, 600]"]
+    process = subprocess.Popen([*command, "--port", "0", "--token", "abc"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         url, _, token = process.stdout.readline().split()

@@ -1,7 +1,7 @@
 """The ``rlanything`` command. Options come in; tables or JSON, and an exit code, go out. There is one file per
 subcommand, whose heavy imports happen when it is called.
 
-- `train`, `view`, `pool`, `pool_views`, `task_diff`, `curriculum`, `export`, `doctor`: runs and their pools.
+- `train`, `view`, `pool`, `pool_views`, `task_diff`, `export`, `doctor`: runs and their pools.
 - `benchmark`, `compare`, `audit`, `play`, `serve`, `desktop`: agents, environments and desktops.
 - `options`, `completion`, `output`, `screen`, `errors`, `threads`: parts that subcommands share.
 """
@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from rlanything_agents.runs.storage import TRY_LATER, failing_disk
-from rlanything_agents.tools.cli import curriculum, desktop, pool
+from rlanything_agents.tools.cli import desktop, pool
 from rlanything_agents.tools.cli.audit import audit
 from rlanything_agents.tools.cli.benchmark import benchmark
 from rlanything_agents.tools.cli.compare import compare
@@ -47,7 +47,6 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     view,
 )
 GROUPS: dict[str, typer.Typer] = {
-    "curriculum": curriculum.app,
     "desktop": desktop.app,
     "pool": pool.app,
 }

@@ -1,27 +1,23 @@
-"""``rlanything desktop``: packages and images of desktops, and a desktop to attach to."""
+"""``rlanything desktop``: packages, images and files of desktops."""
 
 from __future__ import annotations
 
-import signal
-import threading
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_verifiers.plain_text import printable, printable_lines
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Desktops: their packages and images, and one to attach to.")
-
-Screen = Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Size of the screen in pixels.")]
+app = typer.Typer(no_args_is_help=True, help="Packages, images and files of desktops.")
 
 
 @app.callback()
 def desktop() -> None:
-    """Desktops: their packages and images, and one to attach to."""
+    """Packages, images and files of desktops."""
 
 
 @app.command()
@@ -58,64 +54,6 @@ def build(
             typer.echo(printable(line))
 
 
-@app.command()
-def serve(
-    backend: Annotated[str, typer.Option(help="bwrap or docker.")] = "bwrap",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="On the loopback interface; 0: any free port.")] = 5000,
-    screen: Screen = "1920x1080",
-    token: Annotated[str | None, typer.Option(help="Bearer token; else a random one, which is printed.")] = None,
-    network: Annotated[bool, typer.Option(help="Programs in the desktop may use the network.")] = False,
-) -> None:
-    """Start a desktop and serve the guest protocol on a port of this machine until interrupted."""
-    from rlanything_envs.osworld.desktop import make_desktop
-    from rlanything_envs.osworld.desktop.serve import Relay
-
-    if backend not in ("bwrap", "docker"):
-        raise typer.BadParameter(f"bwrap and docker can be served, not {backend}")
-    settings = {"screen": _size(screen), "network": network or None}
-    with plain_errors(), make_desktop(backend, **settings) as machine, Relay(machine.client, port, token) as relay:
-        typer.echo(f"{relay.url}  token {relay.token}")
-        done = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: done.set())
-        try:
-            done.wait()
-        except KeyboardInterrupt:
-            typer.echo("ended")
-
-
-@app.command()
-def conformance(
-    url: Annotated[str, typer.Argument(metavar="URL", help="A guest: http://HOST:PORT.")],
-    token: Annotated[str | None, typer.Option(help="Bearer token, for guests that want one.")] = None,
-) -> None:
-    """Check whether a running guest speaks OSWorld's protocol, one line a request."""
-    from rlanything_envs.osworld.desktop.conformance import check_guest
-
-    failed = requests = 0
-    with plain_errors():
-        for check in check_guest(url, token):
-            requests += 1
-            mark = "ok" if check.passed else "optional" if check.optional else "FAILED"
-            failed += not (check.passed or check.optional)
-            typer.echo(f"{mark:9} {check.name}" + ("" if check.passed else f": {printable(str(check.problem), 300)}"))
-    typer.echo(f"{requests - failed} of {requests} as expected")
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def coverage(
-    folder: Annotated[
-        Path, typer.Argument(metavar="TASKS", help="Folder of task files, in one folder each application.")
-    ],
-) -> None:
-    """Count the task files that are read, supported, and winnable without a network, as a table in Markdown."""
-    from rlanything_envs.osworld.coverage import coverage as count
-    from rlanything_envs.osworld.coverage import table
-
-    with plain_errors():
-        typer.echo(printable_lines(table(count(folder))))
-
-
 @app.command("fetch-assets")
 def fetch_assets(
     sources: Annotated[
@@ -149,11 +87,3 @@ def fetch_assets(
                 failed += 1
                 typer.echo(f"{number}/{len(missing)} FAILED {printable(str(error))}", err=True)
     raise typer.Exit(1 if failed else 0)
-
-
-def _size(text: str) -> tuple[int, int]:
-    try:
-        width, height = map(int, text.lower().split("x"))
-    except ValueError:
-        raise typer.BadParameter(f"a size is WIDTHxHEIGHT, such as 1920x1080, not {text!r}") from None
-    return width, height

@@ -31,6 +31,10 @@ def doctor(
             metavar="FOLDER", help="List which desktop tasks of a folder can be solved here instead.", exists=True
         ),
     ] = None,
+    guest: Annotated[
+        str | None, typer.Option(metavar="URL", help="Check whether a running guest speaks OSWorld's protocol instead.")
+    ] = None,
+    token: Annotated[str | None, typer.Option(help="With --guest: its bearer token.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check this machine, or the files of a run folder, and name a remedy for everything that is broken.
@@ -39,10 +43,11 @@ def doctor(
     """
     with plain_errors():
         from rlanything_agents.tools.doctor import examine_environments, examine_machine, examine_run, ready
-        from rlanything_envs.osworld.desktop.doctor import judge_tasks
+        from rlanything_envs.osworld.desktop.conformance import check_guest
+        from rlanything_envs.osworld.desktop.doctor import Finding, judge_tasks
 
-        if run is not None and tasks is not None:
-            raise typer.BadParameter("give either the folder of a run or --tasks")
+        if sum(each is not None for each in (run, tasks, guest)) > 1:
+            raise typer.BadParameter("give one of the folder of a run, --tasks and --guest")
         seen: list[Finding] = []
 
         def findings() -> Iterator[Finding]:
@@ -50,6 +55,10 @@ def doctor(
                 yield from examine_run(run, proofs=proofs)
             elif tasks is not None:
                 yield from judge_tasks(tasks)
+            elif guest is not None:
+                for check in check_guest(guest, token):
+                    good = check.passed or (None if check.optional else False)
+                    yield Finding(check.name, good, check.problem or "as expected")
             else:
                 for checks in (examine_machine(desktop), examine_environments() if play else ()):
                     for finding in checks:

@@ -6,15 +6,14 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from rlanything_agents.runs.storage import failing_disk
 from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson, AsLines, print_json, print_lines
+from rlanything_agents.tools.cli.output import AsLines, print_lines
 
 if TYPE_CHECKING:
     from rlanything_task_pools import TaskPool
@@ -29,59 +28,32 @@ PoolPath = Annotated[Path, typer.Argument(metavar="POOL", help="A pool's file, o
 Table = Literal["jsonl", "parquet", "datasets", "harbor"]
 
 
-class Kind(StrEnum):
-    """Kinds of events."""
-
-    proposed = "proposed"
-    accepted = "accepted"
-    rejected = "rejected"
-    discarded = "discarded"
-
-
-class Distance(StrEnum):
-    """Measures of drift."""
-
-    tokens = "tokens"
-    sentences = "sentences"
-
-
-class Words(StrEnum):
-    """Parts of a task that are compared."""
-
-    goal = "goal"
-    description = "description"
-
-
 @app.command()
-def show(path: PoolPath, as_json: AsLines = False) -> None:
+def show(
+    path: PoolPath,
+    log: Annotated[
+        bool,
+        typer.Option("--log", help="List what was proposed, accepted, rejected and discarded, with reasons, instead."),
+    ] = False,
+    last: Annotated[int, typer.Option(min=1, help="With --log: the latest N events.")] = 50,
+    as_json: AsLines = False,
+) -> None:
     """List the slots: the task of each, its depth of rewriting, its success rate."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
 
+        if log:
+            events = pool.events()[-last:]
+            if as_json:
+                print_lines(pool_views.event_rows(events))
+            else:
+                pool_views.print_events(events)
+            return
         rows = pool_views.slot_rows(pool)
         if as_json:
             print_lines(rows)
             return
         pool_views.print_slots(pool, rows)
-
-
-@app.command()
-def log(
-    path: PoolPath,
-    slot: Annotated[int | None, typer.Option(help="Only of this slot.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Only of this kind.")] = None,
-    last: Annotated[int, typer.Option(min=1, help="So many of the latest.")] = 50,
-    as_json: AsLines = False,
-) -> None:
-    """List the proposed, accepted, rejected and discarded tasks, with the reasons."""
-    with _opened(path) as pool:
-        from rlanything_agents.tools.cli import pool_views
-
-        events = pool.events(slot, kind=None if kind is None else kind.value)[-last:]
-        if as_json:
-            print_lines(pool_views.event_rows(events))
-            return
-        pool_views.print_events(events)
 
 
 @app.command()
@@ -101,23 +73,6 @@ def lineage(
             print_lines(pool_views.lineage_rows(pool, which or []))
             return
         pool_views.print_lineages(pool, which or [])
-
-
-@app.command()
-def diff(
-    path: PoolPath,
-    one: Annotated[str, typer.Argument(help="Id of a task.")],
-    other: Annotated[str, typer.Argument(help="Id of the task to compare it with.")],
-    as_json: AsJson = False,
-) -> None:
-    """Compare two tasks: goal, world, proof, traits."""
-    with _opened(path) as pool:
-        from rlanything_agents.tools.cli.task_diff import difference, print_difference
-
-        if as_json:
-            print_json(difference(pool.task(one), pool.task(other)))
-            return
-        print_difference(pool.task(one), pool.task(other))
 
 
 @app.command()
@@ -199,43 +154,19 @@ def verify(
 
 
 @app.command()
-def metrics(
-    path: PoolPath,
-    as_json: AsLines = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the curves to this file (.svg, .png, .pdf).")] = None,
-    every: Annotated[
-        int | None, typer.Option(min=1, help="Groups of episodes in a row; else about twenty rows.")
-    ] = None,
-    band: Annotated[tuple[float, float], typer.Option(help="Success rates that teach.")] = (0.2, 0.8),
-    distance: Annotated[
-        Distance, typer.Option(help="By shared words, or by sentence embeddings (extra: drift).")
-    ] = Distance.tokens,
-    drift_limit: Annotated[
-        float | None, typer.Option(help="Distance from its root at which a slot raises an alarm.")
-    ] = None,
-    text: Annotated[Words, typer.Option(help="What of a task is compared.")] = Words.goal,
-) -> None:
+def metrics(path: PoolPath, as_json: AsLines = False) -> None:
     """The curriculum over time: accepted, rejected by reason, band occupancy, drift, diversity, duplicates."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
         from rlanything_envs.curriculum.monitor import CurriculumMonitor, DriftWarning
-        from rlanything_task_pools import get_domain
 
-        settings: dict[str, Any] = {"band": band, "distance": distance.value, "drift_limit": drift_limit}
-        if text is Words.description:
-            settings["text"] = lambda task: get_domain(task.domain).describe(task)
-        monitor = CurriculumMonitor(pool, from_start=True, **settings)
+        monitor = CurriculumMonitor(pool, from_start=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DriftWarning)  # they are printed below
-            rows = list(monitor.rows(every or pool_views.rows_of(pool)))
-        if plot is not None:
-            from rlanything_agents.runs.report.curriculum_plot import plot_curriculum
-
-            plot_curriculum(rows, plot, drift_limit=monitor.drift_limit)
-            typer.echo(f"{plot}: {len(rows)} rows", err=as_json)
+            rows = list(monitor.rows(pool_views.rows_of(pool)))
         if as_json:
             print_lines([row.to_dict() for row in rows])
-        elif plot is None:
+        else:
             pool_views.print_metrics(rows, monitor.alarms)
 
 

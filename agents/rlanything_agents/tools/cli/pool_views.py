@@ -24,7 +24,7 @@ from rlanything_task_pools import Event, OutcomeRecord, TaskPool, Version
 from rlanything_verifiers.plain_text import printable
 
 ROWS = 20
-"""Approximate rows of metrics where the user gives no number of groups."""
+"""Approximate rows of metrics."""
 MAX_LINES = 12
 """Most lines of the difference of two worlds under an edge of the tree."""
 _ARROWS = {"harder": "▲ harder", "easier": "▼ easier"}

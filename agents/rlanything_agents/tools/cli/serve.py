@@ -1,4 +1,4 @@
-"""``rlanything serve``: an environment behind a port, for agents and trainers in other processes."""
+"""``rlanything serve``: an environment or a desktop behind a port, for agents and trainers in other processes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ __all__ = ["serve"]
 
 
 def serve(
-    env_id: Annotated[str, typer.Argument(metavar="ENV_ID", help="A registered environment: RLAnything/AlfWorld-v0.")],
+    env_id: Annotated[
+        str, typer.Argument(metavar="ENV_ID", help="A registered environment: RLAnything/AlfWorld-v0; or desktop.")
+    ],
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=simulator."),
+        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment or desktop: backend=bwrap."),
     ] = None,
     host: Annotated[str, typer.Option(help="Where to listen; anything but loopback needs a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any free port.")] = 8000,
@@ -43,12 +45,19 @@ def serve(
     """Serve an environment until interrupted: over OpenEnv's protocol, or with --mcp over the Model Context Protocol.
 
     Each session, a WebSocket at /ws or a session of MCP, has an environment of its own. Needs the package openenv, or
-    for --mcp the extra mcp.
+    for --mcp the extra mcp. With desktop, it starts a desktop and serves OSWorld's guest protocol.
     """
     with plain_errors():
         from rlanything_agents.tools.cli.options import OptionError, key_values
 
         arguments = key_values(env, "--env")
+        if env_id == "desktop":
+            if mcp or tools or stdio or host != "127.0.0.1":
+                raise OptionError(
+                    "a desktop is served on the loopback interface: leave out all but --env, --port, --token"
+                )
+            _serve_desktop(arguments, port, token)
+            return
         settings: dict[str, Any] = {"host": host, "port": port, "token": token, "max_sessions": max_sessions}
         if mine := sorted(arguments.keys() & {*settings, "idle_seconds", "max_message_bytes", "tools"}):
             raise OptionError(f"--env {mine[0]}: this is a setting of the server, not of the environment")
@@ -63,12 +72,26 @@ def serve(
         with server:
             place = f"{server.url}/mcp" if mcp else server.url
             typer.echo(f"{env_id} at {place}" + ("" if token is None else ", with a token"))
-            done = threading.Event()
-            signal.signal(signal.SIGTERM, lambda *_: done.set())
-            try:
-                done.wait()
-            except KeyboardInterrupt:
-                typer.echo("ended")
+            _until_ended()
+
+
+def _serve_desktop(settings: dict[str, Any], port: int, token: str | None) -> None:
+    from rlanything_envs.osworld.desktop import make_desktop
+    from rlanything_envs.osworld.desktop.serve import Relay
+
+    backend = settings.pop("backend", "bwrap")
+    with make_desktop(backend, **settings) as machine, Relay(machine.client, port, token) as relay:
+        typer.echo(f"{relay.url}  token {relay.token}")
+        _until_ended()
+
+
+def _until_ended() -> None:
+    done = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: done.set())
+    try:
+        done.wait()
+    except KeyboardInterrupt:
+        typer.echo("ended")
 
 
 def _server(env_id: str, mcp: bool, tools: bool, settings: dict[str, Any], arguments: dict[str, Any]) -> Server:

@@ -5,46 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Sequence
-from typing import Any
 
-from rich.padding import Padding
 from rich.text import Text
 
-from rlanything_agents.tools.cli.screen import console, plain_text
+from rlanything_agents.tools.cli.screen import plain_text
 from rlanything_task_pools import Task, UnknownDomain, get_domain
 from rlanything_verifiers.plain_text import printable
 
-__all__ = ["difference", "print_difference", "word_diff", "world_diff"]
-
-
-def print_difference(one: Task, other: Task) -> None:
-    """Print the differences of two tasks, part by part."""
-    out = console()
-    out.print(Text.assemble(("− ", "red"), plain_text(one.id), ("\n+ ", "green"), plain_text(other.id)))
-    parts = _parts(one, other)
-    for name, lines in parts.items():
-        if lines:
-            out.print(Text(name, style="bold"))
-            for line in lines:
-                out.print(Padding(line, (0, 0, 0, 2)))
-    if not any(parts.values()):
-        out.print("no difference")
-
-
-def difference(one: Task, other: Task) -> dict[str, Any]:
-    """Differences of two tasks as plain data: per part the removed (``-``), added (``+``) and surrounding lines."""
-    parts = {name: [line.plain for line in lines] for name, lines in _parts(one, other).items()}
-    return {"one": one.id, "other": other.id, "same": not any(parts.values()), **parts}
-
-
-def _parts(one: Task, other: Task) -> dict[str, list[Text]]:
-    traits = ([f"{name}: {value}" for name, value in sorted(task.traits.items())] for task in (one, other))
-    return {
-        "goal": [word_diff(one.goal, other.goal)] if one.goal != other.goal else [],
-        "world": world_diff(one, other),
-        "proof": _line_diff(one.proof, other.proof),
-        "traits": _line_diff(*traits),
-    }
+__all__ = ["word_diff", "world_diff"]
 
 
 def world_diff(one: Task, other: Task) -> list[Text]:

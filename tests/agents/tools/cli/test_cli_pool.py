@@ -73,15 +73,15 @@ def test_show(run: CliRunner, folder: Path) -> None:
 
 
 def test_log(run: CliRunner, folder: Path) -> None:
-    output = run.invoke(app, ["pool", "log", str(folder)]).output
+    output = run.invoke(app, ["pool", "show", str(folder), "--log"]).output
     assert [line.split()[2] for line in output.splitlines() if line.strip()[:1].isdigit()] == [
         "proposed", "accepted", "proposed", "rejected", "proposed", "discarded",
     ]  # fmt: skip
     assert "3/8 solved, parent 0" in output
-    output = run.invoke(app, ["pool", "log", str(folder), "--slot", "0", "--kind", "accepted", "--json"]).output
-    (event,) = map(json.loads, output.splitlines())
+    output = run.invoke(app, ["pool", "show", str(folder), "--log", "--json"]).output
+    event = json.loads(output.splitlines()[1])
     assert (event["kind"], event["slot"], event["stats"]["n"]) == ("accepted", 0, 8)
-    output = run.invoke(app, ["pool", "log", str(folder), "--last", "1", "--json"]).output
+    output = run.invoke(app, ["pool", "show", str(folder), "--log", "--last", "1", "--json"]).output
     assert json.loads(output)["kind"] == "discarded"
 
 
@@ -121,21 +121,6 @@ def test_lineage_of_a_change_of_the_world_shows_the_world(run: CliRunner, tmp_pa
         pool.propose(1, mate)
     output = run.invoke(app, ["pool", "lineage", str(tmp_path / "pool.db")]).output
     assert '+ "fen": "8/7Q"' in output  # without the domain, the data themselves
-    output = run.invoke(app, ["pool", "diff", str(tmp_path / "pool.db"), task.id, new.id]).output
-    assert task.id in output
-    output = run.invoke(app, ["pool", "diff", str(tmp_path / "pool.db"), task.id, task.id]).output
-    assert "no difference" in output
-
-
-def test_diff(run: CliRunner, folder: Path) -> None:
-    with TaskPool.open(folder / "pool.sqlite") as pool:
-        old, new = pool.root(0), pool.active(0)
-    output = run.invoke(app, ["pool", "diff", str(folder), old.id, new.id]).output
-    assert [part for part in ("goal", "world", "proof", "traits") if f"\n{part}" in output] == [
-        "goal", "world", "proof", "traits",
-    ]  # fmt: skip
-    assert f"+plan_length: {len(new.proof)}" in output
-    assert f"-plan_length: {len(old.proof)}" in output
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet", "datasets"])
@@ -186,38 +171,28 @@ def test_verify(run: CliRunner, folder: Path, tmp_path: Path) -> None:
 
 
 def test_metrics(run: CliRunner, folder: Path, tmp_path: Path) -> None:
-    result = run.invoke(app, ["pool", "metrics", str(folder), "--drift-limit", "0"])
+    result = run.invoke(app, ["pool", "metrics", str(folder)])
     assert result.exit_code == 0
     assert max(map(len, result.output.splitlines())) <= 100
     assert "rejected: moved 1" in result.output
     assert "never tried: unsolvable 1" in result.output
-    assert "drift: slot 0 came" in result.output
-    output = run.invoke(app, ["pool", "metrics", str(folder), "--json", "--every", "2"]).output
-    rows = [json.loads(line) for line in output.splitlines()]
-    assert [row["groups"] for row in rows] == [2, 4, 6]
-    assert rows[-1]["accepted"] == 1
-    for suffix in ("svg", "png", "pdf"):
-        plot = tmp_path / f"m.{suffix}"
-        assert run.invoke(app, ["pool", "metrics", str(folder), "--plot", str(plot)]).exit_code == 0
-        assert plot.stat().st_size > 5000
-    assert "ends in .svg" in run.invoke(app, ["pool", "metrics", str(folder), "--plot", "m.gif"]).stderr
-    described = run.invoke(app, ["pool", "metrics", str(folder), "--json", "--text", "description"]).output
-    assert 0 <= json.loads(described)["drift"] < rows[-1]["drift"]  # most of the room stayed as it was
-    assert run.invoke(app, ["pool", "metrics", str(folder), "--band", "0.8", "0.2"]).exit_code == 2
+    (row,) = map(json.loads, run.invoke(app, ["pool", "metrics", str(folder), "--json"]).output.splitlines())
+    assert (row["groups"], row["accepted"]) == (6, 1)
+    assert row["drift"] > 0
 
 
-@pytest.mark.parametrize("command", ["show", "log", "lineage", "verify", "metrics"])
+@pytest.mark.parametrize("command", ["show", "show --log", "lineage", "verify", "metrics"])
 def test_nothing_on_the_terminal_obeys_a_model(run: CliRunner, folder: Path, command: str) -> None:
-    output = run.invoke(app, ["pool", command, str(folder)]).output
+    output = run.invoke(app, ["pool", *command.split(), str(folder)]).output
     assert {c for c in output if unicodedata.category(c) in ("Cc", "Cf")} <= {"\n"}
-    if command in ("log", "lineage"):
+    if command in ("show --log", "lineage"):
         assert "\\x1b[2J" in output
         assert ":apple:" in output  # no emoji codes either
 
 
 def test_a_pool_can_be_looked_at_while_another_process_writes(run: CliRunner, tmp_path: Path) -> None:
     with TaskPool.create(tmp_path / "pool.sqlite", [DOMAIN.generate(0)]) as pool, pool._transaction():
-        for command in ("show", "log", "verify", "metrics", "lineage"):
+        for command in ("show", "verify", "metrics", "lineage"):
             result = run.invoke(app, ["pool", command, str(tmp_path)])
             assert result.exit_code == 0, result.output
 
