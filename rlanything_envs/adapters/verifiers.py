@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import Field
 
 from rlanything_envs.conversation import Conversation
-from rlanything_envs.curriculum import Assignment, AssignmentRole, CurriculumSource, Group
+from rlanything_envs.curriculum import Assignment, CurriculumSource, Group, TrialRole
 from rlanything_envs.errors import MissingExtra
 from rlanything_task_pools import Task, TaskPool
 
@@ -56,7 +56,7 @@ class TextTaskData(vf.TaskData):  # type: ignore[misc]
     task: str | None = None
     seed: int | None = None
     slot: int | None = None
-    role: AssignmentRole = "active"
+    role: TrialRole = "active"
     group: int | None = None
 
     @classmethod

@@ -1,9 +1,9 @@
 """The curriculum: success rates of a task pool decide which tasks are rewritten harder or easier.
 
 `Curriculum` draws groups of episodes and acts on their outcomes, `CurriculumSource` is the same for a trainer of any
-make and `AdaptiveDifficulty` as a Gymnasium wrapper. Rewriters, acceptance rules, schedulers, critiques and monitors
-are its exchangeable parts. The tasks themselves, their storage and the proof that a rewrite is solvable are in
-`rlanything_task_pools`; training is in `rlanything_agents`.
+make and `AdaptiveDifficulty` as a Gymnasium wrapper. Rewriters, acceptance rules and critiques are its exchangeable
+parts. The tasks themselves, their storage and the proof that a rewrite is solvable are in `rlanything_task_pools`;
+training is in `rlanything_agents`.
 """
 
 from rlanything_envs.curriculum.acceptance import (
@@ -15,33 +15,18 @@ from rlanything_envs.curriculum.acceptance import (
     ReferenceAcceptance,
     Tally,
     Trial,
+    TrialRole,
     get_acceptance,
 )
 from rlanything_envs.curriculum.adaptive import AdaptiveDifficulty, StepJudge
 from rlanything_envs.curriculum.critique import Critique, blamed_actions, task_critique
-from rlanything_envs.curriculum.curriculum import Assignment, AssignmentRole, Curriculum, rewrite_direction
+from rlanything_envs.curriculum.curriculum import Assignment, Curriculum, rewrite_direction
 from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
-from rlanything_envs.curriculum.monitor import (
-    CurriculumMonitor,
-    CurriculumRow,
-    DriftAlarm,
-    DriftWarning,
-    curriculum_metrics,
-)
+from rlanything_envs.curriculum.monitor import CurriculumMonitor, CurriculumRow, curriculum_metrics
 from rlanything_envs.curriculum.open_groups import Group
 from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
 from rlanything_envs.curriculum.rewriters import GeneratorNeeded, UnknownRewriter, get_rewriter
-from rlanything_envs.curriculum.scheduler import (
-    LearnabilityScheduler,
-    Played,
-    PublishedScheduler,
-    ReplayScheduler,
-    Scheduler,
-    Standings,
-    UniformScheduler,
-    get_scheduler,
-)
 from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
 from rlanything_envs.curriculum.source import CurriculumSource
 from rlanything_envs.curriculum.summary import (
@@ -58,15 +43,12 @@ __all__ = [
     "AdaptiveDifficulty",
     "AlwaysAcceptance",
     "Assignment",
-    "AssignmentRole",
     "Critique",
     "Curriculum",
     "CurriculumMonitor",
     "CurriculumRow",
     "CurriculumSource",
     "Decision",
-    "DriftAlarm",
-    "DriftWarning",
     "FreshRewriter",
     "GeneratorNeeded",
     "Group",
@@ -74,32 +56,25 @@ __all__ = [
     "JudgedStep",
     "LLMRewriter",
     "LLMSummariser",
-    "LearnabilityScheduler",
     "PaperAcceptance",
-    "Played",
-    "PublishedScheduler",
     "RecommendedAcceptance",
     "ReferenceAcceptance",
-    "ReplayScheduler",
     "Request",
     "Rewriter",
     "Rewriting",
-    "Scheduler",
     "ScriptedRewriter",
     "ScriptedSummariser",
-    "Standings",
     "StepJudge",
     "Summariser",
     "Summary",
     "Tally",
     "Trial",
-    "UniformScheduler",
+    "TrialRole",
     "UnknownRewriter",
     "blamed_actions",
     "curriculum_metrics",
     "get_acceptance",
     "get_rewriter",
-    "get_scheduler",
     "rewrite_direction",
     "task_critique",
 ]

@@ -134,9 +134,9 @@ class RecommendedAcceptance:
     - that probability is at most `futility`: rejected;
     - the candidate has `budget` episodes: rejected as unclear.
 
-    The constants are tuned by simulation for groups of 8 and the band (0.2, 0.8) (``rlanything curriculum power`` at
-    ac01d4a). There it accepts 2.7 % of unchanged tasks (the published rule 44 %), 95 % of those moved from .9 or .1 to
-    .5, and none of 4,000 moved from .9 to .05, by 17 episodes a trial on average.
+    The constants were tuned by simulation (``rlanything curriculum power`` at commit ac01d4a) for groups of 8 and the
+    band (0.2, 0.8). There it accepts 2.7 % of unchanged tasks (the published rule 44 %), 95 % of those moved from .9 or
+    .1 to .5, and none of 4,000 moved from .9 to .05, by 17 episodes a trial on average.
 
     Args:
         confidence: probability that accepts.

@@ -16,7 +16,6 @@ from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
 from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.rewrite_request import CritiqueSource
 from rlanything_envs.curriculum.rewriter import Rewriter
-from rlanything_envs.curriculum.scheduler import Scheduler
 from rlanything_envs.curriculum.source import CurriculumSource
 from rlanything_envs.curriculum.summary import JudgedEpisode, JudgedStep, Summariser
 from rlanything_envs.errors import CurriculumError, InfrastructureError
@@ -55,11 +54,11 @@ class AdaptiveDifficulty(
     are judged and summarised when a rewrite is requested; without it, the trainer passes its own text by
     `add_critique`.
 
-    Rewriter, acceptance, scheduler, reward model and summariser may also be given as ``"package.module:function"``,
+    Rewriter, acceptance, reward model and summariser may also be given as ``"package.module:function"``,
     which is called without arguments when the environment is made: specs stay JSON, and each process of a vector
     environment has clients of its own.
 
-    ``info["curriculum"]`` holds the `slot` and the `role` ("active", "candidate", "root" or "replay");
+    ``info["curriculum"]`` holds the `slot` and the `role` ("active" or "candidate");
     ``info["outcome"]`` is set to -1 when the time limit ends an episode.
 
     Args:
@@ -68,7 +67,6 @@ class AdaptiveDifficulty(
             environment's spec can be rebuilt elsewhere only with a path or None, and with parts given by name.
         rewriter: name or object, see `Curriculum`.
         acceptance: name or object, see `Curriculum`.
-        scheduler: name or object, see `Curriculum`.
         rewriting: "background", or "inline" for runs that can be repeated exactly: then `reset` waits for the
             rewriter.
         reward_model: judges the steps of failed episodes for the rewriter.
@@ -78,8 +76,6 @@ class AdaptiveDifficulty(
         pool_size: number of generated tasks when there is no pool.
         seed: seeds the generated tasks and the rewriter's choices.
         actor: name of the agent, stored with each outcome.
-        roots: share of the groups that play the root task of their slot, see `Curriculum`.
-        step_back: whether a mastered task is first replaced by the one it was made easier from, see `Curriculum`.
         operators: the domain's rewrite operators to enable, see `Curriculum`.
 
     Raises:
@@ -93,7 +89,6 @@ class AdaptiveDifficulty(
         pool: TaskPool | str | os.PathLike[str] | None = None,
         rewriter: str | Rewriter = "scripted",
         acceptance: str | Acceptance = "paper",
-        scheduler: str | Scheduler = "published",
         rewriting: Literal["background", "inline"] = "background",
         reward_model: str | StepJudge | None = None,
         summariser: str | Summariser | None = None,
@@ -102,8 +97,6 @@ class AdaptiveDifficulty(
         pool_size: int = 16,
         seed: int = 0,
         actor: str = "agent",
-        roots: float = 0.0,
-        step_back: bool = False,
         operators: Sequence[str] | None = None,
     ) -> None:
         path = pool.path if isinstance(pool, TaskPool) else pool
@@ -114,7 +107,6 @@ class AdaptiveDifficulty(
             pool=pool if path is None or in_memory else os.fspath(path),
             rewriter=rewriter,
             acceptance=acceptance,
-            scheduler=scheduler,
             rewriting=rewriting,
             reward_model=reward_model,
             summariser=summariser,
@@ -123,8 +115,6 @@ class AdaptiveDifficulty(
             pool_size=pool_size,
             seed=seed,
             actor=actor,
-            roots=roots,
-            step_back=step_back,
             operators=None if operators is None else list(operators),
         )
         gym.Wrapper.__init__(self, env)
@@ -132,13 +122,10 @@ class AdaptiveDifficulty(
             _generated_pool(env, pool_size, seed) if pool is None else pool,
             rewriter=FreshRewriter(partial(_source_of, env)) if rewriter == "fresh" else _made(rewriter),
             acceptance=_made(acceptance),
-            scheduler=_made(scheduler),
             band=band,
             rollouts=rollouts,
             rewriting=rewriting,
             seed=seed,
-            roots=roots,
-            step_back=step_back,
             operators=operators,
             skip=False,  # as published
             actor=actor,

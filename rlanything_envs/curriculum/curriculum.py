@@ -4,12 +4,7 @@ The life of a candidate: the success rate of an active task's group leaves the b
 domain proves the proposal solvable -> the candidate waits in the slot -> groups of the candidate are played -> the
 acceptance rule accepts it into the slot or rejects it. Each step is an event with its reason in the pool.
 
-A new task in place of a rewrite (`FreshRewriter`) takes the slot at once, as its root. A scheduler that replays draws
-earlier tasks of the slots as well; a group of such a task is recorded and changes nothing.
-
-Two settings keep a curriculum of easier tasks tied to its roots: a share of the groups plays the slots' root tasks
-(`roots`), and a task that became too easy is first replaced by the one it was made easier from, before the rewriter is
-called (`step_back`).
+A new task in place of a rewrite (`FreshRewriter`) takes the slot at once, as its root.
 
 Everything but the choice of slots is a function of the pool's content and `seed`, so a run that is resumed from its
 pool continues as if it had not been interrupted.
@@ -29,17 +24,12 @@ import numpy as np
 from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
 from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
-from rlanything_envs.curriculum.rewrite_request import CritiqueSource, RewriteRequest, again
+from rlanything_envs.curriculum.rewrite_request import CritiqueSource, RewriteRequest
 from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting
 from rlanything_envs.curriculum.rewriters import get_rewriter
-from rlanything_envs.curriculum.scheduler import Played, Scheduler, Standings, get_scheduler
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import FRESH, CandidateError, Event, Outcome, Task, TaskPool, get_domain
 from rlanything_task_pools.task import Direction
-
-AssignmentRole = Literal[TrialRole, "root", "replay"]
-"""Role of a group's task: the slot's active task, its candidate, its root where another task is active, or an earlier
-task of the slot that the scheduler replays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +38,7 @@ class Assignment:
 
     slot: int
     task: Task
-    role: AssignmentRole
+    role: TrialRole
 
 
 def rewrite_direction(accuracy: float, band: tuple[float, float]) -> Direction | None:
@@ -72,7 +62,6 @@ class Curriculum:
             curriculum.
         rewriter: source of candidates, by name ("scripted", "fresh") or as an object.
         acceptance: the rule for candidates, by name ("paper", "reference", "recommended", "always") or as an object.
-        scheduler: chooses what is played, by name ("published", "uniform", "learnability", "replay") or as an object.
         band: ``(low, high)``; a success rate outside the open interval triggers a rewrite. (0.2, 0.8) is the
             paper's default.
         rollouts: episodes in a group. A group with fewer than half of them valid is not measured.
@@ -80,19 +69,12 @@ class Curriculum:
             run: finished rewrites take effect in the next `assign`, or, at a point of the caller's choice and in a
             fixed order, in ``drain(wait=True)``. Rewriters must then be thread-safe.
         seed: seeds the rewriter's choices, together with the slot and the length of its history.
-        roots: share of the groups that play the root of their slot instead of the task that would be played, as a group
-            of the role "root" unless the root is the active task. Such a group triggers no rewrite; when its success
-            rate lies inside the band (or above it, and the active task is easier than the root), the slot returns to
-            its root at once. 0 as published.
-        step_back: when an active task above the band is an easier rewrite of another, that other task is the next
-            candidate, with a trial by the acceptance rule; the rewriter is called for a harder task only after that
-            candidate was rejected. False as published.
         operators: the domain's rewrite operators to enable for a rewriter given by name, other than "fresh"; the
             domain's defaults if None.
 
     Raises:
-        CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, `roots` is not in
-            [0, 1], a name is unknown, or operators are given with a rewriter object.
+        CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, a name is
+            unknown, or operators are given with a rewriter object.
         UnknownOperator: the domain has no such operator.
     """
 
@@ -101,14 +83,11 @@ class Curriculum:
         pool: TaskPool,
         rewriter: str | Rewriter = "scripted",
         acceptance: str | Acceptance = "paper",
-        scheduler: str | Scheduler = "published",
         *,
         band: tuple[float, float] = (0.2, 0.8),
         rollouts: int = 8,
         rewriting: Literal["inline", "background"] = "inline",
         seed: int = 0,
-        roots: float = 0.0,
-        step_back: bool = False,
         operators: Iterable[str] | None = None,
     ) -> None:
         low, high = band
@@ -118,8 +97,6 @@ class Curriculum:
             raise CurriculumError(f"Curriculum: rollouts must be at least 1, got {rollouts}")
         if rewriting not in ("inline", "background"):
             raise CurriculumError(f"Curriculum: rewriting {rewriting!r} is unknown; choose 'inline' or 'background'")
-        if not 0.0 <= roots <= 1.0:
-            raise CurriculumError(f"Curriculum: roots must be a share in [0, 1], got {roots}")
         if operators is not None:
             if not isinstance(rewriter, str):
                 raise CurriculumError("Curriculum: operators go with a rewriter's name; give them to the rewriter")
@@ -128,13 +105,10 @@ class Curriculum:
         self.pool = pool
         self.rewriter = get_rewriter(rewriter, operators=operators)
         self.acceptance = get_acceptance(acceptance)
-        self.scheduler = get_scheduler(scheduler)
         self.band = (low, high)
         self.rollouts = rollouts
         self.rewriting = rewriting
         self.seed = seed
-        self.roots = roots
-        self.step_back = step_back
         self._slots = pool.slots
         self._ledger = Ledger(pool, rollouts)
         self._requests: dict[int, RewriteRequest] = {}  # by slot, oldest first
@@ -146,11 +120,11 @@ class Curriculum:
     # -- assignments -----------------------------------------------------------------------------------------
 
     def assign(self, n: int, rng: np.random.Generator, *, without: Collection[int] = ()) -> list[Assignment]:
-        """The next `n` groups, on slots that the scheduler chooses, other than those in `without`.
+        """The next `n` groups, on slots other than those in `without`.
 
-        A slot with a waiting candidate gets a group of the candidate; every other slot, and every further group of the
-        same slot, plays the active task, or the task of the slot that the scheduler names. With `roots`, any of these
-        may be replaced by the slot's root; a trial then waits for another group.
+        Waiting candidates come first, the oldest first; then active tasks of the other slots, drawn uniformly. As in
+        the released code, except that candidates count towards the `n` groups. A slot comes twice only where `n`
+        exceeds the number of slots, and its further groups play the active task.
 
         Raises:
             CurriculumError: `without` leaves no slot.
@@ -161,26 +135,12 @@ class Curriculum:
         if n and not slots:
             raise CurriculumError(f"Curriculum.assign: without leaves none of {len(self._slots)} slots for {n} groups")
         pending = [slot for slot in self._ledger.pending if slot not in without]
-        standings = Standings(
-            slots,
-            pending,
-            lambda slot: self._ledger.slot(slot).recent(),
-            lambda: [played for slot in slots for played in self._ledger.slot(slot).held(slot)],
-            self._ledger.groups,
-        )
-        trials = set(pending)
-        assignments = []
-        chosen = self.scheduler.choose(n, standings, rng)
-        at_root = rng.random(n) < self.roots if self.roots else np.zeros(n, dtype=bool)
-        for choice, play_root in zip(chosen, at_root, strict=True):
-            slot = choice.slot if isinstance(choice, Played) else choice
-            if play_root:
-                assignments.append(self._root_group(slot))
-            elif isinstance(choice, Played):
-                assignments.append(self._replay_group(choice))
-            else:
-                assignments.append(self._trial_group(slot) if slot in trials else self._active_group(slot))
-                trials.discard(slot)
+        assignments = [self._trial_group(slot) for slot in pending[:n]]
+        rest = [slot for slot in slots if slot not in pending] or slots
+        while len(assignments) < n:
+            order = rng.permutation(len(rest))[: n - len(assignments)]
+            assignments += [self._active_group(rest[place]) for place in order]
+            rest = slots
         self.begin_rewrites()
         return assignments
 
@@ -201,16 +161,6 @@ class Curriculum:
 
     def _active_group(self, slot: int) -> Assignment:
         return Assignment(slot, self.pool.active(slot), "active")
-
-    def _root_group(self, slot: int) -> Assignment:
-        group, root = self._active_group(slot), self.pool.root(slot)
-        return group if group.task.id == root.id else Assignment(slot, root, "root")
-
-    def _replay_group(self, choice: Played) -> Assignment:
-        group = self._active_group(choice.slot)
-        if group.task.id == choice.task_id:
-            return group
-        return Assignment(choice.slot, self.pool.task(choice.task_id), "replay")
 
     def _trial_group(self, slot: int) -> Assignment:
         candidate = self.pool.candidate(slot)
@@ -242,10 +192,6 @@ class Curriculum:
         self._ledger.read()
         tally = Tally.of(outcomes)
         measured = 2 * tally.n >= self.rollouts
-        if assignment.role == "replay":
-            return []
-        if assignment.role == "root":
-            return self._return(assignment, tally) if measured else []
         candidate = self.pool.candidate(assignment.slot)
         if candidate is not None:
             return self._judge(assignment, candidate, measured)
@@ -310,32 +256,6 @@ class Curriculum:
             band=self.band,
         )
 
-    # -- back to the root ------------------------------------------------------------------------------------
-
-    def _return(self, assignment: Assignment, tally: Tally) -> list[Event]:
-        """Make the root the slot's active task again if it is no longer too hard."""
-        slot, level = assignment.slot, self._ledger.slot(assignment.slot).level
-        active, root, candidate = self.pool.active(slot), self.pool.root(slot), self.pool.candidate(slot)
-        outside = rewrite_direction(tally.accuracy, self.band)
-        if active.id == root.id or outside == "easier" or (outside == "harder" and level >= 0):
-            return []
-        stats, events = {"successes": tally.successes, "n": tally.n}, []
-        with contextlib.suppress(CandidateError):  # another process was faster
-            if candidate is not None and candidate.id != root.id:
-                events.append(self.pool.reject(slot, "root-in-band", task_id=candidate.id, stats=stats))
-                candidate = None
-            if candidate is None:
-                events.append(self.pool.propose(slot, again(root, active), stats=stats))
-            events.append(self.pool.accept(slot, "root-in-band", task_id=root.id, stats=stats))
-        return events
-
-    def _back(self, slot: int, task: Task) -> Task | None:
-        """The task that the active one was made easier from, as a rewrite of it; None if it was already rejected."""
-        history = self._ledger.slot(slot)
-        if not self.step_back or history.way_back is None or history.way_back in history.tried:
-            return None
-        return again(next(known for known in self.pool.history(slot) if known.id == history.way_back), task)
-
     # -- rewriting -------------------------------------------------------------------------------------------
 
     def _direction(self, assignment: Assignment, tally: Tally) -> Direction | None:
@@ -350,8 +270,6 @@ class Curriculum:
         slot, task = assignment.slot, assignment.task
         if (direction := self._direction(assignment, tally)) is None:
             return []
-        if direction == "harder" and (back := self._back(slot, task)) is not None:
-            return self._propose(slot, tally, back)
         history = self._ledger.slot(slot)
         seed = (self.seed, slot, history.events)
         request = RewriteRequest(slot, task, direction, tally, frozenset(history.tried), critique, seed)

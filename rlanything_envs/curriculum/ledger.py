@@ -6,12 +6,9 @@ update costs as much as the records added since the last one, not as much as the
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import cast
 
 from rlanything_envs.curriculum.acceptance import Tally, TrialRole
-from rlanything_envs.curriculum.scheduler import Played
-from rlanything_task_pools import FRESH, Event, OutcomeRecord, TaskPool
-from rlanything_task_pools.task import Direction
+from rlanything_task_pools import Event, OutcomeRecord, TaskPool
 
 WINDOW = 32
 """Episodes of a task that count as recent: four groups of 8, since older ones are outdated by learning."""
@@ -43,23 +40,18 @@ class OpenTrial:
 class SlotHistory:
     """History of one slot."""
 
-    root: str
-    """Id of the root: the task that the slot began with, or the last fresh one."""
+    first: str
+    """Id of the task that the slot began with."""
     events: int = 0
     tried: set[str] = field(default_factory=set)
     """Ids of rejected rewrites of the active task."""
     trial: OpenTrial | None = None
-    path: list[tuple[str, Direction]] = field(default_factory=list)
-    """From the root, which is left out, to the active task: each task with the direction that led to it. When a task
-    returns, the tasks after it are removed, so no task is in it twice."""
     _played: dict[str, tuple[int, Tally]] = field(default_factory=dict)
-    """By task: number and counts of its last group. Rejected candidates are left out."""
-    _held: dict[str, None] = field(default_factory=dict)
-    """Ids of the tasks that are or were active, the first use first."""
+    """By task: number and counts of its last group."""
     _active: str | None = None
     _recent: dict[str, deque[bool]] = field(default_factory=dict)
 
-    def recent(self, last: int = WINDOW) -> Tally:
+    def recent(self, last: int) -> Tally:
         """Counts of the last episodes of the active task."""
         wins = list(self._recent.get(self._active or "", ()))[-last:]
         return Tally(sum(wins), len(wins))
@@ -67,24 +59,7 @@ class SlotHistory:
     @property
     def last(self) -> tuple[int, Tally]:
         """Number and counts of the last group of the active task; zeros if it was never played."""
-        active = self._active or self.root
-        return self._played.get(active, _NEVER)
-
-    def held(self, slot: int) -> list[Played]:
-        """The tasks that are or were active in this slot, the first use first."""
-        return [Played(slot, task_id, *self._played.get(task_id, _NEVER)) for task_id in self._held]
-
-    @property
-    def level(self) -> int:
-        """Number of harder steps from the root to the active task, minus the number of easier ones."""
-        return sum(1 if direction == "harder" else -1 for _, direction in self.path)
-
-    @property
-    def way_back(self) -> str | None:
-        """The task on the path that was last made easier, the next one towards the root; None if there is none."""
-        before = [self.root, *(task_id for task_id, _ in self.path)]
-        eased = [place for place, (_, direction) in enumerate(self.path) if direction == "easier"]
-        return before[eased[-1]] if eased else None
+        return self._played.get(self._active or self.first, _NEVER)
 
     def see_event(self, event: Event, rollouts: int) -> None:
         """Update the history by a decision."""
@@ -98,26 +73,13 @@ class SlotHistory:
             self.trial = None
             self.tried.add(event.task_id)
             self._recent.pop(event.task_id, None)
-            if event.task_id not in self._held:
-                self._played.pop(event.task_id, None)
+            self._played.pop(event.task_id, None)
         elif event.kind == "accepted":
-            if self.trial is not None and self.trial.proposed.reason == FRESH:
-                self.root, self.path = event.task_id, []
-            elif self.trial is not None:
-                self._go_to(event.task_id, cast(Direction, self.trial.proposed.reason))
-            self._held.setdefault(event.task_id)
             self.trial = None
             # Only rewrites of the active task stay rejected: a slot that was made easier must be able to climb back.
             self.tried.clear()
             self._active = event.task_id
             self._recent = {event.task_id: self._recent.get(event.task_id, deque(maxlen=WINDOW))}
-
-    def _go_to(self, task_id: str, direction: Direction) -> None:
-        known = [self.root, *(known for known, _ in self.path)]
-        if task_id in known:
-            del self.path[known.index(task_id) :]
-        else:
-            self.path.append((task_id, direction))
 
     def see_outcome(self, record: OutcomeRecord, group: int) -> None:
         """Update the history by a valid episode of the pool's group of this number."""
@@ -158,8 +120,7 @@ class Ledger:
     def slot(self, slot: int) -> SlotHistory:
         """The history of a slot as of the last `read`."""
         if slot not in self._slots:
-            first = self._pool.first(slot)
-            self._slots[slot] = SlotHistory(first, _held={first: None})
+            self._slots[slot] = SlotHistory(self._pool.first(slot))
         return self._slots[slot]
 
     def read(self) -> None:

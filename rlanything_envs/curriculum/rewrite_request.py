@@ -1,4 +1,4 @@
-"""Rewrite requests of a curriculum, and rewrites that lead back to an earlier task without a rewriter."""
+"""Rewrite requests of a curriculum: the rewriter reads the critique, and no failure of either reaches an episode."""
 
 import logging
 from collections.abc import Callable
@@ -12,15 +12,12 @@ from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
 from rlanything_envs.errors import CurriculumError
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import Rejection, Task
-from rlanything_task_pools.task import Direction, Rewrite
+from rlanything_task_pools.task import Direction
 
 logger = logging.getLogger(__name__)
 
 CritiqueSource = str | Critique | Callable[[], str | Critique]
 """Summary of episodes for the rewriter, or a function that makes it, which is called only if a rewrite is requested."""
-
-AUTHOR = "curriculum"
-"""Author of rewrites that lead back to an earlier task of the slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +83,3 @@ def _written_by(candidate: Task | None, critique: Critique) -> Task | None:
     if candidate is None or candidate.rewrite is None or not critique.text:
         return candidate
     return candidate.model_copy(update={"rewrite": candidate.rewrite.model_copy(update={"critic": critique.author})})
-
-
-def again(task: Task, active: Task) -> Task:
-    """An earlier task of the slot as a harder rewrite of its active one; the domain's own record is kept."""
-    change = task.rewrite.change if task.rewrite is not None else {"root": task.id}
-    rewrite = Rewrite(direction="harder", author=AUTHOR, change=change)
-    return task.model_copy(update={"parent": active.id, "root": task.root or task.id, "rewrite": rewrite})

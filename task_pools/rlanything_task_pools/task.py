@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from rlanything_task_pools.frozen import FrozenDict, canonical_json, freeze
 
 Direction = Literal["harder", "easier"]
-Role = Literal["active", "candidate", "root", "replay", "eval"]
+Role = Literal["active", "candidate", "eval"]
 Scalar = str | int | float | bool
 
 MAX_JSON_BYTES = 4_000_000

@@ -30,8 +30,7 @@ SHORT: dict[str, Any] = {
     "policy_trainer": {"average": 0.5, "anchor": 0.01, "loss": "dapo", "clip_high": 0.28,
                        "importance_sampling_mode": "token_truncate"},
     "judge_trainer": {"importance_sampling_level": "sequence", "clip": 0.0003, "recompute": True},
-    "curriculum": {"pool_size": 4, "roots": 0.3, "step_back": True,
-                   "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
+    "curriculum": {"pool_size": 4, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
     "evaluation": {"episodes": 6, "max_steps": 8, "judge_episodes": 4, "panels": ["valid_seen"]},
 }  # fmt: skip
 """A run in which everything happens that can go on after an interruption: tasks adapt, weights are averaged, held."""

@@ -360,41 +360,21 @@ def test_parts_named_by_their_place_keep_a_specification_json(pool):
         make(pool, reward_model="no_such:thing")
 
 
-def test_roots_are_played_beside_easier_tasks(pool):
-    plain = make(pool)
-    failed = [play(plain, win=False) for _ in range(4)]
-    slot = failed[0]["curriculum"]["slot"]
-    trial = [play(plain, win=number < 2) for number in range(4)]
-    plain.close()
-    assert trial[0]["task_id"] == pool.active(slot).id != pool.root(slot).id
-    env = make(pool, roots=1.0)
-    while (info := play(env, win=True))["curriculum"] != {"slot": slot, "role": "root"}:
-        assert info["curriculum"]["role"] == "active"
-    assert info["task_id"] == pool.root(slot).id
-    for _ in range(3):
-        assert play(env, win=False)["task_id"] == pool.root(slot).id
-    env.close()  # 1 of 4 is in the band
-    assert [event.reason for event in pool.events(slot)][-1] == "root-in-band"
-    assert pool.active(slot).id == pool.root(slot).id
-
-
 # -- how it is made
 
 
 def test_as_additional_wrapper_of_a_specification(pool):
     spec = copy.deepcopy(gym.spec(ID))
-    settings = {"pool": str(pool.path), "rollouts": 2, "acceptance": "recommended", "scheduler": "learnability",
-                "roots": 0.0, "step_back": True, "operators": ["start"]}  # fmt: skip
+    settings = {"pool": str(pool.path), "rollouts": 2, "acceptance": "recommended", "operators": ["start"]}
     spec.additional_wrappers = (AdaptiveDifficulty.wrapper_spec(**settings),)
     spec.max_episode_steps = 2
     env = gym.make(spec)
     assert isinstance(env, AdaptiveDifficulty)
     lose(env, 6)
     assert env.curriculum.acceptance.name == "recommended"
-    assert env.curriculum.scheduler.name == "learnability"
-    assert (env.curriculum.step_back, env.curriculum.rewriter.operators) == (True, ("start",))
+    assert env.curriculum.rewriter.operators == ("start",)
     text = env.spec.to_json()
-    assert json.loads(text)["additional_wrappers"][-1]["kwargs"]["scheduler"] == "learnability"
+    assert json.loads(text)["additional_wrappers"][-1]["kwargs"]["operators"] == ["start"]
     again = gym.make(gym.envs.registration.EnvSpec.from_json(text))
     assert isinstance(again, AdaptiveDifficulty)
     lose(again, 2)

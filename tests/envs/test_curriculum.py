@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from rlanything_envs.alfworld.env import game_of
-from rlanything_envs.curriculum import Curriculum, Request, Rewriting, ScriptedRewriter
+from rlanything_envs.curriculum import Assignment, Curriculum, Request, Rewriting, ScriptedRewriter
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import Outcome, Rejection, TaskPool, UnknownSlot
 from rlanything_task_pools.alfworld import DOMAIN
+from rlanything_task_pools.domain import UnknownOperator
 from rlanything_verifiers.alfworld import World
 
 
@@ -356,7 +357,7 @@ def test_a_resumed_run_is_the_same_run(tasks, tmp_path):
     assert play(TaskPool.create(tmp_path / "other", tasks), 24, seed=1) != whole
 
 
-@pytest.mark.parametrize("settings", [{}, {"acceptance": "recommended", "scheduler": "learnability"}])
+@pytest.mark.parametrize("settings", [{}, {"acceptance": "recommended"}])
 def test_one_curriculum_or_many_is_the_same(tasks, tmp_path, settings):
     """The object keeps no state that matters: only the pool does."""
     many = TaskPool.create(tmp_path / "many", tasks)
@@ -577,10 +578,38 @@ def test_nothing_to_propose_is_on_record(pool):
         {"rollouts": 0},
         {"rewriter": "no such"},
         {"acceptance": "x"},
-        {"scheduler": "x"},
         {"rewriting": "later"},
     ],
 )
 def test_bad_arguments(pool, kwargs):
     with pytest.raises(ValueError, match=r"Curriculum|choose"):
         Curriculum(pool, **kwargs)
+
+
+def test_operators_are_checked_when_they_are_given(pool):
+    with pytest.raises(UnknownOperator, match="choose from"):
+        Curriculum(pool, operators=("fly",))
+    with pytest.raises(CurriculumError, match="give them to the rewriter"):
+        Curriculum(pool, ScriptedRewriter(), operators=("start",))
+    assert Curriculum(pool).rewriter.operators is None
+    assert Curriculum(pool, operators=["start"]).rewriter.operators == ("start",)
+
+
+def test_the_start_is_eased_in_stages(tmp_path):
+    """Tasks to clean, heat and cool: every rewrite keeps the goal, and eased as far as can be the thing is in hand."""
+    roots = [t for t in (DOMAIN.generate(seed) for seed in range(40)) if t.traits["kind"] in ("clean", "heat", "cool")]
+    with TaskPool.create(tmp_path / "pool", roots[:6]) as pool:
+        curriculum = Curriculum(pool, operators=("start",))
+        for slot in pool.slots:
+            stages = []
+            while True:
+                active = Assignment(slot, pool.active(slot), "active")
+                curriculum.report(active, outcomes(active, 0))
+                if (candidate := pool.candidate(slot)) is None:
+                    break
+                stages.append(candidate.rewrite.change["start"])
+                assert candidate.goal == pool.root(slot).goal
+                trial = Assignment(slot, candidate, "candidate")
+                curriculum.report(trial, outcomes(trial, 4))
+            assert stages[-1] == "in_hand"
+            assert set(stages[:-1]) <= {"at_station", "in_view"}

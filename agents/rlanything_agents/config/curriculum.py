@@ -57,18 +57,11 @@ class CurriculumConfig(Section):
     one; the metrics (``summaries``) count both."""
     operators: tuple[str, ...] | None = None
     """Rewrite operators of the domain to enable; the domain's default set if None."""
-    roots: Share = 0.0
-    """Share of every batch that is played on the pool's original tasks."""
-    step_back: bool = False
-    """Whether an easier rewrite that the policy masters is replaced by its parent task."""
     acceptance: Literal["paper", "reference", "recommended", "always"] = "recommended"
     """Rule for candidates; ``always`` needs no trial."""
     rejected: Literal["learn", "drop"] = "learn"
     """Whether both models learn from the group with which a candidate is rejected. ``drop``: no, as in the paper, where
     such a task never joins the others, and in the released code."""
-    scheduler: Literal["published", "uniform", "learnability", "replay"] = "published"
-    """Rule that draws the tasks of a batch. ``replay`` draws from all tasks accepted so far, those that others have
-    replaced among them, by prioritised level replay; the others draw from the tasks that are active."""
     band: tuple[Share, Share] = (0.2, 0.8)
     """Success rates outside this band trigger an easier or a harder rewrite (paper: alpha_low, alpha_high)."""
     knobs: Mixture = ANY
@@ -78,16 +71,6 @@ class CurriculumConfig(Section):
     def rewrites(self) -> bool:
         """Whether tasks are rewritten, rather than kept or replaced by fresh ones."""
         return self.adapt and self.rewriter != "fresh"
-
-    @field_validator("acceptance", mode="before")
-    @classmethod
-    def _gone(cls, rule: object) -> object:
-        if rule == "default":
-            raise ValueError(
-                "the rule 'default', which measured the parent again, is gone: choose 'recommended', which is as sure "
-                "with fewer episodes"
-            )
-        return rule
 
     @field_validator("band")
     @classmethod

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlanything_agents.config.feedback import FeedbackConfig
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_envs.curriculum import Assignment, AssignmentRole
+from rlanything_envs.curriculum import Assignment, TrialRole
 from rlanything_task_pools import Outcome
 
 __all__ = ["RolloutGroup", "has_spread", "rewarded_outcomes", "success_by_role"]
@@ -83,7 +83,7 @@ def has_spread(outcomes: Sequence[int | None]) -> bool:
 def success_by_role(groups: Sequence[RolloutGroup]) -> Mapping[str, float | None]:
     """Success rate on the tasks of each role; None for a role without a valid outcome."""
     rates: dict[str, float | None] = {}
-    for role in get_args(AssignmentRole):
+    for role in get_args(TrialRole):
         of_role = [group for group in groups if group.assignment.role == role]
         solved = [outcome == 1 for group in of_role for outcome in group.outcomes if outcome is not None]
         rates[role] = sum(solved) / len(solved) if solved else None

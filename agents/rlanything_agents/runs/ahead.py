@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.storage import write_atomically
-from rlanything_envs.curriculum import Assignment, AssignmentRole
+from rlanything_envs.curriculum import Assignment, TrialRole
 from rlanything_task_pools import TaskPool
 
 __all__ = ["AheadBatch"]
@@ -60,7 +60,7 @@ class AheadBatch:
 class _StoredGroup:
     slot: int
     task: str
-    role: AssignmentRole
+    role: TrialRole
     episodes: list[Trajectory]
 
 

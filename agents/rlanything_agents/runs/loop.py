@@ -100,12 +100,9 @@ class Loop:
             pool,
             self._background or rewriter,
             settings.acceptance,
-            settings.scheduler,
             band=settings.band,
             rollouts=config.rollout.rollouts,
             seed=config.seed,
-            roots=settings.roots,
-            step_back=settings.step_back,
         )
         self.monitor = CurriculumMonitor(pool, band=settings.band)
         self.ahead: AheadBatch | None = None

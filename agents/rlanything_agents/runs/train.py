@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -44,7 +43,6 @@ from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, iterat
 from rlanything_agents.runs.warm_start import warm_start
 from rlanything_agents.training.ranks.channel import Ranks
 from rlanything_envs.curriculum import LLMSummariser, Rewriter
-from rlanything_envs.curriculum.monitor import DriftWarning
 from rlanything_envs.curriculum.prompting import plain
 from rlanything_task_pools import PoolError, TaskPool
 
@@ -184,9 +182,7 @@ class Run:
             pool,
             open_rewriter(self.config.curriculum, self.folder.prompts, self._say) as rewriter,
             self.reporter.stage("Closed loop", self.config.iterations) as stage,
-            warnings.catch_warnings(),
         ):
-            warnings.simplefilter("ignore", DriftWarning)  # `finish` reports it once, for all slots
             parts = self.parts
             summariser = make_summariser(self.config, rewriter, parts.judge_model)
             loop = Loop(

@@ -40,7 +40,6 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\nenvironment: {view: full}", "policy is a small model, whose words are those of the short view"),
         ("name: a\npolicy: {hidden_size: 130}", "`policy`"),
         ("name: a\ncurriculum: {rewriter: llm}", "needs a section `llm`"),
-        ("name: a\ncurriculum: {roots: 1.5}", "`curriculum.roots`"),
         ("name: a\njudge: {warmup: 2, train: false}", "needs a judge that learns"),
         ("name: a\njudge: {warmup: 2, votes: 0}", "needs a judge that learns"),
         ("name: a\niterations: 4\njudge: {warmup: 4}", "leaves the policy none of the 4 iterations"),

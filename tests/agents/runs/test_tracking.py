@@ -70,7 +70,7 @@ def track(names: list[str], folder: Path, done: int, upto: int, end: bool = Fals
 
 def test_names_are_ways_in_the_tree() -> None:
     row = {
-        "success": {"active": 0.5, "root": None},
+        "success": {"active": 0.5, "candidate": None},
         "curriculum": {"rejected": {"not easier!": 2}, "far": [1]},
         "feedback": {"mu": math.nan, "kept": True},
         "goal": "text",

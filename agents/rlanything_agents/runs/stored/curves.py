@@ -32,7 +32,6 @@ CHARTS: tuple[Chart, ...] = (
         (
             ("success.active", "active tasks", "blue"),
             ("success.candidate", "candidates on trial", "amber"),
-            ("success.root", "their roots", "grey"),
             ("overlong.share", "cut off at the context", "red"),
             ("agent_crash.share", "desktop broken by the agent", "green"),
         ),

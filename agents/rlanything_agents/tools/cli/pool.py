@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -158,16 +157,13 @@ def metrics(path: PoolPath, as_json: AsLines = False) -> None:
     """The curriculum over time: accepted, rejected by reason, band occupancy, drift, diversity, duplicates."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
-        from rlanything_envs.curriculum.monitor import CurriculumMonitor, DriftWarning
+        from rlanything_envs.curriculum.monitor import curriculum_metrics
 
-        monitor = CurriculumMonitor(pool, from_start=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DriftWarning)  # they are printed below
-            rows = list(monitor.rows(pool_views.rows_of(pool)))
+        rows = curriculum_metrics(pool, every=pool_views.rows_of(pool))
         if as_json:
             print_lines([row.to_dict() for row in rows])
         else:
-            pool_views.print_metrics(rows, monitor.alarms)
+            pool_views.print_metrics(rows)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from rlanything_agents.feedback.percent import percent
 from rlanything_agents.tools.cli.screen import console, plain_text
 from rlanything_agents.tools.cli.task_diff import word_diff, world_diff
 from rlanything_envs.curriculum.acceptance import Tally
-from rlanything_envs.curriculum.monitor import CurriculumRow, DriftAlarm
+from rlanything_envs.curriculum.monitor import CurriculumRow
 from rlanything_task_pools import Event, OutcomeRecord, TaskPool, Version
 from rlanything_verifiers.plain_text import printable
 
@@ -271,12 +271,12 @@ def rows_of(pool: TaskPool) -> int:
     return 16 * max(1, round(groups / (16 * ROWS)))
 
 
-def print_metrics(rows: Sequence[CurriculumRow], alarms: Sequence[DriftAlarm]) -> None:
-    """Print the series as a table, with reasons and alarms below it."""
+def print_metrics(rows: Sequence[CurriculumRow]) -> None:
+    """Print the series as a table, with reasons and the slots that are far from their roots below it."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
     for name in (
         "groups", "accepted\n▲ / ▼", "rejec-\nted", "below\nband", "in\nband", "above\nband", "solved", "solved,\nnew",
-        "re-\nwritten", "drift\nmean", "drift\nmax", "shift", "diver-\nsity", "dupli-\ncates",
+        "re-\nwritten", "drift\nmean", "drift\nmax", "diver-\nsity", "dupli-\ncates",
     ):  # fmt: skip
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
@@ -284,7 +284,7 @@ def print_metrics(rows: Sequence[CurriculumRow], alarms: Sequence[DriftAlarm]) -
             str(row.groups), f"{row.accepted_harder} / {row.accepted_easier}", str(sum(row.rejected.values())),
             _percent(row.below), _percent(row.inside), _percent(row.above), _percent(row.accuracy),
             _percent(row.new_accuracy), _percent(row.rewritten), f"{row.drift:.2f}", f"{row.drift_max:.2f}",
-            f"{row.shift:.2f}", f"{row.diversity:.2f}", str(row.duplicates),
+            f"{row.diversity:.2f}", str(row.duplicates),
         )  # fmt: skip
     out = console()
     out.print(table)
@@ -292,9 +292,9 @@ def print_metrics(rows: Sequence[CurriculumRow], alarms: Sequence[DriftAlarm]) -
         if reasons:
             most = sorted(reasons.items(), key=lambda item: -item[1])
             out.print(plain_text(f"{name}: " + ", ".join(f"{reason} {number}" for reason, number in most)))
-    for alarm in alarms:
-        text = f"slot {alarm.slot} came {alarm.distance:.2f} away from its root with {alarm.task_id}"
-        out.print(Text.assemble(("drift: ", "bold yellow"), plain_text(f"{text} (limit {alarm.limit:.2f})")))
+    if far := rows[-1].far:
+        text = f"slots {', '.join(map(str, far))} are far from their roots; see `rlanything pool lineage`"
+        out.print(Text.assemble(("drift: ", "bold yellow"), plain_text(text)))
 
 
 # -- small parts ---------------------------------------------------------------------------------------------

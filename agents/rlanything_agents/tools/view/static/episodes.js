@@ -3,7 +3,7 @@
 {
   const { h } = RL;
   const OUTCOMES = [["", "any outcome"], ["solved", "solved"], ["failed", "failed"], ["void", "broken"]];
-  const ROLES = [["", "any role"], ["active", "active"], ["candidate", "candidate"], ["root", "root"], ["replay", "replay"]];
+  const ROLES = [["", "any role"], ["active", "active"], ["candidate", "candidate"]];
   const ENOUGH = 120;
 
   const fitting = (query) => (brief) => (!query.outcome || RL.outcome(brief.outcome) === query.outcome)
