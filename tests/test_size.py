@@ -14,11 +14,11 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 96_825,
+    "lines of the four packages": 96_198,
     "lines of studies, benchmarks, scripts and examples": 7_597,
-    "lines of tests": 67_260,
-    "files of the four packages": 737,
-    "settings of a run": 261,
+    "lines of tests": 66_676,
+    "files of the four packages": 735,
+    "settings of a run": 258,
     "commands": 18,
 }
 
