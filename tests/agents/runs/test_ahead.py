@@ -29,7 +29,7 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.preflight import check_ahead
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import open_run, train
-from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.update import TrainingError
 from rlanything_envs.curriculum import Assignment
@@ -234,7 +234,7 @@ def test_this_process_cannot_do_both(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rollout\.ahead.*--workers"):
         train(alone, RunFolder(tmp_path / "run"), Reporter.silent(), command="")
     assert not (tmp_path / "run").exists()
-    findings = {finding.topic: finding for finding in DryRun(alone, RunFolder(tmp_path / "run")).findings()}
+    findings = {finding.topic: finding for finding in dry_run(alone, RunFolder(tmp_path / "run"))}
     assert findings["ahead"].good is False
     stored = RunConfig.model_validate(CONFIG.model_dump(mode="json"))
     assert stored.workers is None, "a stored run can be read without its workers"

@@ -15,7 +15,7 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.preflight import collections_of, preflight
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
-from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_task_pools import TaskPool, get_domain
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_task_pools.alfworld.rewrite import scene_and_goal
@@ -96,10 +96,10 @@ def test_a_pool_has_distinct_tasks_of_the_folder_and_a_panel_repeats_them(games:
 
 
 def test_what_a_dry_run_says_of_folders(games: Path, tmp_path: Path) -> None:
-    findings = {finding.topic: finding for finding in DryRun(run_on(games), RunFolder(tmp_path / "run")).findings()}
+    findings = {finding.topic: finding for finding in dry_run(run_on(games), RunFolder(tmp_path / "run"))}
     assert findings["curriculum.pool"].good is None
     assert findings["curriculum.pool"].said.startswith("3 tasks; 1 refused, as ")
-    absent = {finding.topic: finding for finding in DryRun(run_on("$NO/x"), RunFolder(tmp_path / "run")).findings()}
+    absent = {finding.topic: finding for finding in dry_run(run_on("$NO/x"), RunFolder(tmp_path / "run"))}
     assert absent["domain"].good is False
     assert "curriculum.pool: there is no file or folder" in absent["domain"].said
 

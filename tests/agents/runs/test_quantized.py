@@ -15,7 +15,7 @@ from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_agents.training.ranks.launch import Launch, obstacles
 from rlanything_agents.training.trainer import make_trainer
 from rlanything_envs.errors import MissingExtra
@@ -48,7 +48,7 @@ def test_a_missing_package_is_named_before_anything_is_loaded(tmp_path: Path) ->
         make_trainer(load_model(plain, words, seed=0), words, TrainerConfig(**EIGHT))  # type: ignore[arg-type]
     for change in ({"policy": QUANTIZED}, {"judge_trainer": EIGHT}):
         config = RunConfig.model_validate({"name": "a", "environment": {"view": "short"}, **change})
-        found = {finding.topic: finding for finding in DryRun(config, RunFolder(tmp_path / "run")).findings()}
+        found = {finding.topic: finding for finding in dry_run(config, RunFolder(tmp_path / "run"))}
         assert found["extra quantized"].good is False
         assert found["extra quantized"].remedy == "pip install 'rlanything-envs[quantized]'"
 

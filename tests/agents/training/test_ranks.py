@@ -29,7 +29,7 @@ from rlanything_agents.models.pretrained import save_weights
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
-from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.launch import Launch, RanksError, launched, must_be_trainable, obstacles
 from rlanything_agents.training.ranks.packing import packed, unpacked
@@ -344,7 +344,7 @@ def test_a_dry_run_says_who_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         for name, value in more.items():
             monkeypatch.setenv(name, value)
         config = RunConfig(name="run", judge_trainer={"world_size": 3})
-        found = DryRun(config, RunFolder(tmp_path / "run")).findings()
+        found = dry_run(config, RunFolder(tmp_path / "run"))
         return [(finding.good, finding.said) for finding in found if finding.topic == "processes"]
 
     assert said() == [(None, "judge_trainer.world_size is 3, here is 1 training process")]

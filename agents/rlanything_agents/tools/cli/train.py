@@ -135,20 +135,17 @@ def _ending_at_once(processes: int) -> Iterator[None]:
 def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
     """Print the obstacles, the memory and the time of a run; returns whether there is no obstacle."""
     from rlanything_agents.tools.cli.doctor import findings_tree, show_findings
-    from rlanything_agents.tools.cli.screen import console
-    from rlanything_agents.tools.planning.checks import DryRun
+    from rlanything_agents.tools.planning.checks import dry_run
 
-    looked = DryRun(settings, folder)
+    findings = dry_run(settings, folder)
     if as_json:
-        tree = findings_tree(looked.findings())
-        memory = [{"phase": phase.name, "limit": phase.limit, "bytes": dict(phase.parts)} for phase in looked.memory]
-        print_json({**tree, "memory": memory, "time": _time(settings) if tree["healthy"] else None})
+        tree = findings_tree(findings)
+        print_json({**tree, "time": _time(settings) if tree["healthy"] else None})
         return bool(tree["healthy"])
-    healthy = show_findings(looked.findings(), as_json=False)
+    healthy = show_findings(findings, as_json=False)
     if healthy:
-        out = console()
-        out.print("Running a pilot to estimate the time, which takes minutes with a pretrained model ...")
-        out.print(f"Time: {_time(settings)}", soft_wrap=True)
+        typer.echo("Running a pilot to estimate the time, which takes minutes with a pretrained model ...")
+        typer.echo(f"Time: {_time(settings)}")
     return healthy
 
 

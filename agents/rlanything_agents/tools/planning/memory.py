@@ -8,12 +8,12 @@ logits of a micro-batch, and the other model, come on top.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, RunConfig, SharedConfig
 from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.engines.shared_memory import memory_of_machine
 from rlanything_agents.models.checkpoint import CheckpointError, checkpoint_source
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.training.ranks.launch import launched
@@ -33,14 +33,6 @@ class UnknownSize(ValueError):
     """The shape of a model on the hub is not known before its configuration is downloaded."""
 
 
-class Assumptions(NamedTuple):
-    """What is not known of episodes before a run: shares of solved ones, of their length, and of groups that teach."""
-
-    success: float = 0.45
-    solved_length: float = 0.35
-    learning: float = 0.55
-
-
 class Shape(NamedTuple):
     """Sizes of a causal language model; ``linear`` has the sides of the linear maps of its blocks, ``cached`` is the
     count of numbers in the cache per token.
@@ -52,11 +44,6 @@ class Shape(NamedTuple):
     vocabulary: int
     embeddings: int
     cached: int
-
-    def weight_bytes(self, width: int, quantized: bool = False) -> float:
-        """Bytes of the weights at ``width`` bytes each, where the linear maps of the blocks may be 4-bit ones."""
-        four = sum(a * b for a, b in self.linear) if quantized else 0
-        return FOUR_BITS * four + width * (self.parameters - four)
 
     def adapter_parameters(self, rank: int) -> int:
         """Parameters of low-rank adapters on all linear maps of the blocks (arXiv 2106.09685, section 4.1)."""
@@ -128,7 +115,8 @@ class Planned:
         self.adapters = self.shape.adapter_parameters(own.lora.rank) if own and own.lora else None
         self.quantized = own is not None and own.quantization is not None
         self.shared = isinstance(model, SharedConfig)
-        self.weights = self.shape.weight_bytes(self.width, self.quantized)
+        four = sum(a * b for a, b in self.shape.linear) if self.quantized else 0
+        self.weights = FOUR_BITS * four + self.width * (self.shape.parameters - four)
         self.longest = min(_longest(config, model.max_tokens), own.context if own else 4096)
         self.stepped = self.width if self.adapters is None else 4
         self.optimizer = self.shape.optimizer_bytes(self.stepped, self.adapters, trainer.optim) if trainer else 0.0
@@ -228,10 +216,8 @@ def available() -> float | None:
 
     if torch.cuda.is_available():
         return float(torch.cuda.mem_get_info()[1])
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (ValueError, OSError, AttributeError):
-        return None
+    memory = memory_of_machine()
+    return None if memory is None else float(memory[0])
 
 
 def human(size: float) -> str:

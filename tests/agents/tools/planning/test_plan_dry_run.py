@@ -17,7 +17,7 @@ from rlanything_agents.feedback import PRESETS
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.planning import memory, pilot
-from rlanything_agents.tools.planning.checks import DryRun
+from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_agents.tools.planning.pilot import Unmeasured, estimate
 from rlanything_agents.training.ranks.launch import Launch, obstacles
 
@@ -57,7 +57,7 @@ def invoke(*words: object) -> tuple[int, str]:
     return result.exit_code, result.stdout if result.exit_code != 2 else result.stderr
 
 
-def dry_run(path: Path, runs: Path) -> tuple[int, dict[str, Any]]:
+def checked(path: Path, runs: Path) -> tuple[int, dict[str, Any]]:
     code, output = invoke("train", path, "--out", runs / "small", "--dry-run", "--json")
     return code, json.loads(output)
 
@@ -70,16 +70,11 @@ def broken(tree: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_run_that_can_start(tmp_path: Path) -> None:
-    code, tree = dry_run(file(tmp_path), tmp_path / "runs")
+    code, tree = checked(file(tmp_path), tmp_path / "runs")
     assert (code, broken(tree)) == (0, {})
     assert list(tmp_path.iterdir()) == [tmp_path / "run.yaml"]
-    assert [row["phase"] for row in tree["memory"]] == [
-        "policy writes",
-        "judge writes",
-        "policy learns",
-        "judge learns",
-    ]
-    assert all(sum(row["bytes"].values()) < row["limit"] for row in tree["memory"])
+    phases = [finding["topic"] for finding in tree["findings"] if finding["topic"].startswith("memory: ")]
+    assert phases == ["memory: policy writes", "memory: judge writes", "memory: policy learns", "memory: judge learns"]
     code, output = invoke("train", file(tmp_path), "--out", tmp_path / "runs/small", "--dry-run")
     assert code == 0
     assert "made from scratch" in output
@@ -89,8 +84,6 @@ def test_a_run_that_can_start(tmp_path: Path) -> None:
 def test_the_pilot_says_how_long_each_part_of_a_run_takes() -> None:
     took = estimate(RunConfig.model_validate(SMALL))
     assert min(took.warm_start, took.evaluations, took.iterations) > 0
-    longer = estimate(RunConfig.model_validate({**SMALL, "iterations": 40}))
-    assert longer.iterations > 4 * took.iterations
     part = r"(\d+ h )?\d+ (s|min)"
     assert re.fullmatch(rf"about {part} \(warm start {part}, evaluations {part}, iterations {part}\)", str(took))
 
@@ -110,7 +103,6 @@ def test_the_pilot_plays_with_pretrained_models(tmp_path: Path) -> None:
     )
     took = estimate(config)
     assert min(took.warm_start, took.evaluations, took.iterations) > 0
-    assert took.without == "", "its groups teach, although all of them fail"
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
 
 
@@ -153,14 +145,13 @@ def test_every_failure_is_told_and_not_only_the_first(tmp_path: Path, monkeypatc
         evaluation={"knobs": {"colour": "red"}},
         environment={"speed": 3},
     )
-    code, tree = dry_run(path, tmp_path / "runs")
+    code, tree = checked(path, tmp_path / "runs")
     found = broken(tree)
     assert code == 1
     assert {"evaluation.knobs", "domain", "environment", "rewriter", "policy", "memory"} <= set(found)
     assert "NO_SUCH_KEY" in found["rewriter"]
     assert "juggling" in found["domain"]
     assert "absent" in found["policy"]
-    assert tree["memory"] == []  # the policy's size is not known
     assert {"extra train", "extra llm", "run folder"} <= {finding["topic"] for finding in tree["findings"]}
 
 
@@ -168,7 +159,7 @@ def test_a_checkpoint_that_lacks_files(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
-    code, tree = dry_run(file(tmp_path, **{**PRETRAINED, "policy": {"checkpoint": str(folder)}}), tmp_path / "runs")
+    code, tree = checked(file(tmp_path, **{**PRETRAINED, "policy": {"checkpoint": str(folder)}}), tmp_path / "runs")
     assert code == 1
     assert "no *.safetensors, no tokenizer.json" in broken(tree)["policy"]
     assert "no configuration of a model" in broken(tree)["memory"]
@@ -176,7 +167,7 @@ def test_a_checkpoint_that_lacks_files(tmp_path: Path) -> None:
 
 def test_models_that_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available", lambda: 1e6)
-    code, tree = dry_run(file(tmp_path), tmp_path / "runs")
+    code, tree = checked(file(tmp_path), tmp_path / "runs")
     assert code == 1
     assert set(broken(tree)) == {"memory: policy learns", "memory: judge learns"}
     assert "optimizer" in broken(tree)["memory: policy learns"]
@@ -184,7 +175,7 @@ def test_models_that_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_model_on_the_hub_is_no_obstacle(tmp_path: Path) -> None:
     names = {"policy": {"checkpoint": "somebody/unheard-of"}, "reward_model": {"checkpoint": "somebody/unheard-of"}}
-    _, tree = dry_run(file(tmp_path, **names), tmp_path / "runs")
+    _, tree = checked(file(tmp_path, **names), tmp_path / "runs")
     (told,) = [finding for finding in tree["findings"] if finding["topic"] == "memory"]
     assert (told["state"], told["remedy"]) == ("warning", "hf download NAME config.json")
 
@@ -193,23 +184,23 @@ def test_the_folder_of_another_run(tmp_path: Path) -> None:
     config = load_config(file(tmp_path))
     folder = RunFolder(tmp_path / "runs" / "small")
     folder.prepare(config.model_dump(mode="json"))
-    looked = {finding.topic: finding for finding in DryRun(config, folder).findings()}
+    looked = {finding.topic: finding for finding in dry_run(config, folder)}
     assert looked["run folder"].good
     other = config.model_copy(update={"seed": 5})
-    looked = {finding.topic: finding for finding in DryRun(other, folder).findings()}
+    looked = {finding.topic: finding for finding in dry_run(other, folder)}
     assert looked["run folder"].good is False
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir(mode=0o500)
-    _, tree = dry_run(file(tmp_path), tmp_path / "runs")
+    _, tree = checked(file(tmp_path), tmp_path / "runs")
     assert "cannot be written" in broken(tree)["run folder"]
 
 
 def test_a_file_in_the_way_of_the_run_folder(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
-    code, tree = dry_run(file(tmp_path), tmp_path / "runs")
+    code, tree = checked(file(tmp_path), tmp_path / "runs")
     assert code == 1
     assert "cannot be written to" in broken(tree)["run folder"]
 
@@ -235,7 +226,7 @@ def test_an_attention_whose_package_is_absent(tmp_path: Path, monkeypatch: pytes
         importlib.util, "find_spec", lambda name, *more: None if name == "flash_attn" else found(name, *more)
     )
     policy = {**PRETRAINED["policy"], "attention": "flash_attention_2"}
-    _, tree = dry_run(file(tmp_path, **{**PRETRAINED, "policy": policy}), tmp_path / "runs")
+    _, tree = checked(file(tmp_path, **{**PRETRAINED, "policy": policy}), tmp_path / "runs")
     assert "pip install flash-attn" in broken(tree)["policy.attention"]
 
 
