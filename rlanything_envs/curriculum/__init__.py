@@ -21,13 +21,17 @@ from rlanything_envs.curriculum.acceptance import (
 from rlanything_envs.curriculum.adaptive import AdaptiveDifficulty, StepJudge
 from rlanything_envs.curriculum.critique import Critique, blamed_actions, task_critique
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum, rewrite_direction
-from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.llm_rewriter import LLMRewriter
 from rlanything_envs.curriculum.monitor import CurriculumMonitor, CurriculumRow, curriculum_metrics
 from rlanything_envs.curriculum.open_groups import Group
-from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
-from rlanything_envs.curriculum.rewriters import GeneratorNeeded, UnknownRewriter, get_rewriter
-from rlanything_envs.curriculum.scripted_rewriter import ScriptedRewriter
+from rlanything_envs.curriculum.rewriter import (
+    FreshRewriter,
+    Request,
+    Rewriter,
+    Rewriting,
+    ScriptedRewriter,
+    get_rewriter,
+)
 from rlanything_envs.curriculum.source import CurriculumSource
 from rlanything_envs.curriculum.summary import (
     JudgedEpisode,
@@ -50,7 +54,6 @@ __all__ = [
     "CurriculumSource",
     "Decision",
     "FreshRewriter",
-    "GeneratorNeeded",
     "Group",
     "JudgedEpisode",
     "JudgedStep",
@@ -70,7 +73,6 @@ __all__ = [
     "Tally",
     "Trial",
     "TrialRole",
-    "UnknownRewriter",
     "blamed_actions",
     "curriculum_metrics",
     "get_acceptance",

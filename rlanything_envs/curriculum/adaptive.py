@@ -13,9 +13,8 @@ from gymnasium.utils import seeding
 from rlanything_envs.curriculum.acceptance import Acceptance
 from rlanything_envs.curriculum.critique import Critique, task_critique
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
-from rlanything_envs.curriculum.fresh_rewriter import FreshRewriter
 from rlanything_envs.curriculum.rewrite_request import CritiqueSource
-from rlanything_envs.curriculum.rewriter import Rewriter
+from rlanything_envs.curriculum.rewriter import FreshRewriter, Rewriter
 from rlanything_envs.curriculum.source import CurriculumSource
 from rlanything_envs.curriculum.summary import JudgedEpisode, JudgedStep, Summariser
 from rlanything_envs.errors import CurriculumError, InfrastructureError

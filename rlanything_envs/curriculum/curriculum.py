@@ -22,11 +22,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
-from rlanything_envs.curriculum.background import BACKGROUND
 from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
-from rlanything_envs.curriculum.rewrite_request import CritiqueSource, RewriteRequest
-from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting
-from rlanything_envs.curriculum.rewriters import get_rewriter
+from rlanything_envs.curriculum.rewrite_request import BACKGROUND, CritiqueSource, RewriteRequest
+from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting, get_rewriter
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import FRESH, CandidateError, Event, Outcome, Task, TaskPool, get_domain
 from rlanything_task_pools.task import Direction

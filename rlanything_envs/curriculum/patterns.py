@@ -20,55 +20,21 @@ MIN_ROUNDS = 3
 
 _NAME = re.compile(r"\b([a-z]{2,30}) (\d{1,4})\b")
 _WORD = re.compile(r"[a-z]{3,30}")
-_COMMON = frozenset(
-    [
-        "and",
-        "are",
-        "clean",
-        "cool",
-        "examine",
-        "find",
-        "from",
-        "heat",
-        "hot",
-        "into",
-        "its",
-        "look",
-        "move",
-        "one",
-        "place",
-        "put",
-        "some",
-        "take",
-        "task",
-        "that",
-        "the",
-        "them",
-        "then",
-        "this",
-        "two",
-        "under",
-        "use",
-        "using",
-        "with",
-        "your",
-    ]
-)
+_COMMON = frozenset((
+    "and", "are", "clean", "cool", "examine", "find", "from", "heat", "hot", "into", "its", "look", "move", "one", "place",
+    "put", "some", "take", "task", "that", "the", "them", "then", "this", "two", "under", "use", "using", "with", "your",
+))  # fmt: skip
 """Words of task sentences that name no thing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Things and places that an episode never reached."""
+    """Things of the goal that an episode never reached."""
 
     unseen: list[str]
     """Words of the goal that are things of such a world and occur in no message and no command."""
     unused: list[str]
     """Things of the goal that occur in a message, but in no command."""
-    unvisited: list[str]
-    """Places of the opening that no command named, those of the goal first."""
-    places: int
-    """Number of places that the opening names."""
 
 
 def shape_of(command: str) -> str:
@@ -115,7 +81,7 @@ def cycle_of(commands: Sequence[str]) -> tuple[list[str], int] | None:
 
 
 def never_reached(goal: str, opening: str, turns: Sequence[tuple[str, str]]) -> Missed:
-    """Things of the goal and places of the opening that an episode never reached.
+    """Things of the goal that an episode never reached.
 
     Args:
         goal: The task in words.
@@ -123,18 +89,13 @@ def never_reached(goal: str, opening: str, turns: Sequence[tuple[str, str]]) -> 
         turns: Commands and their answers.
     """
     scene = opening.lower().replace(goal.lower(), " ")
-    places = list(dict.fromkeys(f"{kind} {number}" for kind, number in _NAME.findall(scene)))
     commands = " ".join(command.lower() for command, _ in turns)
+    named = _NAME.search(scene) is not None
     messages = " ".join(message.lower() for _, message in turns)
-    used_names = {f"{kind} {number}" for kind, number in _NAME.findall(commands)}
     used = set(_WORD.findall(commands))
     seen = {kind for kind, _ in _NAME.findall(f"{scene} {messages}")}
     wanted = [word for word in dict.fromkeys(_WORD.findall(goal.lower())) if word not in _COMMON]
-    unvisited = [place for place in places if place not in used_names]
-    unvisited.sort(key=lambda place: place.partition(" ")[0] not in wanted)
     return Missed(
-        unseen=[word for word in wanted if places and word not in seen and word not in used],
+        unseen=[word for word in wanted if named and word not in seen and word not in used],
         unused=[word for word in wanted if word in seen and word not in used],
-        unvisited=unvisited,
-        places=len(places),
     )

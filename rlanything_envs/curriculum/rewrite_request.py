@@ -1,8 +1,16 @@
-"""Rewrite requests of a curriculum: the rewriter reads the critique, and no failure of either reaches an episode."""
+"""Rewrite requests of a curriculum, and the threads that run them in the background of the rollouts.
+
+The rewriter reads the critique, and no failure of either reaches an episode.
+"""
 
 import logging
+import os
+import queue
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +23,11 @@ from rlanything_task_pools import Rejection, Task
 from rlanything_task_pools.task import Direction
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+THREADS = 8
+"""Concurrent calls in one process. They mostly wait for a text generator, which limits its own concurrency."""
 
 CritiqueSource = str | Critique | Callable[[], str | Critique]
 """Summary of episodes for the rewriter, or a function that makes it, which is called only if a rewrite is requested."""
@@ -83,3 +96,55 @@ def _written_by(candidate: Task | None, critique: Critique) -> Task | None:
     if candidate is None or candidate.rewrite is None or not critique.text:
         return candidate
     return candidate.model_copy(update={"rewrite": candidate.rewrite.model_copy(update={"critic": critique.author})})
+
+
+class Background:
+    """Runs calls on daemon threads, so that a hanging call cannot keep the process alive.
+
+    (The interpreter waits for threads of `concurrent.futures` at exit.) All curricula of a process share these threads;
+    a forked child starts without any.
+    """
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self._number = threads
+        self._renew()
+        os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._started = False
+
+    def start(self) -> None:
+        """Start the threads unless they run; called ahead of time, since starting one can take milliseconds."""
+        with self._lock:
+            for number in range(0 if self._started else self._number):
+                name = f"rlanything-background-{number}"
+                threading.Thread(target=_work, args=(self._calls,), name=name, daemon=True).start()
+            self._started = True
+
+    def submit(self, call: Callable[[], T]) -> "Future[T]":
+        """Queue a call; its future can be cancelled until the call starts."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    result = call()
+                except BaseException as error:  # raised by `Future.result`
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+
+        self.start()
+        self._calls.put(run)
+        return future
+
+
+def _work(calls: "queue.SimpleQueue[Callable[[], None]]") -> None:
+    while True:
+        calls.get()()
+
+
+BACKGROUND = Background()
+"""The threads of this process."""

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rlanything_envs.curriculum import RecommendedAcceptance, Tally, Trial, get_acceptance, posterior
+from rlanything_envs.curriculum import RecommendedAcceptance, Tally, Trial, acceptance, get_acceptance
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import Outcome
 
@@ -101,14 +101,14 @@ def test_published_rules_first_want_the_candidate_played():
 def test_posteriors_agree_with_chance(a, b):
     rng = np.random.default_rng(0)
     one, two = (rng.beta(1 + s, 1 + n - s, 400_000) for s, n in (a, b))
-    first, second = posterior.posterior(*a), posterior.posterior(*b)
+    first, second = acceptance.posterior(*a), acceptance.posterior(*b)
     assert first.sum() == pytest.approx(1)
-    assert posterior.inside(first, 0.2, 0.8) == pytest.approx(((one > 0.2) & (one < 0.8)).mean(), abs=4e-3)
-    assert posterior.below(first, second) == pytest.approx((one < two).mean(), abs=4e-3)
+    assert acceptance.inside(first, 0.2, 0.8) == pytest.approx(((one > 0.2) & (one < 0.8)).mean(), abs=4e-3)
+    assert acceptance.below(first, second) == pytest.approx((one < two).mean(), abs=4e-3)
     inside = (one > 0.2) & (one < 0.8)
-    assert posterior.below(first, second, 0.2, 0.8) == pytest.approx(((one < two) & inside).mean(), abs=4e-3)
-    assert posterior.above(first, second, 0.2, 0.8) == pytest.approx(((one > two) & inside).mean(), abs=4e-3)
-    assert posterior.below(first, second) + posterior.above(first, second) == pytest.approx(1)
+    assert acceptance.below(first, second, 0.2, 0.8) == pytest.approx(((one < two) & inside).mean(), abs=4e-3)
+    assert acceptance.above(first, second, 0.2, 0.8) == pytest.approx(((one > two) & inside).mean(), abs=4e-3)
+    assert acceptance.below(first, second) + acceptance.above(first, second) == pytest.approx(1)
 
 
 # -- the recommended rule

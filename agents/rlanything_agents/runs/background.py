@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from rlanything_envs.curriculum import Request, Rewriter, Rewriting
-from rlanything_envs.curriculum.background import BACKGROUND
+from rlanything_envs.curriculum.rewrite_request import BACKGROUND
 from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["Abandoned", "BackgroundRewriter", "in_background"]
