@@ -21,8 +21,9 @@ MIN_ROUNDS = 3
 _NAME = re.compile(r"\b([a-z]{2,30}) (\d{1,4})\b")
 _WORD = re.compile(r"[a-z]{3,30}")
 _COMMON = frozenset((
-    "and", "are", "clean", "cool", "examine", "find", "from", "heat", "hot", "into", "its", "look", "move", "one", "place",
-    "put", "some", "take", "task", "that", "the", "them", "then", "this", "two", "under", "use", "using", "with", "your",
+    "and", "are", "clean", "cool", "examine", "find", "from", "heat", "hot", "into", "its", "look", "move", "one",
+    "place", "put", "some", "take", "task", "that", "the", "them", "then", "this", "two", "under", "use", "using",
+    "with", "your",
 ))  # fmt: skip
 """Words of task sentences that name no thing."""
 
