@@ -35,11 +35,9 @@ def duration(seconds: float) -> str:
 class Stage:
     """Progress of one stage with a known number of units."""
 
-    def __init__(self, show: Callable[[int, str], None], tell: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(self, show: Callable[[int, str], None]) -> None:
         self._show = show
         self._done = 0
-        self.tell = tell
-        """Shows a note at once, next to the bar or on a line of its own."""
 
     def add(self, count: int) -> None:
         """Count ``count`` more units as done."""
@@ -79,11 +77,7 @@ class Reporter:
         """Report the progress of one stage of ``total`` units; a block that ends without an error has done them all."""
         if not self.console.is_terminal:
             self.say(f"{name} ...")
-
-            def tell(text: str) -> None:
-                self.console.print(f"  {text}", highlight=False, soft_wrap=True)
-
-            yield Stage(self._lines(name, total), tell)
+            yield Stage(self._lines(name, total))
             return
         with self._bar() as bar:
             task = bar.add_task(name, total=total, note="")
@@ -91,7 +85,7 @@ class Reporter:
             def show(done: int, note: str) -> None:
                 bar.update(task, completed=done, note=note)
 
-            yield Stage(show, lambda text: bar.update(task, note=text))
+            yield Stage(show)
             bar.update(task, completed=total)
 
     def _lines(self, name: str, total: int) -> Callable[[int, str], None]:

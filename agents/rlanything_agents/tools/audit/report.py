@@ -1,13 +1,13 @@
-"""The table of an audit as text, for the screen and for Markdown."""
+"""The table of an audit as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlanything_agents.tools.benchmark.report import NOTHING, escaped, markdown_table, success_text
+from rlanything_agents.tools.benchmark.report import NOTHING, success_text
 
-__all__ = ["LISTS", "audit_markdown", "audit_table"]
+__all__ = ["LISTS", "audit_table"]
 
 LISTS = {
     "findings": "solved without the work",
@@ -38,23 +38,3 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     played = str(row["episodes"] + row["voided"])
     held, longest = str(row["held"]), f"{row['longest']:.1f} s"
     return [row["agent"], row["about"], played, solved, voided, held, longest, score]
-
-
-def audit_markdown(found: Mapping[str, Any]) -> str:
-    """An audit as a Markdown page."""
-    panel = found["panel"]
-    header, rows = audit_table(found)
-    parts = [
-        f"# Audit of {escaped(panel['name'])}",
-        f"{panel['tasks']} tasks of {panel['domain']}, hash {panel['hash']}",
-    ]
-    if found["command"]:
-        parts.append("    " + escaped(found["command"]))
-    parts.append("\n".join(markdown_table(header, rows)))
-    for name, title in LISTS.items():
-        if found[name]:
-            columns = ("task", "agent", "variant", "kind", "goal", "seconds", "error")
-            listed = [[str(item[column]) for column in columns] for item in found[name]]
-            parts.append(f"## Tasks {title}: {len(listed)}")
-            parts.append("\n".join(markdown_table(columns, listed)))
-    return "\n\n".join(parts) + "\n"

@@ -15,7 +15,6 @@ from rlanything_agents.domains.solutions import solution_of
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.tools.audit.agents import RANDOM, REFUSED, SOLUTION, AuditAgent, AuditWorld
-from rlanything_agents.tools.audit.report import audit_markdown
 from rlanything_agents.tools.benchmark.episode import Episode, Result
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.parallel import play_in_parallel
@@ -46,7 +45,7 @@ def audit_panel(
         seed: Seed of environments and of random play.
         environment: Arguments of the environment besides the panel's.
         workers: Episodes in parallel; the number of processors, at most 8, if None.
-        out: A new folder for ``audit.json``, ``audit.md`` and the courses of all episodes, which ``rlanything view``
+        out: A new folder for ``audit.json`` and the courses of all episodes, which ``rlanything view``
             reads; None writes nothing.
         reporter: Shows progress.
         command: Command line of the user, for the report.
@@ -88,7 +87,6 @@ def audit_panel(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(out / "audit.json", json.dumps(found, indent=1) + "\n")
-        write_atomically(out / "audit.md", audit_markdown(found))
         collect(out / "episodes", ((episode.name, episode.place) for episode in wanted), out)
     return found
 

@@ -4,10 +4,10 @@ episode, a summary and reports goes out.
 `run_benchmark` rolls out a panel, appends each result to the folder and continues after an interruption;
 `compare_results` pairs two such folders task by task.
 
-- `agent`: the interfaces of agents; `choice`: from a name to an agent.
+- `agent`: the interfaces of agents, and from a name to an agent.
 - `scripted`, `service`, `checkpoint`, `policy`, `own_code`: the kinds of agents.
 - `episode`, `parallel`, `runner`: one episode, several in parallel, a whole benchmark.
-- `record`, `tables`, `report`: the folder, its statistics, its reports; `pairing`, `compare`: two benchmarks.
+- `record`, `tables`, `report`: the folder, its statistics, its report; `compare`: two benchmarks.
 
 ```python
 from pathlib import Path

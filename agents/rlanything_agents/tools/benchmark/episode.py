@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import gymnasium as gym
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.tools.benchmark.errors import BenchmarkError, Outgrown
@@ -77,7 +79,12 @@ class Episode:
         return self.group, self.task.id, self.number
 
 
-@dataclass(frozen=True, slots=True)
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Number = Annotated[float, Field(ge=-(2**53), le=2**53, allow_inf_nan=False)]
+"""Means of larger numbers cannot be computed in floats."""
+
+
+@pydantic_dataclass(frozen=True, slots=True, config=ConfigDict(strict=True, extra="forbid"))
 class Result:
     """Result of one episode.
 
@@ -100,17 +107,17 @@ class Result:
 
     group: str
     task: str
-    episode: int
-    outcome: int | None
-    score: float
-    steps: int
+    episode: Count
+    outcome: Literal[1, -1] | None
+    score: Number
+    steps: Count
     usage: Usage | None
-    seconds: float
+    seconds: Number
     error: str = ""
-    readable: int | None = None
-    admissible: int | None = None
+    readable: Count | None = None
+    admissible: Count | None = None
     agent_crash: str = ""
-    outgrown: str = ""
+    outgrown: Literal["", "overlong", "slow"] = ""
 
     @property
     def key(self) -> Key:
@@ -122,39 +129,20 @@ class Result:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, record: Any) -> Result:
-        """Check and restore a result from the plain data of `to_dict`.
+    def from_json(cls, line: bytes) -> Result:
+        """Check and restore a result from the JSON of `to_dict`.
 
         Raises:
-            BenchmarkError: The data are not a result; the message names the field.
+            BenchmarkError: It is not a result; the message names the field.
         """
-        if isinstance(record, Mapping):
-            later = {"readable": None, "admissible": None, "agent_crash": "", "outgrown": ""}  # than the first version
-            record = {**later, **record}
-        if not isinstance(record, Mapping) or (missing := {f.name for f in fields(cls)} ^ set(record)):
-            what = f"fields {sorted(missing)}" if isinstance(record, Mapping) else f"{record!r:.80}"
-            raise BenchmarkError(f"not a result: {what}")
-        usage = record["usage"]
-        checks = {
-            "group": isinstance(record["group"], str),
-            "task": isinstance(record["task"], str),
-            "episode": is_count(record["episode"]),
-            "outcome": record["outcome"] in (1, -1, None) and not isinstance(record["outcome"], bool | float),
-            "score": _is_number(record["score"]),
-            "steps": is_count(record["steps"]),
-            "usage": usage is None or _is_usage(usage),
-            "seconds": _is_number(record["seconds"]),
-            "error": isinstance(record["error"], str),
-            "agent_crash": isinstance(record["agent_crash"], str),
-            "outgrown": record["outgrown"] in OUTGROWN or record["outgrown"] == "",
-            **{
-                name: record[name] is None or (is_count(record[name]) and record[name] <= record["steps"])
-                for name in ("readable", "admissible")
-            },
-        }
-        if wrong := [name for name, good in checks.items() if not good]:
-            raise BenchmarkError(f"not a result: field {wrong[0]} is {record[wrong[0]]!r:.80}")
-        return cls(**{**record, "usage": None if usage is None else Usage(**usage)})
+        try:
+            return _RESULT.validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise BenchmarkError(f"not a result: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+_RESULT = TypeAdapter(Result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +210,9 @@ def course(conversation: Conversation, episode: Episode, counts: bool) -> Genera
         counts: Whether the agent counts its tokens.
     """
     start, steps, score, usage = time.perf_counter(), 0, 0.0, Usage()
-    outcome, error, crash, outgrown = None, "", "", ""
+    outcome: Literal[1, -1] | None = None
+    outgrown: Literal["", "overlong", "slow"] = ""
+    error = crash = ""
     commands: list[str] = []
     try:
         turn = conversation.start(episode.task, seed=episode.seed)
@@ -290,24 +280,6 @@ def play_episode(conversation: Conversation, player: Player, episode: Episode) -
         return result
 
 
-_MOST = 2**53
-"""Largest stored number: means of larger integers cannot be computed in floats."""
-
-
 def is_count(value: Any) -> bool:
     """Whether a stored value is a count."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST <= value <= _MOST
-
-
-def _is_usage(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and set(value) == {f.name for f in fields(Usage)}
-        and is_count(value["prompt_tokens"])
-        and is_count(value["completion_tokens"])
-        and isinstance(value["estimated"], bool)
-    )
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 2**53

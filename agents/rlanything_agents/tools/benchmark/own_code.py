@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from rlanything_agents.tools.benchmark.agent import Solo
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
 from rlanything_envs.errors import InfrastructureError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["PythonAgent"]
 
 
-class PythonAgent:
+class PythonAgent(Solo):
     """Calls Python code with the whole chat, once per turn.
 
     A function ``agent(messages) -> str`` is called from several threads where several episodes run in parallel. A class
@@ -36,8 +37,7 @@ class PythonAgent:
         AgentError: The name does not exist, or cannot be called.
     """
 
-    executor: Literal["threads"] = "threads"
-    parallel = 1
+    executor = "threads"
 
     def __init__(self, place: str, history: int | None = None) -> None:
         self.name = f"python:{place}"
@@ -57,9 +57,6 @@ class PythonAgent:
             raise AgentError(f"{self.name} is neither a function of messages nor a class with a method act(messages)")
         self._made = found
 
-    def check(self, episodes: Sequence[Episode]) -> None:
-        """Nothing to look at."""
-
     def player(self, episode: Episode) -> PythonPlayer:
         """A player that calls the function, or a new instance of the class."""
         if not inspect.isclass(self._made):
@@ -69,9 +66,6 @@ class PythonAgent:
             task = episode.task
             _called(self.name, instance.start, {"domain": task.domain, "goal": task.goal, "seed": episode.seed})
         return PythonPlayer(self.name, instance.act, self._history)
-
-    def close(self) -> None:
-        """Nothing to free."""
 
 
 class PythonPlayer(ChatPlayer):

@@ -39,7 +39,7 @@ def play_in_parallel(
     Raises:
         BenchmarkError: A worker process died, or the agent is broken.
     """
-    if hasattr(agent, "play"):
+    if isinstance(agent, Lockstep):
         return agent.play(world, episodes, parallel)
     parallel = min(parallel, len(episodes))
     if parallel <= 1:

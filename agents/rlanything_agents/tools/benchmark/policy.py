@@ -18,6 +18,7 @@ from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.learners import Learners
+from rlanything_agents.tools.benchmark.agent import Lockstep
 from rlanything_agents.tools.benchmark.episode import Episode, Result, counted
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_envs.llm.budget import Usage
@@ -34,7 +35,7 @@ NEVER = 1_000_000
 """Steps: environments end episodes themselves."""
 
 
-class RunAgent:
+class RunAgent(Lockstep):
     """Plays with the final weights of a run, with the sampling of the run's own evaluation.
 
     The environment is made with the run's arguments, except for those that the panel sets.
@@ -45,8 +46,6 @@ class RunAgent:
     Raises:
         AgentError: The folder holds no finished run that can be loaded.
     """
-
-    parallel = 1
 
     def __init__(self, path: str) -> None:
         self.name = f"run:{path}"
@@ -125,7 +124,7 @@ def _result(episode: Episode, played: Trajectory, seconds: float) -> Result:
         group,
         task,
         number,
-        played.outcome,
+        None if played.outcome is None else 1 if played.outcome > 0 else -1,
         played.score,
         len(played.steps),
         usage,

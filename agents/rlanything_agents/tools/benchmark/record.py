@@ -32,7 +32,7 @@ class ResultFolder:
         benchmark.json   settings: a command with the same ones continues, with others it is refused
         results.jsonl    one line per episode, as soon as it has ended
         prompts.jsonl    prompts to a model and its answers
-        results.json  report.md  report.html
+        results.json  report.html
         episodes/        the course of each episode, and its screens
         trajectories/  screens/   all of them in the form of a run, which ``rlanything view`` reads
     """
@@ -41,7 +41,6 @@ class ResultFolder:
         self.path = path
         self.prompts = path / "prompts.jsonl"
         self.summary = path / "results.json"
-        self.markdown = path / "report.md"
         self.page = path / "report.html"
         self._lines = path / "results.jsonl"
         self._settings = path / "benchmark.json"
@@ -112,8 +111,8 @@ class ResultFolder:
             with self._lines.open("rb") as file:
                 for number, line in enumerate(file, 1):
                     try:
-                        result = Result.from_dict(json.loads(line))
-                    except (ValueError, RecursionError) as error:
+                        result = Result.from_json(line)
+                    except BenchmarkError as error:
                         raise BenchmarkError(
                             f"{self._lines}, line {number}: {error}; remove the line, or begin again with --restart"
                         ) from None

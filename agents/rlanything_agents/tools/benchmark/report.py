@@ -1,15 +1,15 @@
-"""Reports of a benchmark: tables in Markdown, and one HTML page that needs neither network nor scripts."""
+"""Report of a benchmark: tables as text, and one HTML page that needs neither network nor scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rlanything_agents.feedback.percent import interval, percent
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.report.page import page_templates
 from rlanything_agents.tools.benchmark.episode import OUTGROWN
-from rlanything_agents.tools.benchmark.record import ResultFolder
 from rlanything_verifiers.plain_text import printable
 
 __all__ = [
@@ -18,12 +18,9 @@ __all__ = [
     "changed_cells",
     "comparison_cells",
     "comparison_header",
-    "comparison_markdown",
-    "escaped",
-    "markdown_table",
     "success_text",
     "table_of",
-    "write_reports",
+    "write_report",
 ]
 
 HEADER = (
@@ -94,44 +91,20 @@ def p_text(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def write_reports(folder: ResultFolder, summary: Mapping[str, Any]) -> None:
-    """Write ``report.md`` and ``report.html`` from the content of ``results.json``."""
-    write_atomically(folder.markdown, _markdown(summary))
+def write_report(file: Path, summary: Mapping[str, Any]) -> None:
+    """Write ``report.html`` from the content of ``results.json``."""
     pages = page_templates()
     pages.filters["printable"] = printable
-    page = pages.get_template("benchmark.html.j2")
     header, texts = table_of(summary)
-    rows = [(*row, text) for row, text in zip(rows_of(summary), texts, strict=True)]
-    write_atomically(
-        folder.page,
-        page.render(
-            summary=summary,
-            header=header,
-            rows=rows,
-            outgrown=[about_outgrown(reason, count) for reason in OUTGROWN if (count := summary["total"].get(reason))],
-            difference=difference_text,
-            p_text=p_text,
-        ),
+    page = pages.get_template("benchmark.html.j2").render(
+        summary=summary,
+        header=header,
+        rows=[(*row, text) for row, text in zip(rows_of(summary), texts, strict=True)],
+        outgrown=[about_outgrown(reason, count) for reason in OUTGROWN if (count := summary["total"].get(reason))],
+        difference=difference_text,
+        p_text=p_text,
     )
-
-
-def comparison_markdown(found: Mapping[str, Any]) -> str:
-    """A comparison as Markdown."""
-    one, other = map(escaped, found["agents"])
-    lines = [f"# {one} → {other}", "", f"Panel {escaped(found['panel']['name'])}, hash {found['panel']['hash']}.", ""]
-    if found["different_settings"]:
-        lines += [f"The settings differ: {', '.join(found['different_settings'])}.", ""]
-    if about := actions_text(found):
-        lines += [f"{about}.", ""]
-    rows = [("all", found), *found["by_group"].items()]
-    lines += markdown_table(
-        comparison_header((one, other)),
-        [comparison_cells(name, row) for name, row in rows if row],
-    )
-    for name in ("gained", "lost"):
-        lines += ["", f"## Tasks {name} ({len(found[name])})", ""]
-        lines += markdown_table(("task", "kind", "goal", one, other), [changed_cells(task) for task in found[name]])
-    return "\n".join(lines) + "\n"
+    write_atomically(file, page)
 
 
 def actions_text(found: Mapping[str, Any]) -> str:
@@ -168,49 +141,6 @@ def changed_cells(task: Mapping[str, Any]) -> list[str]:
     return [task["task"], task["kind"], task["goal"], *shares]
 
 
-def _markdown(summary: Mapping[str, Any]) -> str:
-    panel, total = summary["panel"], summary["total"]
-    part = "" if panel["tasks"] == panel["of"] else f" (the first {panel['tasks']} of {panel['of']})"
-    lines = [
-        f"# {escaped(summary['agent'])} on {escaped(panel['name'])}{part}",
-        "",
-        f"{escaped(panel['meaning'])} Hash {panel['hash']}.",
-        "",
-        *(["    " + escaped(summary["command"]), ""] if summary["command"] else []),
-        *markdown_table(*table_of(summary)),
-        "",
-        _about_intervals(summary),
-    ]
-    if summary["left"]:
-        lines += ["", f"{summary['left']} of {summary['episodes']} episodes have no outcome yet."]
-    if crashes := summary.get("agent_crashes"):
-        lines += ["", f"{crashes} episodes failed because the agent broke its machine."]
-    lines += [line for reason in OUTGROWN if total.get(reason) for line in ("", about_outgrown(reason, total[reason]))]
-    if adapted := summary["adapted"]:
-        lines += [
-            "",
-            f"Adapted tasks minus their roots, {adapted['tasks']} pairs: success "
-            f"{difference_text(adapted['difference'], shares=True)} points "
-            f"({p_text(adapted['mcnemar']['p'])}), steps {difference_text(adapted['steps'])}.",
-        ]
-    if summary["errors"]:
-        lines += ["", f"## Without outcome ({len(summary['errors'])})", ""]
-        lines += markdown_table(
-            ("task", "episode", "what failed"),
-            [[e["task"], str(e["episode"]), e["error"][:300]] for e in summary["errors"]],
-        )
-    if total["tokens_estimated"]:
-        lines += ["", "Some numbers of tokens are estimates: the service did not report them."]
-    lines += ["", " · ".join(f"{name} {version}" for name, version in summary["versions"].items())]
-    return "\n".join(lines) + "\n"
-
-
-def _about_intervals(summary: Mapping[str, Any]) -> str:
-    alike = "" if summary["settings"]["episodes"] == 1 else ", wider where episodes of one task are alike"
-    shares = " Readable and admissible are shares of all answers." if "admissible" in table_of(summary)[0] else ""
-    return f"Success with 95 % Wilson intervals{alike}.{shares} Seconds and tokens are of all episodes together."
-
-
 def about_outgrown(reason: str, count: int) -> str:
     """Sentence about the episodes that failed for one of the `OUTGROWN` reasons."""
     why = {
@@ -218,18 +148,6 @@ def about_outgrown(reason: str, count: int) -> str:
         "slow": "the service answered the same chat shortly, but not at the length of the agent's answer in time",
     }
     return f"{count} episode{'s' if count > 1 else ''} failed because {why[reason]}."
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table of untrusted texts."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return lines + ["| " + " | ".join(escaped(cell) for cell in row) + " |" for row in rows]
-
-
-def escaped(text: str) -> str:
-    """Untrusted text for a cell: on one line, with all markup escaped."""
-    plain = printable(" ".join(text.split()))
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in plain)
 
 
 def _percent(share: float | None) -> str:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from rlanything_agents.runs.folder import write_atomically
-from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
-from rlanything_agents.tools.benchmark.choice import open_agent, packages_of
+from rlanything_agents.runs.progress import Reporter, Stage
+from rlanything_agents.tools.benchmark.agent import Lockstep, Solo, open_agent, packages_of
 from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of, most_turns
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.parallel import play_in_parallel
 from rlanything_agents.tools.benchmark.record import ResultFolder
-from rlanything_agents.tools.benchmark.report import write_reports
+from rlanything_agents.tools.benchmark.report import write_report
 from rlanything_agents.tools.benchmark.settings import ChatSettings
 from rlanything_agents.tools.benchmark.tables import summarise, versions
 from rlanything_agents.tools.benchmark.transcript import collect
@@ -26,9 +24,6 @@ from rlanything_envs.llm.budget import Price
 from rlanything_task_pools.panel import Panel
 
 __all__ = ["run_benchmark"]
-
-FIRST_S, LATER_S = 8.0, 30.0
-"""Seconds until the pace of an agent is told, and between later times."""
 
 
 def run_benchmark(
@@ -52,7 +47,7 @@ def run_benchmark(
 
     Args:
         panel: The tasks.
-        agent: One of `rlanything_agents.tools.benchmark.choice.FORMS`.
+        agent: One of `rlanything_agents.tools.benchmark.agent.FORMS`.
         out: Folder of the results.
         episodes: Episodes per task.
         seed: Seed of the benchmark.
@@ -100,11 +95,12 @@ def run_benchmark(
                 title += f", answers of at most {used.max_tokens} tokens"
             try:
                 if left:
-                    _play(player, world, left, folder, workers, reporter, title)
+                    with reporter.stage(title, len(left)) as stage:
+                        _play(player, world, left, folder, workers, stage)
             finally:
                 summary = _summary(panel, settings, wanted, folder, chat.price, command)
                 write_atomically(folder.summary, json.dumps(summary, indent=1) + "\n")
-                write_reports(folder, summary)
+                write_report(folder.page, summary)
                 collect(out / "episodes", ((episode.name, episode.place) for episode in wanted), out)
         return summary
 
@@ -115,45 +111,16 @@ def _play(
     left: list[Episode],
     folder: ResultFolder,
     workers: int | None,
-    reporter: Reporter,
-    title: str,
+    stage: Stage,
 ) -> None:
     won = ended = broken = 0
-    with (
-        contextlib.closing(play_in_parallel(agent, world, left, workers or agent.parallel)) as results,
-        reporter.stage(title, len(left)) as stage,
-        _telling(agent, stage.tell),
-    ):
+    with contextlib.closing(play_in_parallel(agent, world, left, workers or agent.parallel)) as results:
         for result in results:
             folder.append(result)
             broken += result.outcome is None
             ended += result.outcome is not None
             won += result.outcome == 1
             stage.reach(ended + broken, f"solved {won} of {ended}" + (f", {broken} without outcome" if broken else ""))
-
-
-@contextlib.contextmanager
-def _telling(agent: Solo | Lockstep, tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell the pace of an agent that measures it, while the block plays."""
-    progress: Callable[[], str] | None = getattr(agent, "progress", None)
-    if progress is None:
-        yield
-        return
-    ended = threading.Event()
-
-    def work() -> None:
-        pause = FIRST_S
-        while not ended.wait(pause):
-            tell(progress())
-            pause = LATER_S
-
-    thread = threading.Thread(target=work, name="pace", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _summary(

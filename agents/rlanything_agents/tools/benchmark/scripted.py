@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rlanything_agents.domains.guesses import Guess, NoGuess, guess_of
 from rlanything_agents.domains.solutions import Solution, solution_of
+from rlanything_agents.tools.benchmark.agent import Solo
 from rlanything_agents.tools.benchmark.errors import AgentError
 from rlanything_agents.tools.benchmark.player import Response
 
@@ -19,24 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Expert", "RandomAgent", "Scripted"]
 
-MOST_PARALLEL = 8
 
-
-class Scripted:
+class Scripted(Solo):
     """An agent without a model, which computes."""
 
-    executor: Literal["processes"] = "processes"
-
-    @property
-    def parallel(self) -> int:
-        """Number of processors, at most `MOST_PARALLEL`: each worker process takes seconds to start."""
-        return min(os.cpu_count() or 1, MOST_PARALLEL)
-
-    def check(self, episodes: Sequence[Episode]) -> None:
-        """Nothing to look at."""
-
-    def close(self) -> None:
-        """Nothing to free."""
+    executor = "processes"
+    parallel = min(os.cpu_count() or 1, 8)  # each worker process takes seconds to start
 
 
 class RandomAgent(Scripted):

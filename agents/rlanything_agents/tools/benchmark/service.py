@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.tools.benchmark.agent import Solo
 from rlanything_agents.tools.benchmark.errors import Outgrown
 from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
 from rlanything_agents.tools.benchmark.settings import MOST
@@ -33,7 +34,7 @@ WITNESS = 16
 """Tokens of the short answer that shows whether a service is up and takes a chat."""
 
 
-class ServiceAgent:
+class ServiceAgent(Solo):
     """Sends one request per turn; an interrupted benchmark continues from the log of prompts and answers.
 
     Args:
@@ -48,7 +49,7 @@ class ServiceAgent:
         LogFormatError: The log is malformed.
     """
 
-    executor: Literal["threads"] = "threads"
+    executor = "threads"
     parallel = 8
 
     def __init__(self, model: str, settings: ChatSettings, log: Path, *, retries: Retries | None = None) -> None:
@@ -64,18 +65,10 @@ class ServiceAgent:
                 extra={"temperature": 0} if settings.temperature == 0 else {},
             ),
             retries=retries,
-            budget=Budget(
-                max_tokens=settings.max_total_tokens,
-                max_dollars=settings.max_dollars,
-                price=settings.price,
-                spent=usage_of(log),
-            ),
+            budget=Budget(max_dollars=settings.max_dollars, price=settings.price, spent=usage_of(log)),
             log=self.log,
             recorded=RecordedAnswers(log, model),
         )
-
-    def check(self, episodes: Sequence[Episode]) -> None:
-        """Nothing to look at."""
 
     def player(self, episode: Episode) -> ServicePlayer:
         """A player that samples with the seeds of the episode."""

@@ -28,7 +28,6 @@ class ChatSettings:
         max_history: Exchanges read before the latest message, besides the first message; None for all.
         base_url: Address of an OpenAI-compatible service.
         key_env: Environment variable that holds its key; None for a service without one.
-        max_total_tokens: Most tokens of the whole benchmark, read and written; None for no limit.
         max_dollars: Most dollars of the whole benchmark, where prices are given; None for no limit.
         price: Dollars per million tokens.
 
@@ -41,7 +40,6 @@ class ChatSettings:
     max_history: int | None = None
     base_url: str = "http://localhost:8000/v1"
     key_env: str | None = None
-    max_total_tokens: int | None = None
     max_dollars: float | None = None
     price: Price | None = None
 

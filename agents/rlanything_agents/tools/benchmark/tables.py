@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from rlanything_agents.feedback.metrics import success_rate
+from rlanything_agents.tools.benchmark.compare import pair
 from rlanything_agents.tools.benchmark.episode import OUTGROWN, Episode, Key, Result, broken_of
-from rlanything_agents.tools.benchmark.pairing import pair
 from rlanything_envs.llm.budget import Price, Usage
 from rlanything_task_pools import Task
 from rlanything_task_pools.panel import ADAPTED, ROOT, Panel

@@ -73,7 +73,6 @@ def benchmark(
     price_in: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens read.")] = None,
     price_out: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens written.")] = None,
     max_dollars: Annotated[float | None, typer.Option(min=0, help="Stop before more than this is spent.")] = None,
-    max_total_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before more tokens are spent.")] = None,
     fail_under: Annotated[
         float | None, typer.Option(min=0, max=1, metavar="RATE", help="Exit with 1 if success is below this share.")
     ] = None,
@@ -101,7 +100,6 @@ def benchmark(
             max_history=max_history,
             base_url=base_url,
             key_env=key_env,
-            max_total_tokens=max_total_tokens,
             max_dollars=max_dollars,
         )
         chosen = open_panel(panel, pool, limit)

@@ -19,7 +19,6 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a benchmark, or its resu
 def compare(
     one: Folder,
     other: Folder,
-    markdown: Annotated[Path | None, typer.Option(help="Write the comparison to this Markdown file too.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two agents on the same panel: the second one minus the first, paired by task.
@@ -27,13 +26,9 @@ def compare(
     Differences have 95 % bootstrap intervals over tasks; p is that of McNemar's exact test.
     """
     with plain_errors():
-        from rlanything_agents.runs.folder import write_atomically
         from rlanything_agents.tools.benchmark.compare import compare_results
-        from rlanything_agents.tools.benchmark.report import comparison_markdown
 
         found = compare_results(one, other)
-        if markdown is not None:
-            write_atomically(markdown, comparison_markdown(found))
     if as_json:
         print_json(found)
     else:

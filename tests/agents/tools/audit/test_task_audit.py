@@ -320,7 +320,6 @@ def test_the_command(invoke: Invoke) -> None:
     assert weak.exit_code == 1, weak.output
     assert "solved without the work: coding-" in weak.stdout
     assert "clean" not in weak.stdout
-    assert "## Tasks solved without the work" in Path("found/audit.md").read_text()
     stored = json.loads(Path("found/audit.json").read_text())
     assert {item["agent"] for item in stored["findings"]} == {"echo"}
     courses = [json.loads(path.read_text()) for path in Path("found/episodes").glob("*.json")]

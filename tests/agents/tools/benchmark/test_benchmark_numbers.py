@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_agents.tools.benchmark.compare import compare_results
+from rlanything_agents.tools.benchmark.compare import compare_results, exact_p, pair
 from rlanything_agents.tools.benchmark.episode import Result, episodes_of
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
-from rlanything_agents.tools.benchmark.pairing import exact_p, pair
-from rlanything_agents.tools.benchmark.record import ResultFolder
-from rlanything_agents.tools.benchmark.report import comparison_markdown, table_of, write_reports
+from rlanything_agents.tools.benchmark.report import actions_text, comparison_cells, table_of, write_report
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.tables import summarise, versions
 from rlanything_envs.llm import Price, Usage
@@ -95,9 +93,9 @@ def test_a_comparison_tells_actions_where_both_counted_them(tmp_path: Path) -> N
         (tmp_path / name).mkdir()
         found = summary_of(panel, [[1], [-1]], steps=4, actions=actions)
         (tmp_path / name / "results.json").write_text(json.dumps(found))
-    both = comparison_markdown(compare_results(tmp_path / "one", tmp_path / "two"))
-    assert "readable actions 88.9 % → 88.9 %, admissible actions 44.4 % → 88.9 %." in both
-    assert "actions" not in comparison_markdown(compare_results(tmp_path / "old", tmp_path / "two"))
+    both = actions_text(compare_results(tmp_path / "one", tmp_path / "two"))
+    assert both == "readable actions 88.9 % → 88.9 %, admissible actions 44.4 % → 88.9 %"
+    assert actions_text(compare_results(tmp_path / "old", tmp_path / "two")) == ""
 
 
 def test_episodes_of_one_task_are_no_independent_ones() -> None:
@@ -182,9 +180,6 @@ def test_two_agents_on_one_panel(games: Panel, tmp_path: Path) -> None:
     assert found["mcnemar"]["gained"] == len(found["gained"]) == 4 - round(4 * found["success"][0])
     assert found["steps"]["mean"] < 0
     assert found["different_settings"] == []
-    text = comparison_markdown(found)
-    assert text.startswith("# random → expert")
-    assert f"## Tasks gained ({len(found['gained'])})" in text
     run_benchmark(games, "expert", tmp_path / "short", workers=1, environment={"max_episode_steps": 3})
     shorter = compare_results(tmp_path / "expert", tmp_path / "short")
     assert (shorter["different_settings"], shorter["success"]) == (["environment"], [1.0, 0.0])
@@ -225,7 +220,7 @@ def test_what_is_no_result_is_a_benchmark_error(
         found = compare_results(folder, tmp_path_factory.getbasetemp() / "good")
     except BenchmarkError:
         return
-    comparison_markdown(found)
+    comparison_cells("all", found)
 
 
 HOSTILE = "<script>alert(1)</script> | **x** `y` \x1b[31m [l](javascript:1) \u202e"
@@ -233,16 +228,12 @@ HOSTILE = "<script>alert(1)</script> | **x** `y` \x1b[31m [l](javascript:1) \u20
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     panel = panel_of(["<b>kind</b>", "other"], goal=HOSTILE)
-    with ResultFolder.open(tmp_path / "out", {}) as folder:
-        write_reports(folder, {**summary_of(panel, [[1], [None]], error=HOSTILE), "agent": HOSTILE, "command": HOSTILE})
-        page, text = folder.page.read_text(), folder.markdown.read_text()
+    summary = summary_of(panel, [[1], [None]], error=HOSTILE)
+    write_report(tmp_path / "report.html", {**summary, "agent": HOSTILE, "command": HOSTILE})
+    page = (tmp_path / "report.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "<b>kind" not in page
-    assert not {"\x1b", "\u202e"} & {*page, *text}
+    assert not {"\x1b", "\u202e"} & set(page)
     assert "default-src 'none'" in page
     assert not re.search(r"(src|href)=", page), "nothing is loaded from anywhere"
-    table = [line for line in text.splitlines() if line.startswith("| toy-")]
-    assert len(table) == 1
-    assert len(re.findall(r"(?<!\\)\|", table[0])) == 4, "a bar within a cell is escaped"
-    assert "\\<script\\>" in table[0]

@@ -11,8 +11,6 @@ from scripted_service import Asked, Handler, Service, answer, say, served, statu
 from typer.testing import CliRunner
 
 from rlanything_agents.tools.benchmark import service as service_module
-from rlanything_agents.tools.benchmark.episode import Result
-from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.report import table_of
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.settings import ChatSettings
@@ -65,7 +63,7 @@ def test_a_chat_that_the_service_finds_too_long_has_failed(
     header, rows = table_of(found)
     assert rows[0][header.index("overlong")] == "4"
     assert "slow" not in header
-    assert "4 episodes failed because the agent's chat outgrew" in (tmp_path / "out" / "report.md").read_text()
+    assert "4 episodes failed because the agent&#39;s chat outgrew" in (tmp_path / "out" / "report.html").read_text()
     assert "agent&#39;s chat outgrew" in (tmp_path / "out" / "report.html").read_text()
     asked = len(service.asked)
     assert play(games, service, tmp_path / "out") == found, "they are not played again"
@@ -155,11 +153,3 @@ def test_a_service_that_dies_in_the_middle_is_to_be_tried_later(service: Service
 def test_a_service_that_never_answered_is_bad_input(service: Service, tmp_path: Path, code: int) -> None:
     service.default = status(code)
     assert benchmark(service, tmp_path / "out")[0] == 2
-
-
-def test_results_of_earlier_versions_have_no_reason() -> None:
-    stored = Result("", "t", 0, -1, 0.0, 1, None, 0.1).to_dict()
-    del stored["outgrown"]
-    assert Result.from_dict(stored).outgrown == ""
-    with pytest.raises(BenchmarkError, match="outgrown"):
-        Result.from_dict({**stored, "outgrown": "lazy"})

@@ -88,7 +88,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     played = lines.read_bytes().count(b"\n")
     assert 2 <= played < 40
     assert (kept["total"]["episodes"] + kept["total"]["errors"], kept["left"] >= 40 - played) == (played, True)
-    assert "have no outcome yet" in (tmp_path / "out" / "report.md").read_text()
+    assert "have no outcome yet" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.slow
@@ -183,12 +183,10 @@ JSON = st.recursive(
 )
 def test_a_result_is_read_or_refused(field: str, value: object) -> None:
     record = Result("root", "t", 1, -1, 0.5, 3, Usage(2, 3), 0.25, "").to_dict()
-    assert Result.from_dict(record).to_dict() == record
-    earlier = {name: value for name, value in record.items() if name not in ("readable", "admissible")}
-    assert Result.from_dict(earlier).to_dict() == record
+    assert Result.from_json(json.dumps(record).encode()).to_dict() == record
     record = {**record, field: value} if field else value
     try:
-        read = Result.from_dict(record)
+        read = Result.from_json(json.dumps(record).encode())
     except BenchmarkError:
         return
     assert json.loads(json.dumps(read.to_dict())) == json.loads(json.dumps(record))

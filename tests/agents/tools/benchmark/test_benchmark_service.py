@@ -54,7 +54,7 @@ def test_failures_are_listed_apart_and_tried_again(games: Panel, tmp_path: Path)
         assert (first["total"]["episodes"], first["total"]["errors"], first["total"]["rate"]) == (2, 2, 1.0)
         assert first["left"] == 2
         assert "RequestRejected" in first["errors"][0]["error"]
-        assert "## Without outcome (2)" in (tmp_path / "out" / "report.md").read_text()
+        assert "Without outcome (2)" in (tmp_path / "out" / "report.html").read_text()
         again = run_benchmark(games, "openai:expert", tmp_path / "out", chat=chat, workers=1)
     assert (again["total"]["episodes"], again["total"]["errors"], again["left"], again["errors"]) == (4, 0, 0, [])
 
@@ -65,12 +65,12 @@ def test_a_budget_ends_the_benchmark_and_keeps_what_is_done(games: Panel, tmp_pa
             games, "openai:expert", tmp_path / "whole", chat=ChatSettings(base_url=service.base_url), workers=1
         )
         spent = whole["total"]["tokens_in"] + whole["total"]["tokens_out"]
-        chat = ChatSettings(base_url=service.base_url, max_total_tokens=spent // 2)
+        chat = ChatSettings(base_url=service.base_url, price=Price(1.0, 1.0), max_dollars=spent / 2e6)
         with pytest.raises(BudgetExceeded, match="raise the limit"):
             run_benchmark(games, "openai:expert", tmp_path / "out", chat=chat, workers=2)
         kept = json.loads((tmp_path / "out" / "results.json").read_text())
         assert 0 < kept["left"] <= 4
-        more = ChatSettings(base_url=service.base_url, max_total_tokens=4 * spent)
+        more = ChatSettings(base_url=service.base_url, price=Price(1.0, 1.0), max_dollars=4e-6 * spent)
         assert timeless(run_benchmark(games, "openai:expert", tmp_path / "out", chat=more, workers=2)["tasks"]) == (
             timeless(whole["tasks"])
         )

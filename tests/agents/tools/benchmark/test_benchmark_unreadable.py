@@ -51,7 +51,7 @@ def test_the_rest_is_played_and_the_game_is_named(panel: Path) -> None:
     assert [error["task"] for error in summary["errors"]] == [BROKEN] * 2
     assert "no JSON" in summary["errors"][0]["error"]
     assert [task["outcomes"] for task in summary["tasks"]] == [[1, 1], [None, None], [1, 1], [1, 1]]
-    assert "game-1" in (out / "report.md").read_text()
+    assert "game-1" in (out / "report.html").read_text()
     assert BROKEN in (out / "report.html").read_text()
     assert json.loads(play(panel, "expert", "--episodes", "2", "--json")[1].partition("\n")[2]) == summary
 
