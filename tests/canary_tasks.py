@@ -143,18 +143,6 @@ given = json.load(sys.stdin)
 assert given["actual"].strip().isalpha() or given["actual"].strip() == given["expected"].strip(), given["stdin"]
 print("AC" if given["actual"].split() == given["expected"].split() else "WA\\nsomething else")
 """
-_VALIDATOR = f"""\
-#include <fstream>
-#include <iostream>
-#include <string>
-int main(int, char** words) {{  // {CHECKER}
-    std::ifstream answer(words[2]);
-    std::string right, given;
-    answer >> right;
-    std::cin >> given;
-    return given.at(0) == right.at(0) && given == right ? 42 : 43;
-}}
-"""
 _TALK = f"""\
 import json, sys  # {CHECKER}
 given = json.loads(input())
@@ -183,7 +171,6 @@ CODING = (
         checker={"kind": "asserts", "setup": f"KNOWN = '{CHECKER}'"},
     ),
     _coding("python", _LAST, _io(_SAMPLE), _io(_HIDDEN), checker={"kind": "python", "source": _GRADER}),
-    _coding("validator", _LAST, _io(_SAMPLE), _io(_HIDDEN), checker={"kind": "validator", "source": _VALIDATOR}),
     _coding(
         "interactor",
         "input()\nprint('two')",

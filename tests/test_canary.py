@@ -2,13 +2,13 @@
 
 Who reads what, and what that means here:
 
-- *Agents* read views, messages of servers, prompts of trainers, and Harbor's instruction and environment: no marker.
+- *Agents* read views, messages of servers, and prompts of trainers: no marker.
 - *Judges*, *summarisers* and whoever reads a critique: no marker.
 - *Rewriters* change the task, so they read more of it, as a person who sets exercises does: the reference program in
   coding, every evaluator's instruction and hints on a desktop. Hidden tests, checkers, and what evaluators expect stay
   out of their prompts too.
 - *Demonstrations* of the supervised warm start are made of proofs; those are the domain's own generated tasks.
-- *People* read pools, exported pools, the rest of a Harbor folder, and a task's page in the viewer, which shows the
+- *People* read pools, exported pools, and a task's page in the viewer, which shows the
   proof: they hold whole tasks, and are no place to let an agent look. So are the fields ``task`` of a trainer's rows,
   which the environment reads, and the checkpoints of a run.
 """
@@ -62,11 +62,8 @@ from rlanything_envs.errors import EpisodeOver, InfrastructureError
 from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.views import UnknownView, make_env
 from rlanything_task_pools import TaskPool
-from rlanything_task_pools.card import card
-from rlanything_task_pools.coding import harbor, read_payload
+from rlanything_task_pools.coding import read_payload
 from rlanything_task_pools.export import export_pool
-from rlanything_task_pools.harbor import export_harbor
-from rlanything_task_pools.tables import read_tables
 
 BY_NAME = {case.name: case for case in CASES}
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -370,38 +367,13 @@ def test_rows_hold_the_task_in_one_column_alone(case: Case) -> None:
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[TaskPool]:
-    with TaskPool.create(tmp_path / "pool.sqlite", [case.task for case in CODING if case.name != "validator"]) as made:
+    with TaskPool.create(tmp_path / "pool.sqlite", [case.task for case in CODING]) as made:
         yield made
 
 
-AGENTS_PART = ("task.toml", "instruction.md", "environment")
-"""What Harbor gives to the agent of a task folder; ``tests`` and ``solution`` go to containers of their own."""
-
-
-def for_agents(folder: Path) -> dict[str, set[str]]:
-    return {
-        name: markers
-        for name, markers in found_under(folder, MARKERS).items()
-        if Path(name).parts[1] not in ("tests", "solution")
-    }
-
-
-def test_harbor(pool: TaskPool, tmp_path: Path) -> None:
-    folder = export_harbor(pool, tmp_path / "harbor")
-    for task in folder.iterdir():
-        assert {path.name for path in task.iterdir()} == {*AGENTS_PART, "tests", "solution"}
-    assert for_agents(folder) == {}
-    hidden = found_under(folder, MARKERS)
-    assert all(set(Path(name).parts) & {"tests", "solution"} for name in hidden)
-    assert set().union(*hidden.values()) >= {PROOF, OUTPUT}  # the judge has what it needs
-
-
-def test_the_card_of_an_exported_pool(pool: TaskPool, tmp_path: Path) -> None:
-    """The tables are the pool, with all that it holds; the page about them quotes none of it."""
-    assert found_in(card(read_tables(pool), "jsonl"), MARKERS) == set()
-    folder = export_pool(pool, tmp_path / "exported")
-    found = found_under(folder, MARKERS)
-    assert "README.md" not in found
+def test_an_exported_pool_holds_whole_tasks(pool: TaskPool, tmp_path: Path) -> None:
+    """What the tests for agents search for is there to be found."""
+    found = found_under(export_pool(pool, tmp_path / "exported"), MARKERS)
     assert set().union(*found.values()) >= {PROOF, OUTPUT, CRITIQUE}
 
 
@@ -530,10 +502,3 @@ def _colon(place: str) -> str:
     parts = place.split(".")
     first = next((i for i, part in enumerate(parts) if part[0].isupper()), len(parts) - 1)
     return f"{'.'.join(parts[:first])}:{'.'.join(parts[first:])}"
-
-
-def test_a_planted_leak_of_harbor_is_found(pool: TaskPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = harbor.problem_text
-    monkeypatch.setattr(harbor, "problem_text", lambda problem: f"{original(problem)} {problem.hidden[0].stdout}")
-    found = for_agents(export_harbor(pool, tmp_path / "harbor"))
-    assert {Path(name).name for name in found} == {"instruction.md"}

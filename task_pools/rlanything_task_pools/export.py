@@ -1,8 +1,8 @@
-"""Pools as JSON Lines, Parquet or Hugging Face datasets, out and in, and as pandas data frames.
+"""Pools as JSON Lines or Parquet, out and in, and as pandas data frames.
 
 An exported pool is a folder: ``pool.json`` names the format, and the four tables of `rlanything_task_pools.tables` are
-next to it, in the Arrow formats with a card for people and for the Hugging Face Hub. In formats with flat columns only,
-``payload``, ``traits``, ``change`` and ``stats`` are JSON texts. Imported data is untrusted; see `build_pool`.
+next to it. Parquet has flat columns only, so ``payload``, ``traits``, ``change`` and ``stats`` are JSON texts there.
+Imported data is untrusted; see `build_pool`.
 """
 
 import importlib
@@ -15,7 +15,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from rlanything_task_pools.card import card
 from rlanything_task_pools.errors import ExportError, MissingExtra, PoolExists
 from rlanything_task_pools.frozen import canonical_json
 from rlanything_task_pools.pool import TaskPool
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Format", "PoolFrames", "export_pool", "import_pool", "new_folder", "to_pandas"]
 
-Format = Literal["jsonl", "parquet", "datasets"]
+Format = Literal["jsonl", "parquet"]
 
 FORMAT_NAME = "rlanything-pool"
 FORMAT_VERSION = 1
@@ -51,7 +50,7 @@ def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format
     Raises:
         PoolExists: The path exists.
         ExportError: The format is unknown.
-        MissingExtra: pyarrow or datasets is not installed.
+        MissingExtra: pyarrow is not installed.
     """
     if format not in get_args(Format):
         raise ExportError(f"unknown format {format!r}: choose from {', '.join(get_args(Format))}")
@@ -60,8 +59,6 @@ def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format
         _WRITERS[format](tables, scratch)
         header = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "tables": format}
         (scratch / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
-        if format != "jsonl":
-            (scratch / "README.md").write_text(card(tables, format), encoding="utf-8")
     return Path(folder)
 
 
@@ -96,7 +93,7 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
     Raises:
         ExportError: The folder is not an exported pool, or its data is inconsistent; no file is made.
         PoolExists: There is a file at the path.
-        MissingExtra: pyarrow or datasets is not installed.
+        MissingExtra: pyarrow is not installed.
     """
     if Path(path).exists():
         raise PoolExists(f"{path} exists: choose another path for the imported pool")
@@ -173,7 +170,7 @@ def _lines(path: Path) -> Iterator[Row]:
         raise ExportError(f"{path} cannot be read: {error}") from None
 
 
-# -- Arrow: Parquet and datasets -----------------------------------------------------------------------------
+# -- Parquet -------------------------------------------------------------------------------------------------
 
 
 def _to_arrow(name: str, rows: Sequence[Row]) -> "pa.Table":
@@ -231,21 +228,6 @@ def _read_parquet(folder: Path) -> Tables:
     return tables
 
 
-def _write_datasets(tables: Tables, folder: Path) -> None:
-    datasets = _needs("datasets")
-    # The library writes an empty table but cannot read it, so empty tables are left out.
-    data = {name: datasets.Dataset(_to_arrow(name, rows)) for name, rows in tables.items() if rows}
-    datasets.DatasetDict(data).save_to_disk(folder)
-
-
-def _read_datasets(folder: Path) -> Tables:
-    datasets = _needs("datasets")
-    with _reading(folder):
-        data = datasets.load_from_disk(str(folder))
-        rows = {name: data[name].to_list() if name in data else [] for name in COLUMNS}
-    return {name: _from_arrow(name, table) for name, table in rows.items()}
-
-
 @contextmanager
 def _reading(path: Path) -> Iterator[Path]:
     try:
@@ -264,5 +246,5 @@ def _needs(module: str) -> ModuleType:
         ) from error
 
 
-_WRITERS = {"jsonl": _write_jsonl, "parquet": _write_parquet, "datasets": _write_datasets}
-_READERS = {"jsonl": _read_jsonl, "parquet": _read_parquet, "datasets": _read_datasets}
+_WRITERS = {"jsonl": _write_jsonl, "parquet": _write_parquet}
+_READERS = {"jsonl": _read_jsonl, "parquet": _read_parquet}

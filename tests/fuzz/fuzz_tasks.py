@@ -109,41 +109,6 @@ ROWS: Sequence[dict[str, Any]] = (
 """One problem of each foreign format."""
 
 
-def _folder(content: bytes) -> None:
-    """A folder of problemtools: the content is its configuration, and its statement too."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name, "sum")
-        for path, data in {
-            "problem.yaml": content,
-            "problem_statement/problem.en.html": content,
-            "data/sample/1.in": b"1 2\n",
-            "data/sample/1.ans": b"3\n",
-            "data/secret/1.in": b"2 2\n",
-            "data/secret/1.ans": b"4\n",
-        }.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(data)
-        import_tasks(folder, prove=False)
-
-
-def _harbor_folder(content: bytes) -> None:
-    """A task folder of Harbor: the content is its task, and its solution too."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name, "sum")
-        for path in ("task.toml", "tests/task.json", "solution/solution.py"):
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content)
-        import_tasks(folder)
-
-
-PROBLEM_YAML = b"""name: sum
-type: pass-fail
-validation: default
-validator_flags: [float_tolerance, 1e-6]
-limits: {time_limit: 2, memory: 512}
-"""
-
-
 def _checker(value: Any) -> None:
     checker = parse_checker(value)
     if isinstance(checker, TextChecker):
@@ -282,8 +247,6 @@ TARGETS = (
         lambda: [b"\n".join(_bytes(row) for row in ROWS)],
     ),
     Target("coding problems, packed", of_file("problems.json.gz", _problem), (ImportFormatError,), lambda: _packed()),
-    Target("coding problem folder", _folder, (ImportFormatError,), lambda: [PROBLEM_YAML], effort=30),
-    Target("harbor task folder", _harbor_folder, (ImportFormatError,), lambda: [task("coding").to_json().encode()]),
     Target(
         "coding checker",
         of_json(_checker),

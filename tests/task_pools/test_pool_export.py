@@ -113,7 +113,7 @@ def test_frames(tmp_path: Path) -> None:
         assert {"kind", "stats"} <= set(frames.events.columns)
 
 
-@pytest.mark.parametrize(("format", "module"), [("parquet", "pyarrow"), ("datasets", "datasets"), (None, "pandas")])
+@pytest.mark.parametrize(("format", "module"), [("parquet", "pyarrow"), (None, "pandas")])
 def test_a_missing_extra_is_named(
     format: Format | None, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,15 +242,12 @@ def test_a_world_that_cannot_be_built_or_is_of_no_domain(tmp_path: Path) -> None
         import_pool(tmp_path / task.id, tmp_path / f"{task.id}-believed.db", replay=False).close()
 
 
-def test_broken_files_of_the_binary_formats(tmp_path: Path) -> None:
+def test_broken_parquet_files(tmp_path: Path) -> None:
     with TaskPool.create(tmp_path / "pool.db", [DOMAIN.generate(0)]) as pool:
         export_pool(pool, tmp_path / "parquet", "parquet")
-        export_pool(pool, tmp_path / "datasets", "datasets")
     (tmp_path / "parquet" / "tasks.parquet").write_bytes(b"PAR1 not")
-    (tmp_path / "datasets" / "dataset_dict.json").write_text("{}")
-    for folder in ("parquet", "datasets"):
-        with pytest.raises(ExportError, match="cannot be read"):
-            import_pool(tmp_path / folder, tmp_path / "in.db")
+    with pytest.raises(ExportError, match="cannot be read"):
+        import_pool(tmp_path / "parquet", tmp_path / "in.db")
     assert not (tmp_path / "in.db").exists()
     # A folder without a pool in it.
     with pytest.raises(ExportError, match="not an exported pool"):
@@ -259,33 +256,20 @@ def test_broken_files_of_the_binary_formats(tmp_path: Path) -> None:
 
 def test_unknown_format(tmp_path: Path) -> None:
     with TaskPool.create(tmp_path / "pool.db", [root(0), child(root(0), 5)]) as pool:
-        with pytest.raises(ExportError, match="jsonl, parquet, datasets"):
+        with pytest.raises(ExportError, match="jsonl, parquet"):
             export_pool(pool, tmp_path / "out", "csv")  # type: ignore[arg-type]
         assert not (tmp_path / "out").exists()
 
 
-def test_the_hub_reads_an_exported_folder_by_its_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the loaders of ``datasets``, as they read a folder of the Hub: the card names the tables."""
+def test_datasets_reads_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import datasets
-    from huggingface_hub import DatasetCard
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
     with lived(tmp_path / "pool.db") as pool:
         folder = export_pool(pool, tmp_path / "out", "parquet")
-        export_pool(pool, tmp_path / "disk", "datasets")
         tables = read_tables(pool)
-    assert set(datasets.get_dataset_config_names(str(folder))) == set(tables)
     for name, rows in tables.items():
-        found = datasets.load_dataset(str(folder), name, split="train", cache_dir=str(tmp_path / "cache"))
-        assert len(found) == len(rows)
-        assert found.column_names == list(rows[0])
-    tasks = datasets.load_dataset(str(folder), split="train", cache_dir=str(tmp_path / "cache"))
-    assert [row["goal"] for row in tasks] == [row["goal"] for row in tables["tasks"]]
-    for place in ("out", "disk"):
-        card = DatasetCard.load(tmp_path / place / "README.md")
-        assert card.data.tags == ["rlanything", "rl-environment", "alfworld"]
-        assert 'gym.make("RLAnything/AlfWorld-v0", tasks=pool)' in card.text
-    # A young pool has no outcomes and no events: its card names the other tables alone.
-    with TaskPool.create(tmp_path / "young.db", [DOMAIN.generate(0)]) as pool:
-        young = export_pool(pool, tmp_path / "young", "parquet")
-    assert set(datasets.get_dataset_config_names(str(young))) == {"tasks", "slots"}
+        found = datasets.load_dataset(
+            "parquet", data_files=str(folder / f"{name}.parquet"), split="train", cache_dir=str(tmp_path / "cache")
+        )
+        assert (len(found), found.column_names) == (len(rows), list(rows[0]))

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.coding import generate, harbor, rewrite, screen
+from rlanything_task_pools.coding import generate, rewrite, screen
 from rlanything_task_pools.coding.describe import describe
 from rlanything_task_pools.coding.importing import import_tasks, load
 from rlanything_task_pools.collection import Collection
@@ -103,10 +102,6 @@ class CodingDomain:
         """
         found = import_tasks(source, allow_unsafe=self.allow_unsafe)
         return Collection(found.tasks, {rejected.place: rejected.reason for rejected in found.rejected})
-
-    def write_harbor(self, task: Task, folder: Path, image: str | None = None) -> None:
-        """Write a task folder of Harbor; see `HarborWriter` and `rlanything_task_pools.coding.harbor`."""
-        harbor.write(task, folder, image or harbor.DEFAULT_IMAGE)
 
 
 DOMAIN = CodingDomain()

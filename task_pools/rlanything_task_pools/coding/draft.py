@@ -15,7 +15,7 @@ SHOWN = 2
 """Tests made public where a format does not say which are."""
 
 
-_TOLERANT = ("float", "python", "validator")
+_TOLERANT = ("float", "python")
 """Kinds of checkers that accept several outputs: of two tests with one input the first is kept."""
 
 
@@ -44,8 +44,6 @@ class Draft:
     """Processor time of a test in seconds."""
     memory: int | None = None
     """Bytes."""
-    output: int | None = None
-    """Bytes of output; None for the judge's own limit."""
     entry_point: str | None = None
     good: Sequence[str] = ()
     """Python programs that the source calls correct."""
@@ -77,8 +75,6 @@ class Draft:
         if self.memory is not None:
             # Less than this and Python itself does not start; more is not needed by what fits the time limit.
             limits["memory"] = min(max(self.memory, TaskLimits().memory), 4 * 2**30)
-        if self.output is not None:
-            limits["output"] = self.output
         return read_payload(
             {
                 "statement": self.statement,

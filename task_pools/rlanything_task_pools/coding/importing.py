@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_task_pools.coding import (
-    harbor,
     import_archive,
     import_contests,
     import_functional,
-    import_problemtools,
     import_published,
 )
 from rlanything_task_pools.coding.draft import Draft, ImportFormatError
 from rlanything_task_pools.coding.payload import MAX_PROGRAM, CodingTaskError, make_task, read_payload
 from rlanything_task_pools.coding.screen import checker_flaw, screen
 from rlanything_task_pools.task import Task, TaskFormatError
-from rlanything_verifiers.coding import JudgeError, MissingLanguage
+from rlanything_verifiers.coding import JudgeError
 
 __all__ = ["ImportFormatError", "Imported", "Rejected", "import_tasks", "load"]
 
@@ -29,6 +27,8 @@ ROW_FORMATS = (import_published, import_contests, import_functional, import_arch
 MAX_FILE = 1_000_000_000
 """Largest file read, in bytes, after it was unpacked."""
 MAX_KEPT_WRONG = 8
+SUFFIXES = tuple(f"{kind}{packed}" for kind in (".json", ".jsonl", ".ndjson") for packed in ("", ".gz"))
+"""How the names of files with problems end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Imported:
 def import_tasks(
     source: str | os.PathLike[str], *, prove: bool = True, allow_unsafe: bool = False, packages: Sequence[str] = ()
 ) -> Imported:
-    """All problems of a JSON or JSONL file (``.gz`` too), or of a folder of problems, as tasks.
+    """All problems of a JSON or JSONL file (``.gz`` too), or of a folder of such files, as tasks.
 
     Formats of rows: ``question`` with ``test_input``; CodeContests; function tasks in the manner of HumanEval and
-    MBPP; archives with ``statement`` and ``tests``; tasks of this package. Folders are those of problemtools, and those
-    of Harbor that this package wrote.
+    MBPP; archives with ``statement`` and ``tests``; tasks of this package. Of a folder all such files are read, also
+    those of folders in it.
 
     Args:
         source: The file or folder; ``#3`` after the name of a file takes its third row alone.
@@ -114,16 +114,12 @@ def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False, packages
         raise ImportFormatError(f"{place} {error.place}".rstrip(), error.reason) from None
 
 
-Problem = Mapping[str, Any] | Path | ImportFormatError
+Problem = Mapping[str, Any] | ImportFormatError
 
 
 def _task(problem: Problem, runs: _Runs) -> Task:
     if isinstance(problem, ImportFormatError):
         raise ImportFormatError("", problem.reason)
-    if isinstance(problem, Path) and harbor.matches(problem):
-        return _own(harbor.read(problem))
-    if isinstance(problem, Path):
-        return _finished(import_problemtools.read(problem), "problemtools", runs)
     if "payload" in problem and "domain" in problem:
         return _own(problem)
     for reader in ROW_FORMATS:
@@ -163,7 +159,7 @@ def _finished(draft: Draft, format_name: str, runs: _Runs) -> Task:
             proof = found.good[:1]
             payload = read_payload({**payload.to_dict(), "wrong": found.wrong[:MAX_KEPT_WRONG]})
         return make_task(payload, proof, traits)
-    except (CodingTaskError, JudgeError, MissingLanguage, TaskFormatError) as error:
+    except (CodingTaskError, JudgeError, TaskFormatError) as error:
         raise ImportFormatError("", str(error)) from None
 
 
@@ -178,7 +174,7 @@ def _problems(source: str) -> Iterator[tuple[str, Problem]]:
         if row < 1:
             raise ImportFormatError(source, f"{digits!r:.40} is not the number of a row; the first is 1")
     if path.is_dir():
-        yield from _folders(path)
+        yield from _folder(path)
         return
     if not path.is_file():
         raise ImportFormatError(source, "there is no such file or folder")
@@ -193,14 +189,16 @@ def _problems(source: str) -> Iterator[tuple[str, Problem]]:
     raise ImportFormatError(source, f"there is no row {row}")
 
 
-def _folders(path: Path) -> Iterator[tuple[str, Problem]]:
-    if import_problemtools.matches(path) or harbor.matches(path):
-        yield str(path), path
-        return
-    found = sorted({child.parent for name in ("problem.yaml", "task.toml") for child in path.rglob(name)})
-    if not found:
-        raise ImportFormatError(str(path), "there is no problem.yaml or task.toml in it, nor in a folder below")
-    yield from ((str(folder), folder) for folder in found)
+def _folder(path: Path) -> Iterator[tuple[str, Problem]]:
+    """The problems of all files of a folder; one that cannot be read costs no other."""
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.name.endswith(SUFFIXES)]
+    if not files:
+        raise ImportFormatError(str(path), f"there is no file in it that ends with {', '.join(SUFFIXES)}")
+    for file in files:
+        try:
+            yield from _rows(file)
+        except ImportFormatError as error:
+            yield str(file), error
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Problem]]:

@@ -18,9 +18,9 @@ from rlanything_verifiers.coding import (
     parse_checker,
     shared_sandbox,
 )
-from rlanything_verifiers.coding.checkers import Interactor, ProgramChecker
+from rlanything_verifiers.coding.checkers import Interactor, Python
 from rlanything_verifiers.coding.checkers.interactor import failure
-from rlanything_verifiers.coding.checkers.program import CHECKER_LIMITS
+from rlanything_verifiers.coding.checkers.python import CHECKER_LIMITS
 
 __all__ = ["Screened", "checker_flaw", "flaw", "screen", "undecided"]
 
@@ -75,7 +75,6 @@ def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequ
     an agent could end its episode without an outcome.
 
     Raises:
-        MissingLanguage: There is no compiler for it here.
         SandboxError: The programs could not be run.
     """
     checker, test = parse_checker(payload.checker), payload.tests[0]
@@ -90,7 +89,7 @@ def checker_flaw(payload: Payload, *, allow_unsafe: bool = False, packages: Sequ
             if (failed := failure(talk.interactor)) is not None:
                 return f"the interactor does not decide on {words}: {failed}"
         return None
-    if not isinstance(checker, ProgramChecker):
+    if not isinstance(checker, Python):
         return None
     jobs = [Job(_printing(text), [Test(test.stdin, test.stdout)], checker, limits) for text in _PROBES.values()]
     for words, judgement in zip(_PROBES, judge_many(jobs, sandbox=box), strict=True):
@@ -111,7 +110,6 @@ def undecided(payload: Payload, tests: Sequence[Test], box: Sandbox) -> dict[int
         box: Where the checker runs.
 
     Raises:
-        MissingLanguage: There is no compiler for the checker here.
         SandboxError: There is no sandbox to run it in. A test whose run fails by the sandbox alone is left out.
     """
     checker = parse_checker(payload.checker)
@@ -121,9 +119,9 @@ def undecided(payload: Payload, tests: Sequence[Test], box: Sandbox) -> dict[int
         source = checker.source.encode(errors="surrogatepass")
         runs = box.run(source, openings, checker.limits(payload.judge_limits()))
         what, reasons = "interactor does not decide on nothing", [failure(run) for run in runs]
-    elif isinstance(checker, ProgramChecker):
+    elif isinstance(checker, Python):
         asked = [checker.question(test.stdin, test.stdout, test.stdout.encode()) for test in tests]
-        runs = box.run(checker.program(), asked, CHECKER_LIMITS, language=checker.language)
+        runs = box.run(checker.program(), asked, CHECKER_LIMITS)
         what = "checker does not decide on the expected output"
         reasons = [None if checker.finding(run) else f"it failed ({run.status}): {checker.reason(run)}" for run in runs]
     else:

@@ -20,8 +20,6 @@ from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.export.run import export_run
 from rlanything_agents.tools.view import Site
-from rlanything_task_pools import TaskPool
-from rlanything_task_pools.harbor import export_harbor
 
 WHOLE_TASKS = ("pool.sqlite*", "checkpoints/*/pool.sqlite", "stages/*/judge_panel.json")
 ROLLOUT = {"tasks": 2, "rollouts": 2, "max_steps": 2}
@@ -76,11 +74,8 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 def _written(domain: str, home: Path) -> Path:
     """A folder with two tasks of the domain."""
-    if domain == "coding":
-        with TaskPool.create(home / "pool.sqlite", [case.task for case in CODING[:3]]) as pool:
-            return export_harbor(pool, home / "tasks")
     (home / "tasks").mkdir()
-    for number, case in enumerate(DESKTOPS[:2]):
+    for number, case in enumerate(CODING[:3] if domain == "coding" else DESKTOPS[:2]):
         (home / "tasks" / f"{number}.json").write_text(case.task.to_json())
     return home / "tasks"
 

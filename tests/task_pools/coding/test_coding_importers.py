@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +23,7 @@ from rlanything_task_pools.coding import (
     load,
     read_payload,
 )
-from rlanything_verifiers.coding import MissingLanguage, judge
-from rlanything_verifiers.coding.sandbox import toolchain
+from rlanything_verifiers.coding import judge
 
 PUBLISHED = {
     "question": "Print the sum of two integers.",
@@ -297,192 +294,19 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str, data: bytes, messa
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(ImportFormatError, match="no such file or folder"):
         import_tasks(tmp_path / "absent.json")
-    with pytest.raises(ImportFormatError, match=r"no problem\.yaml"):
+    with pytest.raises(ImportFormatError, match=r"no file in it that ends with \.json"):
         import_tasks(tmp_path)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a problem folder, with some files of it replaced (None: left out)."""
-    pytest.importorskip("yaml")
-
-    def make(**replaced: str | None) -> Path:
-        files: dict[str, str | None] = {
-            "problem.yaml": "name: Sums\nlimits:\n  time_limit: 3\n  memory: 1024\n",
-            "problem_statement/problem.en.html": (
-                "<h1>Sum</h1><script>x</script><p>Print a<sup>1</sup> &lt; $$$b$$$. Time limit: 7 seconds.</p>"
-                "<i class='material-icons'>save_alt</i><div class='copy-popup'>Copied!</div>"
-            ),
-            "data/sample/1.in": "1 2\n",
-            "data/sample/1.ans": "3\n",
-            "data/secret/big/2.in": "5 5\n",
-            "data/secret/big/2.ans": "10\n",
-            "data/secret/1.in": "4 5\n",
-            "data/secret/1.ans": "9\n",
-            "submissions/accepted/good.py": RIGHT,
-            "submissions/wrong_answer/bad.py": WRONG,
-        }
-        for name, text in (files | replaced).items():
-            if text is not None:
-                path = tmp_path / "sums" / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-        return tmp_path / "sums"
-
-    return make
-
-
-def test_folder(folder: Callable[..., Path]) -> None:
-    path = folder()
-    task = DOMAIN.load(path)
-    payload = read_payload(task.payload)
-    assert payload.statement == "Sums\n\nSum\n\nPrint a^1 < $b$. Time limit: 7 seconds.\n"
-    assert told_by(task) == [("1 2\n", "3\n"), ("4 5\n", "9\n"), ("5 5\n", "10\n")]
-    assert (len(payload.public), payload.limits.cpu, payload.limits.memory) == (1, 3.0, 2**30)
-    assert (task.proof, payload.wrong) == ((RIGHT,), (WRONG,))
-    assert import_tasks(path.parent).tasks == (task,)
-
-
-NO_CASE = {"ignore_case": True}
-
-
-@pytest.mark.parametrize(
-    ("flags", "checker"),
-    [
-        ("", {"kind": "tokens"} | NO_CASE),
-        ("case_sensitive", {"kind": "tokens"}),
-        ("float_tolerance 1e-4", {"kind": "float", "abs": 1e-4, "rel": 1e-4} | NO_CASE),
-        ("float_absolute_tolerance 1e-4 case_sensitive", {"kind": "float", "abs": 1e-4, "rel": 0.0}),
-        ("float_relative_tolerance 1e-4", {"kind": "float", "abs": 0.0, "rel": 1e-4} | NO_CASE),
-        ("space_change_sensitive case_sensitive", {"kind": "lines"}),
-    ],
-)
-@pytest.mark.parametrize(
-    "place",
-    [
-        "problem.yaml validator_flags",
-        "problem.yaml output_validator_flags",
-        "data/testdata.yaml output_validator_flags",
-    ],
-)
-def test_folder_flags(folder: Callable[..., Path], place: str, flags: str, checker: dict[str, Any]) -> None:
-    name, _, field = place.partition(" ")
-    files = {"problem.yaml": "name:\n  sv: Summa\n  en: Sums\n"}
-    files[name] = files.get(name, "") + f"{field}: {flags}\n"
-    assert read_payload(load(folder(**files)).payload).checker == checker
-
-
-VALIDATOR = """\
-import os, sys
-from pathlib import Path
-
-a, b = map(int, open(sys.argv[1]).read().split())
-with open(sys.argv[2], "rb") as file:
-    answer = int(file.read())
-assert Path(sys.argv[2]).open().read()
-_, _, _, feedback, slack = sys.argv
-value = int(sys.stdin.read())
-if abs(value - answer) > int(slack):
-    with open(os.path.join(feedback, "judgemessage.txt"), "w") as file:
-        file.write("too far")
-    sys.exit(43)
-print("AC")
-os._exit(42)
-"""
-
-
-def test_folder_with_a_validator(folder: Callable[..., Path]) -> None:
-    settings = {"problem.yaml": "name: x\nvalidation: custom\nvalidator_flags: 1"}
-    task = load(folder(**{"output_validators/check/v.py": VALIDATOR, **settings}))
-    assert task.proof == (RIGHT,)
-    payload, sum_of = read_payload(task.payload), "print(sum(map(int, input().split())) + "
-    judged = {extra: judge(f"{sum_of}{extra})", told_by(task), checker=payload.checker) for extra in ("1", "-1", "2")}
-    assert [judged[extra].passed for extra in ("1", "-1", "2")] == [True, True, False]
-    assert judged["2"].details[0] == "too far"
-    garbage = judge("print('AC')", told_by(task), checker=payload.checker)
-    assert (set(garbage.verdicts), garbage.error) == ({"WA"}, None)
-    assert garbage.details[0].startswith("the validator fails on this output: ValueError")
-
-
-HEADER = """\
-#pragma once
-#include <fstream>
-#include <iostream>
-#include <string>
-int slack(int argc, char** argv);
-"""
-CPP_VALIDATOR = """\
-#include "help/slack.h"
-#include "help/slack.h"
-#include "vector"
-int main(int argc, char** argv) {
-    std::ifstream answer(argv[2]);
-    int wanted, value;
-    answer >> wanted;
-    if (!(std::cin >> value)) return 1;
-    std::ofstream(argv[3] + std::string("judgemessage.txt")) << "off by " << value - wanted;
-    return abs(value - wanted) > slack(argc, argv) ? 43 : 42;
-}
-"""
-CPP_FILES = {
-    "output_validators/check/help/slack.h": HEADER,
-    "output_validators/check/a.cc": CPP_VALIDATOR,
-    "output_validators/check/b.cpp": '#include "help/slack.h"\nint slack(int, char** v) { return std::stoi(v[4]); }',
-    "problem.yaml": "name: x\nvalidation: custom\nvalidator_flags: 1",
-}
-
-
-@pytest.fixture
-def _compiler() -> None:
-    try:
-        toolchain.toolchain()
-    except MissingLanguage as error:
-        pytest.skip(str(error))
-
-
-@pytest.mark.usefixtures("_compiler")
-def test_folder_with_a_validator_in_cpp(folder: Callable[..., Path]) -> None:
-    task = load(folder(**CPP_FILES))
-    assert task.proof == (RIGHT,)
-    payload, sum_of = read_payload(task.payload), "print(sum(map(int, input().split())) + "
-    judged = {extra: judge(f"{sum_of}{extra})", told_by(task), checker=payload.checker) for extra in ("1", "-2", "'x'")}
-    assert [judged[extra].passed for extra in ("1", "-2", "'x'")] == [True, False, False]
-    assert judged["-2"].details[0] == "off by -2"
-    assert judge("print('x')", told_by(task), checker=payload.checker).verdicts[0] == "WA"
-
-
-@pytest.mark.usefixtures("_compiler")
-def test_folder_with_a_broken_validator(folder: Callable[..., Path]) -> None:
-    files = {"output_validators/v.cc": '#include "gone.h"\nint main() { return 42; }'}
-    found = import_tasks(folder(**files), prove=False)  # a checker is tried in any case
-    assert found.tasks == ()
-    assert re.match(
-        r"test 1: the checker does not decide on the expected output: it failed \(CE\): v.cc:1:10: .* gone.h",
-        found.rejected[0].reason,
-    )
-
-
-def test_headers_are_those_of_the_folder(folder: Callable[..., Path]) -> None:
-    path = folder(**{"output_validators/v.cc": '#include "stolen.h"\n'})
-    (path / "output_validators" / "stolen.h").symlink_to("/etc/passwd")
-    with pytest.raises(ImportFormatError, match="passwd: a link that leads out of the folder"):
-        load(path)
-    path = folder(**{"output_validators/v.cc": '#include "../../other.h"\n'})
-    (path.parent / "other.h").write_text("int main() { return 42; }")
-    with pytest.raises(ImportFormatError, match=r"other\.h: a link that leads out of the folder"):
-        load(path)
-    path = folder(**{"output_validators/v.cc": '#include "' + "x" * 5000 + '"\n#include "\0"\n'})
-    with pytest.raises(ImportFormatError, match=r"\(CE\)|no C\+\+ compiler"):
-        load(path)
-
-
-def test_folder_with_a_validator_and_no_compiler(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise MissingLanguage("no C++ compiler: install g++")
-
-    monkeypatch.setattr(toolchain, "toolchain", missing)
-    (rejected,) = import_tasks(folder(**{"output_validators/v.cc": "int main() { return 42; }  // new"})).rejected
-    assert "no C++ compiler" in rejected.reason
+def test_a_folder_of_files(tmp_path: Path) -> None:
+    rows_of(tmp_path, PUBLISHED, 3)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "one.jsonl").write_text(json.dumps(ARCHIVE))
+    (tmp_path / "a.json").write_text("{")
+    (tmp_path / "README.md").write_text("Some problems.")
+    found = import_tasks(tmp_path)
+    assert [task.traits["source"] for task in found.tasks] == ["archive", "published"]
+    assert [Path(one.place).name for one in found.rejected] == ["a.json", "rows.json row 2"]
 
 
 def test_rows_that_import_packages(tmp_path: Path) -> None:
@@ -505,84 +329,6 @@ def test_many_asserts_are_taken_apart_in_linear_time(tmp_path: Path) -> None:
     started = time.process_time()
     assert "at most 512" in reason(tmp_path, row)
     assert time.process_time() - started < 10  # it took minutes where each assert split the text
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, (3.0, 2**30, None)),
-        ({"problem.yaml": "limits: {time_limit: 90, memory: 99999, output: 8}"}, (60.0, 2**32, 2**23)),
-        ({"problem.yaml": "limits: {time_multiplier: 5}"}, (7.0, 2**29, None)),
-        ({"problem.yaml": "name: x", ".timelimit": "4\n"}, (4.0, 2**29, None)),
-        ({"problem.yaml": "name: x", "problem_statement/problem.en.html": "Memory limit: 1GB."}, (5.0, 2**30, None)),
-    ],
-)
-def test_folder_limits(folder: Callable[..., Path], files: dict[str, str], expected: tuple[float, int, Any]) -> None:
-    limits = read_payload(load(folder(**files)).payload).limits
-    assert (limits.cpu, limits.memory, limits.output) == expected
-
-
-def test_folder_in_another_language(folder: Callable[..., Path]) -> None:
-    files = {"problem_statement/problem.en.html": None, "statement/problem.sv.md": "Summera.\n\n{{nextsample}}\n"}
-    task = load(folder(**files, **{"problem.yaml": "name: {sv: Summa}"}))
-    assert (task.payload["statement"], task.traits["language"]) == ("Summa\n\nSummera.\n", "sv")
-
-
-def test_folder_with_samples_in_the_statement(folder: Callable[..., Path]) -> None:
-    files = {"x_sample_ts1_input.txt": "1 1\n", "x_sample_ts1_output.txt": "2\n", "x_sample_ts2_input.txt": "1 2\n"}
-    files |= {"x_sample_ts2_output.txt": "3\n"}
-    task = load(folder(**{f"problem_statement/{name}": text for name, text in files.items()}))
-    assert [test.stdin for test in read_payload(task.payload).public] == ["1 2\n", "1 1\n"]
-
-
-def test_folder_tests_that_cannot_be_kept(folder: Callable[..., Path]) -> None:
-    task = load(folder(**{"data/secret/1.ans": None, "data/secret/0.in": "1" * 1_000_001, "data/secret/0.ans": "1"}))
-    assert told_by(task) == [("1 2\n", "3\n"), ("5 5\n", "10\n")]
-    assert task.traits["left_out"] == "2 secret tests, such as data/secret/0.in (1000002 bytes are too many)"
-
-
-def test_folder_whose_program_fails(folder: Callable[..., Path]) -> None:
-    task = load(folder(**{"submissions/accepted/good.py": WRONG, "problem.yaml": "name: New: Part 1"}))
-    assert (task.proof, task.goal.startswith("New: Part 1")) == ((), True)
-    assert str(task.traits["unproved"]).startswith("no correct program passes: public test 1: WA")
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"problem.yaml": "a: [1"}, "problem.yaml: not YAML"),
-        ({"problem.yaml": "- 1"}, "problem.yaml: expected fields, got list"),
-        ({"problem.yaml": "!!python/object/apply:os.system ['true']"}, "problem.yaml: not YAML"),
-        ({"problem.yaml": "x: " + "y" * 100_001}, "problem.yaml: .* bytes; at most"),
-        ({"problem.yaml": "validation: custom"}, "validation: there is no folder of output validators"),
-        ({"output_validators/v.java": ""}, "output_validators: a validator in java; only .* can be run"),
-        ({"output_validators/v.cc": "", "output_validators/w.cc": ""}, "output_validators: there is 2 programs"),
-        ({"output_validators/v.cc": "x" * 400_001}, "v.cc: too many bytes; at most 400000"),
-        (
-            {"output_validators/v.cc": '#include "a.h"\n' * 5, "output_validators/a.h": "x" * 100_000},
-            "a.h: the validator and its headers are longer than 400000",
-        ),
-        ({"output_validators/v.py": "", "output_validators/w.py": ""}, "output_validators: there is 2 programs"),
-        ({"output_validators/v.py": "print 'no'"}, "output_validators/v.py: the validator is not Python 3"),
-        ({"output_validators/v.py": "1 / 0"}, "the validator fails on the judge's answer: ZeroDivisionError"),
-        ({"output_validators/v.py": "exit(1)"}, "the validator fails on the judge's answer: exit code 1"),
-        ({"problem.yaml": "type: interactive"}, "interactive problems cannot be expressed"),
-        ({"problem.yaml": "validation: custom interactive"}, "interactive problems cannot be expressed"),
-        ({"problem.yaml": "type: [pass-fail, multi-pass]"}, "multi-pass problems cannot be expressed"),
-        ({"problem.yaml": "validator_flags: float_tolerance"}, "flags: expected a tolerance"),
-        ({"problem.yaml": "validator_flags: magic"}, "flags: 'magic' is unknown"),
-        ({"problem.yaml": "name: x", ".timelimit": "soon"}, ".timelimit: expected a number of seconds"),
-        ({"problem.yaml": "limits: {time_limit: fast}"}, "limits.time_limit: expected a number above 0"),
-        ({"problem_statement/problem.en.html": None}, "no problem.LANGUAGE.md, .html or .tex"),
-        (
-            {"data/secret/1.ans": None, "data/secret/big/2.in": None},
-            r"no test can be kept: data/secret/1 \(no regular file .ans\)",
-        ),
-    ],
-)
-def test_bad_folders(folder: Callable[..., Path], files: dict[str, str | None], message: str) -> None:
-    with pytest.raises(ImportFormatError, match=message):
-        load(folder(**files))
 
 
 def test_real_archive(coding_data: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from . import asserts, function
 from .cache import RUNS, Key, digest
-from .checkers import Asserts, Checker, Interactor, ProgramChecker, TextChecker, parse_checker
+from .checkers import Asserts, Checker, Interactor, Python, TextChecker, parse_checker
 from .checkers.interactor import failure, ruling
-from .checkers.program import CHECKER_LIMITS
+from .checkers.python import CHECKER_LIMITS
 from .errors import CheckerError, JudgeError, LanguageError, ProgramFormatError
 from .language import TITLES, Language, check_language
 from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, UnsafeSandbox
@@ -212,7 +212,7 @@ class Trial:
         if self.exchange is not None and outputs:
             for i, ((verdict, detail), more_cpu[i]) in self._settle(self.exchange, outputs).items():
                 verdicts[i], details[i] = verdict, detail
-        if isinstance(self.checker, ProgramChecker) and outputs:
+        if isinstance(self.checker, Python) and outputs:
             for i, (verdict, detail) in self._ask(self.checker, outputs).items():
                 verdicts[i], details[i] = verdict, detail
         ran = [i in self.runs and i < self._cut for i in range(len(self.tests))]
@@ -264,7 +264,7 @@ class Trial:
         except SandboxError as error:
             return dict.fromkeys(runs, (("IE", f"the asserts were not run: {error}"), 0.0))
 
-    def _ask(self, checker: ProgramChecker, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
+    def _ask(self, checker: Python, outputs: dict[int, bytes]) -> dict[int, tuple[Verdict, str]]:
         """Verdicts of a checker program on the outputs.
 
         An output that the checker fails on is wrong if the checker decides on the expected output.
@@ -291,14 +291,12 @@ class Trial:
         last = next(reversed(said.values()))  # the reason why the others were not run
         return said | {i: (last[0], f"not checked: {last[1]}") for i in outputs if i not in said}
 
-    def _consult(self, checker: ProgramChecker, outputs: Mapping[int, bytes]) -> dict[int, Run]:
+    def _consult(self, checker: Python, outputs: Mapping[int, bytes]) -> dict[int, Run]:
         """Run a checker program on outputs, up to one for which it is too slow."""
         if not outputs:
             return {}
         questions = [checker.question(self.tests[i].stdin, self.tests[i].stdout, data) for i, data in outputs.items()]
-        runs = self.box.run(
-            checker.program(), questions, CHECKER_LIMITS, lambda _, run: run.status in SLOW, checker.language
-        )
+        runs = self.box.run(checker.program(), questions, CHECKER_LIMITS, lambda _, run: run.status in SLOW)
         return dict(zip(outputs, runs, strict=False))
 
 

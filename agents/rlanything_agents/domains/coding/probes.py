@@ -20,20 +20,6 @@ given = json.load(sys.stdin)
 print("AC" if int(given["actual"]) == int(given["expected"]) else "WA")
 """
 
-_CARELESS_IN_CPP = """\
-#include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <string>
-int main(int, char** words) {
-    std::ifstream answer(words[2]);
-    std::string right, given;
-    answer >> right;
-    std::cin >> given;
-    exit(std::stol(given) == std::stol(right) ? 42 : 43);
-}
-"""
-
 _CARELESS_TALK = """\
 import json, sys
 secret = int(json.loads(input())["stdin"])
@@ -81,9 +67,6 @@ def probes() -> tuple[Task, ...]:
         _problem("function", "Double each of the values.", calls, _DOUBLE, entry_point="double"),
         _problem("asserts", "Double all values.", asserts, _DOUBLE, entry_point="double", checker={"kind": "asserts"}),
         _problem("python", "Add two numbers.", _SUMS, _SUM, checker={"kind": "python", "source": _CARELESS}),
-        _problem(
-            "validator", "Add the numbers.", _SUMS, _SUM, checker={"kind": "validator", "source": _CARELESS_IN_CPP}
-        ),
         _problem(
             "interactor",
             "Guess a number from 0 to 1000: print a guess; the answer is higher, lower or found.",

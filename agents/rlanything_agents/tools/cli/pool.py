@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="Look into the tasks of a run, also
 PoolPath = Annotated[Path, typer.Argument(metavar="POOL", help="A pool's file, or the folder of a run.")]
 
 
-Table = Literal["jsonl", "parquet", "datasets", "harbor"]
+Table = Literal["jsonl", "parquet"]
 
 
 @app.command()
@@ -78,21 +78,10 @@ def lineage(
 def export(
     path: PoolPath,
     out: Annotated[Path, typer.Option(help="A new folder.")],
-    format: Annotated[
-        Table, typer.Option(help="JSON Lines, Parquet, Hugging Face datasets, or task folders of Harbor.")
-    ] = "jsonl",
-    image: Annotated[
-        str | None, typer.Option(help="With harbor: image of the containers, with Python; else python:3.12-slim.")
-    ] = None,
+    format: Annotated[Table, typer.Option(help="JSON Lines or Parquet.")] = "jsonl",
 ) -> None:
-    """Write tasks, lineage, outcomes and events to a folder; with harbor, the active tasks alone."""
+    """Write tasks, lineage, outcomes and events to a folder."""
     with _opened(path) as pool:
-        if format == "harbor":
-            from rlanything_task_pools.harbor import export_harbor
-
-            folders = export_harbor(pool, out, image)
-            typer.echo(f"{out}: {len(list(folders.iterdir()))} tasks")
-            return
         from rlanything_task_pools.export import export_pool
 
         export_pool(pool, out, format)
@@ -106,7 +95,7 @@ def import_(
     replay: Annotated[bool, typer.Option(help="Play the proof of every task before it is believed.")] = True,
     domain: Annotated[
         str | None,
-        typer.Option(help="FOLDER holds tasks of this domain instead: Harbor's, problemtools', ALFWorld's, OSWorld's."),
+        typer.Option(help="FOLDER holds tasks of this domain instead: coding problems, ALFWorld's or OSWorld's tasks."),
     ] = None,
 ) -> None:
     """Make a pool of an exported one, every task validated; or with --domain, of the tasks of a file or folder."""

@@ -188,7 +188,7 @@ def test_agents_for_every_domain() -> None:
 def test_the_probes_have_every_way_to_judge_a_program() -> None:
     panel = probe_panel()
     kinds = {read["kind"] for read in (entry.task.payload["checker"] for entry in panel.entries)}
-    assert kinds == {"tokens", "asserts", "python", "validator", "interactor"}
+    assert kinds == {"tokens", "asserts", "python", "interactor"}
     assert any(entry.task.payload.get("entry_point") and entry.task.payload["checker"]["kind"] == "tokens"
                for entry in panel.entries)  # fmt: skip
     assert probe_panel("coding-probes", 2).entries == panel.entries[:2]

@@ -13,10 +13,8 @@ from .base import Checker, TextChecker
 from .interactor import Interactor
 from .lines import Lines, Unordered
 from .numbers import Float
-from .program import ProgramChecker
 from .python import Python
 from .tokens import Tokens, YesNo
-from .validator import Validator
 
 __all__ = [
     "Asserts",
@@ -24,12 +22,10 @@ __all__ = [
     "Float",
     "Interactor",
     "Lines",
-    "ProgramChecker",
     "Python",
     "TextChecker",
     "Tokens",
     "Unordered",
-    "Validator",
     "YesNo",
     "parse_checker",
 ]
@@ -42,7 +38,6 @@ _KINDS: dict[str, tuple[type[Checker], frozenset[str]]] = {
     "unordered": (Unordered, frozenset()),
     "asserts": (Asserts, frozenset({"setup"})),
     "python": (Python, frozenset({"source"})),
-    "validator": (Validator, frozenset({"source", "flags"})),
     "interactor": (Interactor, frozenset({"source"})),
 }
 

@@ -9,8 +9,7 @@ from rlanything_verifiers.coding.sandbox import Interaction, Limits, Run
 from rlanything_verifiers.coding.verdict import Verdict, why
 
 from .base import Checker
-from .program import CHECKER_LIMITS
-from .python import Python
+from .python import CHECKER_LIMITS, Python
 
 _SPARE = 60.0
 """Wall time in seconds that an interactor has beyond the submission's, for which it waits."""

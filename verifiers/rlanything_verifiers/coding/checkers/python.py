@@ -4,13 +4,18 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rlanything_verifiers.coding.sandbox import Run
+from rlanything_verifiers.coding.errors import CheckerError
+from rlanything_verifiers.coding.sandbox import Limits, Run
+from rlanything_verifiers.coding.verdict import why
 
-from .program import ProgramChecker
+from .base import Checker
+
+CHECKER_LIMITS = Limits(cpu=10.0)
+"""Limits of a checker program; longer than those of most submissions, since an output it is too slow for is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Python(ProgramChecker):
+class Python(Checker):
     """A Python program that decides, run in the same sandbox as the submissions.
 
     It reads one JSON object with the texts ``stdin``, ``expected`` and ``actual`` and prints ``AC`` or ``WA``,
@@ -24,6 +29,10 @@ class Python(ProgramChecker):
     kind: ClassVar[str] = "python"
 
     source: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, str) or not self.source.strip():
+            raise CheckerError(f"checker {self.kind}: source must be the text of a program")
 
     def to_dict(self) -> dict[str, Any]:
         """The checker as a JSON object."""
@@ -43,9 +52,10 @@ class Python(ProgramChecker):
         """Whether the program accepts, and the reason; None if its output is no verdict."""
         return self.answer(run.stdout) if run.status == "OK" else None
 
-    def undecided(self, run: Run) -> str:
-        """The output that is no verdict."""
-        return f"it printed {run.stdout[:60]!r}, not AC or WA"
+    @staticmethod
+    def reason(run: Run) -> str:
+        """The reason why a run has no finding."""
+        return f"it printed {run.stdout[:60]!r}, not AC or WA" if run.status == "OK" else why(run)
 
     @staticmethod
     def answer(output: bytes) -> tuple[bool, str] | None:
