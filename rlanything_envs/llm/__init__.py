@@ -3,7 +3,7 @@
 The package also holds what they share: forms of answers, budgets, prompt logs, retries and errors. Engines that load
 model weights into this process are in `rlanything_agents`.
 
->>> from rlanything_envs.llm import SamplingParams, ScriptedGenerator
+>>> from rlanything_envs.llm import (SamplingParams, ScriptedGenerator)
 >>> generator = ScriptedGenerator(["First.", "Second."])
 >>> [[c.text for c in samples] for samples in generator.generate([[{"role": "user", "content": "?"}]] * 2,
 ...                                                              SamplingParams(max_tokens=8))]
@@ -16,8 +16,8 @@ from rlanything_envs.llm.errors import (
     BudgetExceeded,
     EndpointRefused,
     GenerationStopped,
+    GeneratorError,
     MissingKey,
-    NoAnswer,
     RunMustStop,
     ServiceLost,
 )
@@ -34,9 +34,9 @@ __all__ = [
     "Endpoint",
     "EndpointRefused",
     "GenerationStopped",
+    "GeneratorError",
     "Messages",
     "MissingKey",
-    "NoAnswer",
     "OpenAIGenerator",
     "PatientGenerator",
     "Price",

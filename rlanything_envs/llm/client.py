@@ -13,19 +13,7 @@ import openai
 
 from rlanything_envs.llm import wire
 from rlanything_envs.llm.endpoint import Endpoint
-from rlanything_envs.llm.errors import (
-    AnswerTooLarge,
-    ConnectionLost,
-    EndpointRefused,
-    GenerationStopped,
-    MalformedAnswer,
-    MissingKey,
-    PromptTooLong,
-    RequestFailed,
-    RequestRejected,
-    ServerBusy,
-    TimedOut,
-)
+from rlanything_envs.llm.errors import EndpointRefused, GenerationStopped, MissingKey, RequestFailed
 from rlanything_envs.llm.redact import redact
 from rlanything_envs.llm.refusal import is_about_length
 
@@ -82,7 +70,7 @@ class Client:
         try:
             return wire.parse_answer(content)
         except RequestFailed as error:
-            raise type(error)(self._clean(str(error))) from None
+            raise RequestFailed(error.kind, self._clean(str(error))) from None
 
     async def call(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
         """Send one request, a POST of ``body`` or a GET if None, and return the body of the answer unchecked.
@@ -101,15 +89,17 @@ class Client:
         except openai.APITimeoutError as error:
             sent = not isinstance(error.__cause__, (http.ConnectTimeout, http.PoolTimeout))
             during = "waiting for the answer" if sent else "connecting"
-            raise TimedOut(f"{type(error.__cause__).__name__} while {during}", charged=sent) from None
+            raise RequestFailed("TimedOut", f"{type(error.__cause__).__name__} while {during}", charged=sent) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             if isinstance(cause, RequestFailed):  # of `_guard` and `_Capped`, which version 2 wraps
                 raise cause from None
             sent = not isinstance(cause, (http.ConnectError, http.ProxyError))
-            raise ConnectionLost(self._clean(f"{type(cause).__name__}: {cause}"), charged=sent) from None
+            raise RequestFailed(
+                "ConnectionLost", self._clean(f"{type(cause).__name__}: {cause}"), charged=sent
+            ) from None
         except openai.OpenAIError as error:
-            raise RequestRejected(self._clean(f"{type(error).__name__}: {error}")) from None
+            raise RequestFailed("RequestRejected", self._clean(f"{type(error).__name__}: {error}")) from None
         except MissingKey as error:
             raise EndpointRefused(str(error)) from None
         return response.content
@@ -125,7 +115,9 @@ class Client:
     async def _guard(self, response: http.Response) -> None:
         """Wrap a response so that its body cannot exceed the limit."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise MalformedAnswer("the answer is compressed, although the request asked for plain bytes")
+            raise RequestFailed(
+                "MalformedAnswer", "the answer is compressed, although the request asked for plain bytes"
+            )
         stream = response.stream
         if isinstance(stream, http.AsyncByteStream):
             failed = response.status_code >= 300
@@ -141,8 +133,10 @@ class Client:
         if status in _REFUSED or (status == 429 and error.code == "insufficient_quota"):
             return EndpointRefused(f"{self._endpoint.base_url} refuses model {self._endpoint.model!r}: {message}")
         if status in _BUSY or status >= 500:
-            return ServerBusy(message, wait_s=wire.retry_after(error.response.headers))
-        return PromptTooLong(message) if is_about_length(status, error.response.text) else RequestRejected(message)
+            return RequestFailed("ServerBusy", message, wait_s=wire.retry_after(error.response.headers))
+        return RequestFailed(
+            "PromptTooLong" if is_about_length(status, error.response.text) else "RequestRejected", message
+        )
 
     def _clean(self, message: str) -> str:
         # Redacted before it is cut, or half a key could remain.
@@ -170,7 +164,9 @@ class _Capped(http.AsyncByteStream):
                 if self._cut:
                     yield chunk[: len(chunk) - (size - self._limit)]
                     return
-                raise AnswerTooLarge(f"the answer has more than the {self._limit} bytes of Endpoint.max_response_bytes")
+                raise RequestFailed(
+                    "AnswerTooLarge", f"the answer has more than the {self._limit} bytes of Endpoint.max_response_bytes"
+                )
             yield chunk
 
     async def aclose(self) -> None:

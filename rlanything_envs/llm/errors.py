@@ -7,43 +7,40 @@ every further request is raised, and it carries the completions so far.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 from rlanything_envs.llm.generator import Completion
 
 __all__ = [
-    "AnswerNotStored",
-    "AnswerTooLarge",
     "BudgetExceeded",
-    "ConnectionLost",
     "EndpointRefused",
+    "Failure",
     "GenerationStopped",
-    "MalformedAnswer",
+    "GeneratorError",
     "MissingKey",
-    "NoAnswer",
-    "NotTrainable",
-    "PromptTooLong",
     "RequestFailed",
-    "RequestRejected",
     "RunMustStop",
-    "ServerBusy",
     "ServiceLost",
-    "TimedOut",
+    "is_failure",
     "is_outage",
-    "is_time_out",
-    "is_too_long",
 ]
+
+Failure = Literal[
+    "ServerBusy", "RequestRejected", "PromptTooLong", "ConnectionLost", "TimedOut", "MalformedAnswer", "AnswerTooLarge"
+]
+"""What failed in one request. ``ServerBusy``: HTTP 408, 425, 429 or 5xx. ``RequestRejected``: the service refuses this
+request, such as one with an unknown field. ``PromptTooLong``: it refuses it because prompt and answer together outgrow
+the model's context. ``ConnectionLost``: no connection, or it broke before the whole answer had arrived. ``TimedOut``:
+no data within a timeout. ``MalformedAnswer``: not UTF-8, not JSON, or not of the expected schema. ``AnswerTooLarge``:
+more bytes than the endpoint allows; the rest was not read."""
 
 
 class MissingKey(LookupError):
     """The environment variable of the key is unset, empty, or holds a text that cannot be a key."""
 
 
-class NoAnswer(LookupError):
-    """A replayed or scripted generator has no answer for this prompt."""
-
-
-class NotTrainable(TypeError):
-    """The weights behind this generator are out of reach."""
+class GeneratorError(RuntimeError):
+    """A generator cannot do this: a replayed one has no answer for a prompt, or its weights are out of reach."""
 
 
 class RunMustStop(RuntimeError):
@@ -58,10 +55,6 @@ class RunMustStop(RuntimeError):
 
 class ServiceLost(RunMustStop):
     """The service gave no answer, and the run is configured to end rather than to go on without it."""
-
-
-class AnswerNotStored(RunMustStop, OSError):
-    """An answer could not be written to its log, so a resumed run would query again and might differ."""
 
 
 class GenerationStopped(RuntimeError):
@@ -92,74 +85,37 @@ class RequestFailed(RuntimeError):
     """One request brought no usable answer.
 
     Attributes:
-        retry: Whether the same request may succeed later.
+        kind: What failed; it begins the text in `Completion.error`.
         charged: Whether the service may have counted tokens for it.
-        outage: Whether the failure is the service's and not that of this request alone.
         wait_s: Seconds of the service's ``Retry-After``, or None.
     """
 
-    retry = False
-    charged = False
-    outage = True
-
-    def __init__(self, message: str, *, wait_s: float | None = None, charged: bool | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, kind: Failure, message: str, *, wait_s: float | None = None, charged: bool | None = None
+    ) -> None:
+        super().__init__(kind, message)
+        self.kind = kind
+        self.charged = kind in _CHARGED if charged is None else charged
         self.wait_s = wait_s
-        if charged is not None:
-            self.charged = charged
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+    @property
+    def retry(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.kind in _RETRIED
 
 
-class ServerBusy(RequestFailed):
-    """HTTP 408, 425, 429 or 5xx: the service is overloaded or temporarily broken."""
-
-    retry = True
-
-
-class RequestRejected(RequestFailed):
-    """The service refuses this request, such as one with an unknown field."""
-
-    outage = False
-
-
-class PromptTooLong(RequestRejected):
-    """The service refuses this request because prompt and answer together outgrow the model's context."""
-
-
-class ConnectionLost(RequestFailed):
-    """The connection failed, or broke before the whole answer had arrived."""
-
-    retry = True
-
-
-class TimedOut(RequestFailed):
-    """The service sent no data within a timeout."""
-
-    retry = True
-    charged = True
-
-
-class MalformedAnswer(RequestFailed):
-    """The answer is not UTF-8, not JSON, or not of the expected schema."""
-
-    retry = True
-    charged = True
-
-
-class AnswerTooLarge(RequestFailed):
-    """The answer has more bytes than the endpoint allows; the rest was not read."""
-
-    charged = True
-
-
-_OUTAGES = frozenset(
-    [EndpointRefused.__name__, *(kind.__name__ for kind in RequestFailed.__subclasses__() if kind.outage)]
-)
+_RETRIED: frozenset[Failure] = frozenset(("ServerBusy", "ConnectionLost", "TimedOut", "MalformedAnswer"))
+_CHARGED: frozenset[Failure] = frozenset(("TimedOut", "MalformedAnswer", "AnswerTooLarge"))
+_OUTAGES = frozenset((EndpointRefused.__name__, *get_args(Failure))) - {"RequestRejected", "PromptTooLong"}
 
 
 def is_outage(error: str | None) -> bool:
     """Whether the failure in `Completion.error` is the service's: down, slow, refusing, or answering nonsense.
 
-    The error's name at the beginning of the text decides, so failures read from a log are recognised as well.
+    The name at the beginning of the text decides, so failures read from a log are recognised as well.
 
     >>> [is_outage(text) for text in ("ConnectionLost: refused (try 6 of 6)", "RequestRejected: HTTP 400", None)]
     [True, False, False]
@@ -167,11 +123,6 @@ def is_outage(error: str | None) -> bool:
     return (error or "").partition(":")[0] in _OUTAGES
 
 
-def is_too_long(error: str | None) -> bool:
-    """Whether the failure in `Completion.error` is a refusal of a prompt that is too long; see `is_outage`."""
-    return (error or "").partition(":")[0] == PromptTooLong.__name__
-
-
-def is_time_out(error: str | None) -> bool:
-    """Whether the failure in `Completion.error` is an answer that did not come in time; see `is_outage`."""
-    return (error or "").partition(":")[0] == TimedOut.__name__
+def is_failure(error: str | None, kind: Failure) -> bool:
+    """Whether the failure in `Completion.error` is of this kind; see `is_outage`."""
+    return (error or "").partition(":")[0] == kind

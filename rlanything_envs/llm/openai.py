@@ -25,13 +25,12 @@ from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.choices import matches
 from rlanything_envs.llm.endpoint import Endpoint, Retries
 from rlanything_envs.llm.errors import (
-    AnswerNotStored,
     EndpointRefused,
     GenerationStopped,
+    GeneratorError,
     MissingKey,
-    NotTrainable,
     RequestFailed,
-    TimedOut,
+    RunMustStop,
 )
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.log import PromptLog, Record
@@ -131,7 +130,7 @@ class OpenAIGenerator:
             BudgetExceeded: The budget ran out; ``completions`` holds what was answered.
             EndpointRefused: The service refuses key, model or address; ``completions`` as above.
             MissingKey: The environment variable of the key is unset.
-            OSError: The log cannot be written.
+            RunMustStop: The log cannot be written.
         """
         future = self._start(prompts, params)
         try:
@@ -145,8 +144,8 @@ class OpenAIGenerator:
         return await asyncio.wrap_future(self._start(prompts, params))
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Always raises NotTrainable: the weights belong to the service."""
-        raise NotTrainable(f"{self!r}: the weights belong to the service")
+        """Always raises GeneratorError: the weights belong to the service."""
+        raise GeneratorError(f"{self!r}: the weights belong to the service")
 
     def close(self) -> None:
         """Cancel running requests and close all connections; a later call opens new ones."""
@@ -251,7 +250,7 @@ class OpenAIGenerator:
                 used = answer.usage or _estimate(most, answer)
                 return _Result(answer.choices[:n], spent + used, attempt, loop.time() - start, structured)
             except TimeoutError:
-                failure: RequestFailed = TimedOut(f"no answer within {self.retries.total_s:g} s of Retries.total_s")
+                failure = RequestFailed("TimedOut", f"no answer within {self.retries.total_s:g} s of Retries.total_s")
             except RequestFailed as error:
                 failure = error
                 used = most if error.charged else Usage()
@@ -262,7 +261,7 @@ class OpenAIGenerator:
                 self.budget.settle(most, used)
             spent += used
             wait = self.retries.wait_s(attempt, failure.wait_s, random.random())
-            given_up = f"{type(failure).__name__}: {failure} (try {attempt} of {self.retries.attempts}"
+            given_up = f"{failure.kind}: {failure} (try {attempt} of {self.retries.attempts}"
             if not failure.retry or attempt == self.retries.attempts:
                 break
             if loop.time() + wait >= start + self.retries.total_s:
@@ -318,7 +317,7 @@ class OpenAIGenerator:
         try:
             self.log.write(record, [secret] if secret else [])
         except OSError as error:
-            raise AnswerNotStored(
+            raise RunMustStop(
                 f"{self.log.path}: an answer cannot be stored ({error.strerror or error}): make the file writable and "
                 f"room on its disk"
             ) from error

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rlanything_envs.llm.errors import NoAnswer, NotTrainable
+from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.log import prompt_key, read_log
 
@@ -94,7 +94,7 @@ class ReplayGenerator:
 
     Examples:
         >>> import tempfile
-        >>> from rlanything_envs.llm import PromptLog, Record
+        >>> from rlanything_envs.llm import (PromptLog, Record)
         >>> hi = [{"role": "user", "content": "hi"}]
         >>> params = SamplingParams(max_tokens=8, seed=1)
         >>> path = Path(tempfile.mkdtemp()) / "prompts.jsonl"
@@ -114,13 +114,13 @@ class ReplayGenerator:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            NoAnswer: The log has no answer for a sample.
+            GeneratorError: The log has no answer for a sample.
         """
         found: list[list[Completion]] = []
         for at, samples in enumerate(self._answers.take(prompts, params)):
             known = [sample for sample in samples if sample is not None]
             if len(known) < params.n:
-                raise NoAnswer(
+                raise GeneratorError(
                     f"{self._answers.path} has {len(known)} of {params.n} answers to prompt {at} (key "
                     f"{prompt_key(prompts[at], params)}): this run asks something that the recorded one did not"
                 )
@@ -132,8 +132,8 @@ class ReplayGenerator:
         return self.generate(prompts, params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Always raises NotTrainable."""
-        raise NotTrainable("recorded answers have no weights to update")
+        """Always raises GeneratorError."""
+        raise GeneratorError("recorded answers have no weights to update")
 
     def close(self) -> None:
         """Nothing to free."""
@@ -165,7 +165,7 @@ class ScriptedGenerator:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            NoAnswer: The list is used up.
+            GeneratorError: The list is used up.
         """
         with self._lock:
             return [[self._next(prompt, sample, params) for sample in range(params.n)] for prompt in prompts]
@@ -175,8 +175,8 @@ class ScriptedGenerator:
         return self.generate(prompts, params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
-        """Always raises NotTrainable."""
-        raise NotTrainable("a script has no weights to update")
+        """Always raises GeneratorError."""
+        raise GeneratorError("a script has no weights to update")
 
     def close(self) -> None:
         """Nothing to free."""
@@ -188,7 +188,7 @@ class ScriptedGenerator:
             answer = self._answers[self._used]
             self._used += 1
         else:
-            raise NoAnswer(f"all {self._used} scripted answers are used up")
+            raise GeneratorError(f"all {self._used} scripted answers are used up")
         completion = answer if isinstance(answer, Completion) else Completion(answer, "stop")
         text, stopped = cut_at_stop(completion.text, params.stop)
         return replace(completion, text=text, finish_reason="stop") if stopped else completion

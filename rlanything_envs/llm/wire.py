@@ -17,7 +17,7 @@ from typing import Any, Literal
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.endpoint import Endpoint
-from rlanything_envs.llm.errors import MalformedAnswer, PromptTooLong, RequestFailed, RequestRejected, ServerBusy
+from rlanything_envs.llm.errors import RequestFailed
 from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams
 from rlanything_envs.llm.refusal import is_about_length
 from rlanything_envs.llm.schema import NoForm, pattern_of_schema
@@ -197,23 +197,25 @@ def parse_answer(body: bytes) -> Answer:
     """Check and read the body of a response of status 200.
 
     Raises:
-        MalformedAnswer: The body is not UTF-8, not JSON, or not of the expected shape.
-        RequestFailed: The body reports an error in spite of its status, as some gateways do.
+        RequestFailed: The body is not UTF-8, not JSON, or not of the expected shape; or it reports an error in spite of
+            its status, as some gateways do.
     """
     try:
         # Deep nesting ends in RecursionError, a number of thousands of digits in ValueError.
         content = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise MalformedAnswer(f"the answer is not UTF-8 at byte {error.start} of {len(body)}") from None
+        raise RequestFailed(
+            "MalformedAnswer", f"the answer is not UTF-8 at byte {error.start} of {len(body)}"
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise MalformedAnswer(f"the answer of {len(body)} bytes is not JSON: {error}") from None
+        raise RequestFailed("MalformedAnswer", f"the answer of {len(body)} bytes is not JSON: {error}") from None
     if not isinstance(content, dict):
-        raise MalformedAnswer(f"the answer is a JSON {type(content).__name__}, expected an object")
+        raise RequestFailed("MalformedAnswer", f"the answer is a JSON {type(content).__name__}, expected an object")
     if content.get("error") and not content.get("choices"):
         raise _reported(content["error"])
     choices = content.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise MalformedAnswer("the answer's 'choices' is not a list of at least one")
+        raise RequestFailed("MalformedAnswer", "the answer's 'choices' is not a list of at least one")
     return Answer(tuple(_choice(choice, at) for at, choice in enumerate(choices)), _usage(content.get("usage")))
 
 
@@ -240,18 +242,18 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _choice(choice: Any, at: int) -> Choice:
     if not isinstance(choice, dict):
-        raise MalformedAnswer(f"choice {at} is not an object")
+        raise RequestFailed("MalformedAnswer", f"choice {at} is not an object")
     if "text" in choice:
         text = choice["text"]
     elif isinstance(message := choice.get("message"), dict):
         # A model that spent its tokens on reasoning has no content, and some services leave the field out.
         text = message.get("content")
     else:
-        raise MalformedAnswer(f"choice {at} has neither 'message' nor 'text'")
+        raise RequestFailed("MalformedAnswer", f"choice {at} has neither 'message' nor 'text'")
     if text is None:
         text = ""
     if not isinstance(text, str):
-        raise MalformedAnswer(f"choice {at}: its text is a JSON {type(text).__name__}")
+        raise RequestFailed("MalformedAnswer", f"choice {at}: its text is a JSON {type(text).__name__}")
     text = text.encode(errors="replace").decode()  # half of a surrogate pair is the model's word, not a broken answer
     reason = choice.get("finish_reason")
     if reason == "length":
@@ -276,5 +278,5 @@ def _reported(error: Any) -> RequestFailed:
     message = f"the service reports an error with status 200: {str(text)[:500]}"
     if type(code) is int and 400 <= code < 500 and code not in (408, 425, 429):
         too_long = is_about_length(code, json.dumps({"error": error}))
-        return PromptTooLong(message) if too_long else RequestRejected(message)
-    return ServerBusy(message)
+        return RequestFailed("PromptTooLong" if too_long else "RequestRejected", message)
+    return RequestFailed("ServerBusy", message)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from rlanything_envs.llm.background import BackgroundLoop
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import MalformedAnswer, RequestFailed, TimedOut
+from rlanything_envs.llm.errors import RequestFailed
 
 __all__ = ["Controls", "read_object"]
 
@@ -70,19 +70,21 @@ class Controls:
                         await asyncio.sleep(self.retries.wait_s(attempt, error.wait_s, random.random()))
         except TimeoutError:
             pass
-        raise TimedOut(f"no answer within {self.retries.total_s:g} s")
+        raise RequestFailed("TimedOut", f"no answer within {self.retries.total_s:g} s")
 
 
 def read_object(content: bytes) -> dict[str, Any]:
     """Parse an answer as a JSON object.
 
     Raises:
-        MalformedAnswer: The answer is not a JSON object.
+        RequestFailed: The answer is not a JSON object.
     """
     try:
         value = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise MalformedAnswer(f"the answer of {len(content)} bytes is not JSON: {str(error)[:200]}") from None
+        raise RequestFailed(
+            "MalformedAnswer", f"the answer of {len(content)} bytes is not JSON: {str(error)[:200]}"
+        ) from None
     if not isinstance(value, dict):
-        raise MalformedAnswer(f"the answer is a JSON {type(value).__name__}, expected an object")
+        raise RequestFailed("MalformedAnswer", f"the answer is a JSON {type(value).__name__}, expected an object")
     return value

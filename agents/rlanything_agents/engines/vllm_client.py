@@ -21,7 +21,7 @@ from rlanything_agents.engines.controls import Controls, read_object
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature, seeded
 from rlanything_envs.llm import wire
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import EndpointRefused, NotTrainable, RequestFailed, RunMustStop
+from rlanything_envs.llm.errors import EndpointRefused, RequestFailed, RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.llm.openai import OpenAIGenerator
 
@@ -37,7 +37,7 @@ arrive together."""
 _ALWAYS_THERE = ("/v1/completions", "/v1/models")
 
 
-class UnfitServer(NotTrainable, RunMustStop):
+class UnfitServer(RunMustStop):
     """Server that hides what training needs, or that takes no new weights; the message names the right options."""
 
 
@@ -195,7 +195,7 @@ class VLLMClient(OpenAIGenerator):
             raise UnfitServer(f"{self!r} cannot take new weights ({error}): {remedy}") from error
         except RequestFailed as error:
             raise EngineFailed(
-                f"{self!r}, {path.partition('?')[0]}: {type(error).__name__}: {error}: see the server's log"
+                f"{self!r}, {path.partition('?')[0]}: {error.kind}: {error}: see the server's log"
             ) from error
 
 

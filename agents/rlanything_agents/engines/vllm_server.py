@@ -27,7 +27,7 @@ from rlanything_agents.engines.vllm_client import ServedWeights, UnfitServer, VL
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.llm.choices import Repeat, pattern
-from rlanything_envs.llm.errors import ConnectionLost, EndpointRefused, TimedOut
+from rlanything_envs.llm.errors import EndpointRefused, RequestFailed
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
 __all__ = ["UnfitServer", "VLLMServerGenerator"]
@@ -211,7 +211,7 @@ class VLLMServerGenerator(VLLMClient):
             self._command(request, body(str(self._weights.path())))
         except (EngineFailed, UnfitServer) as error:
             # A server on this machine may run in a container of its own, or as another user.
-            if isinstance(error.__cause__, ConnectionLost | TimedOut) or not self._weights.leave_memory():
+            if _unreached(error) or not self._weights.leave_memory():
                 raise
             logger.warning("weights go to this server through the disk, not through shared memory: %s", error)
             self._command(request, body(str(self._weights.path())))
@@ -267,7 +267,7 @@ class VLLMServerGenerator(VLLMClient):
         try:
             found = {token for token, value in self._tops(1.0, _MOST_TOPS, form).items() if value > LEAST}
         except (EngineFailed, EndpointRefused) as error:
-            if isinstance(error.__cause__, ConnectionLost | TimedOut):
+            if _unreached(error):
                 raise
             raise UnfitServer(f"{self!r} refuses a form ({error}): {_FORMS}") from error
         if self._reader.end not in found or len(found) == _MOST_TOPS:
@@ -299,3 +299,9 @@ class VLLMServerGenerator(VLLMClient):
             )
         named = {str(name).removeprefix("token_id:"): value for name, value in tops[0].items()}
         return {int(name): value for name, value in named.items() if name.isdecimal() and type(value) in (int, float)}
+
+
+def _unreached(error: Exception) -> bool:
+    """Whether a command failed without an answer of the server."""
+    cause = error.__cause__
+    return isinstance(cause, RequestFailed) and cause.kind in ("ConnectionLost", "TimedOut")

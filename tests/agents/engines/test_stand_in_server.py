@@ -29,7 +29,7 @@ from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
 from rlanything_agents.engines.vllm_server import UnfitServer, VLLMServerGenerator, on_this_machine
 from rlanything_envs.llm import EndpointRefused, SamplingParams
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, matches, pattern
-from rlanything_envs.llm.errors import MalformedAnswer, is_outage
+from rlanything_envs.llm.errors import RequestFailed, is_outage
 
 PROMPTS = [[1, 5, 6], [1, 7]]
 PARAMS = SamplingParams(8, n=3, seed=5)
@@ -386,7 +386,7 @@ def test_nothing_untrue_becomes_a_sample(ids: Any, logprobs: Any, reason: Any) -
 
 @given(st.binary(max_size=40) | JSON.map(lambda value: repr(value).encode()))
 def test_control_answers_are_objects_or_named_errors(content: bytes) -> None:
-    with contextlib.suppress(MalformedAnswer):
+    with contextlib.suppress(RequestFailed):
         assert isinstance(read_object(content), dict)
 
 

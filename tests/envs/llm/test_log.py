@@ -17,7 +17,6 @@ from scripted_service import KEY, PATIENT, Service, chat, status
 
 from rlanything_envs.llm import (
     Completion,
-    NoAnswer,
     OpenAIGenerator,
     PromptLog,
     Record,
@@ -28,7 +27,7 @@ from rlanything_envs.llm import (
     Usage,
     read_log,
 )
-from rlanything_envs.llm.errors import NotTrainable, is_outage
+from rlanything_envs.llm.errors import GeneratorError, RunMustStop, is_outage
 from rlanything_envs.llm.log import LogFormatError, prompt_key
 from rlanything_envs.llm.redact import REDACTED, redact
 
@@ -189,9 +188,9 @@ def test_a_replay_takes_the_same_course(service: Service, tmp_path) -> None:
     assert replay.generate(PROMPTS[:1], SamplingParams(max_tokens=16)) == two
     assert replay.generate(PROMPTS[:1], SamplingParams(max_tokens=16)) == three
     assert len(service.asked) == asked == 8
-    with pytest.raises(NoAnswer, match="has 0 of 2 answers to prompt 1"):
+    with pytest.raises(GeneratorError, match="has 0 of 2 answers to prompt 1"):
         ReplayGenerator(path).generate([PROMPTS[0], chat("new")], PARAMS)
-    with pytest.raises(NoAnswer):
+    with pytest.raises(GeneratorError):
         ReplayGenerator(path, model="other").generate(PROMPTS, PARAMS)
     with pytest.raises(FileNotFoundError):
         ReplayGenerator(tmp_path / "none")
@@ -233,7 +232,7 @@ def test_a_log_that_cannot_be_written_is_an_error(service: Service, tmp_path) ->
     (tmp_path / "file").write_text("")
     with (
         OpenAIGenerator(service.endpoint(), log=PromptLog(tmp_path / "file" / "log.jsonl")) as generator,
-        pytest.raises(OSError, match="file"),
+        pytest.raises(RunMustStop, match="file"),
     ):
         generator.generate(PROMPTS, PARAMS)
 
@@ -250,7 +249,7 @@ def test_scripts_play_lists_and_functions() -> None:
     params = SamplingParams(max_tokens=8, n=3, stop=("STOP",))
     ((a, b, c),) = generator.generate([chat("x")], params)
     assert (a.text, a.finish_reason, b.finish_reason, c.text) == ("a", "stop", "error", "c ")
-    with pytest.raises(NoAnswer, match="3 scripted answers"):
+    with pytest.raises(GeneratorError, match="3 scripted answers"):
         generator.generate([chat("x")], params)
     function = ScriptedGenerator(lambda prompt, sample: f"{prompt[0]['content']}{sample}")
     assert [[s.text for s in samples] for samples in function.generate(PROMPTS, PARAMS)] == [
@@ -258,7 +257,7 @@ def test_scripts_play_lists_and_functions() -> None:
         ["b0", "b1"],
         ["a0", "a1"],
     ]
-    with pytest.raises(NotTrainable):
+    with pytest.raises(GeneratorError):
         generator.update_weights("x", 1)
     with pytest.raises(ValueError, match=r"\[text\]"):
         ScriptedGenerator("abc")

@@ -15,8 +15,7 @@ import pytest
 from scripted_service import PATIENT, Service, answer, chat, echo, hang, say
 
 from rlanything_envs.errors import MissingExtra
-from rlanything_envs.llm import Endpoint, MissingKey, OpenAIGenerator, Retries, SamplingParams
-from rlanything_envs.llm.errors import NotTrainable
+from rlanything_envs.llm import Endpoint, GeneratorError, MissingKey, OpenAIGenerator, Retries, SamplingParams
 
 PARAMS = SamplingParams(max_tokens=16, seed=5)
 
@@ -281,7 +280,7 @@ def test_a_forked_child_asks_on_its_own(service: Service) -> None:
 
 
 def test_no_weights_to_update(service: Service) -> None:
-    with OpenAIGenerator(service.endpoint()) as generator, pytest.raises(NotTrainable, match="tiny"):
+    with OpenAIGenerator(service.endpoint()) as generator, pytest.raises(GeneratorError, match="tiny"):
         generator.update_weights("folder", 1)
 
 

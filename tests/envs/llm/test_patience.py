@@ -24,7 +24,7 @@ from rlanything_envs.llm import (
     ScriptedGenerator,
     ServiceLost,
 )
-from rlanything_envs.llm.errors import AnswerNotStored
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.patience import Served
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN
@@ -185,7 +185,7 @@ def test_neither_rewriter_nor_summariser_swallows_the_end_of_a_run(root: Task) -
 def test_an_answer_that_cannot_be_stored_is_no_failed_request(service: Service, tmp_path: Path, root: Task) -> None:
     (tmp_path / "file").touch()
     log = PromptLog(tmp_path / "file" / "prompts.jsonl")
-    with OpenAIGenerator(service.endpoint(), log=log) as generator, pytest.raises(AnswerNotStored, match="file"):
+    with OpenAIGenerator(service.endpoint(), log=log) as generator, pytest.raises(RunMustStop, match="file"):
         LLMRewriter(generator).rewrite(Request(root, "easier", 0.0), np.random.default_rng(0))
 
 

@@ -18,7 +18,7 @@ from rlanything_agents.tools.benchmark.settings import MOST
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import EndpointRefused, ServiceLost, is_time_out, is_too_long
+from rlanything_envs.llm.errors import EndpointRefused, ServiceLost, is_failure
 from rlanything_envs.llm.generator import Completion, SamplingParams
 from rlanything_envs.llm.log import PromptLog, Record, prompt_key, read_log, usage_of
 from rlanything_envs.llm.openai import OpenAIGenerator
@@ -104,11 +104,11 @@ class ServicePlayer(ChatPlayer):
             form=self.form,
         )
         completion = self._ask(messages, params)
-        if is_time_out(completion.error) and self._answers_shortly(messages, params):
+        if is_failure(completion.error, "TimedOut") and self._answers_shortly(messages, params):
             completion = self._ask(messages, params)  # the service may have come back in between
-            if is_time_out(completion.error) and self._answers_shortly(messages, params):
+            if is_failure(completion.error, "TimedOut") and self._answers_shortly(messages, params):
                 raise Outgrown("slow", f"the service answers this chat shortly, and not in full: {completion.error}")
-        if is_too_long(completion.error):
+        if is_failure(completion.error, "PromptTooLong"):
             if self._turns:
                 raise Outgrown("overlong", f"the chat has outgrown the model's context: {completion.error}")
             raise InfrastructureError(
