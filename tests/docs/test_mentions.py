@@ -72,7 +72,7 @@ def test_commands_and_options_exist(path: Path) -> None:
 def test_a_wrong_option_is_noticed() -> None:
     assert _unknown(["train", "--no-such-option"]) == "rlanything train --no-such-option"
     assert _unknown(["pool", "shw"]) == "rlanything pool shw"
-    assert _unknown(["pool", "show|log", "runs", "--json"]) is None
+    assert _unknown(["pool", "show|metrics", "runs", "--json"]) is None
 
 
 @each_page
