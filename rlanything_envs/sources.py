@@ -61,7 +61,7 @@ class PoolTasks:
         pool: the pool or its path.
 
     Raises:
-        PoolMissing, PoolVersionError: the path is not that of a pool.
+        PoolError: the path is not that of a pool.
     """
 
     def __init__(self, pool: TaskPool | str | os.PathLike[str]) -> None:

@@ -51,7 +51,7 @@ def pool_rows(pool: TaskPool | str | os.PathLike[str], prompt: str = "") -> list
     """Rows of the tasks that are active in a pool now, such as the ``pool.sqlite`` of a run.
 
     Raises:
-        PoolMissing, PoolVersionError: The path is not that of a pool.
+        PoolError: The path is not that of a pool.
     """
     if not isinstance(pool, TaskPool):
         with TaskPool.open(pool) as opened:

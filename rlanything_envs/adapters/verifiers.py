@@ -101,7 +101,7 @@ class TextTaskset(vf.Taskset[TextTask, TextTasksetConfig]):  # type: ignore[misc
         """Yield the tasks.
 
         Raises:
-            PoolMissing, PoolVersionError: The path is not that of a pool.
+            PoolError: The path is not that of a pool.
         """
         config = self.config
         if config.pool is None:
@@ -133,7 +133,7 @@ class LiveTaskset(vf.Taskset[TextTask, LiveTasksetConfig]):  # type: ignore[misc
     """Tasks without end, which a curriculum deals and `TextEnv` gives the outcomes of back, from any process.
 
     Raises:
-        PoolMissing, PoolVersionError: The path is not that of a pool.
+        PoolError: The path is not that of a pool.
         CurriculumError: See `CurriculumSource`.
     """
 

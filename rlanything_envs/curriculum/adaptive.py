@@ -79,7 +79,7 @@ class AdaptiveDifficulty(
 
     Raises:
         CurriculumError: the environment names no domain of tasks, or as `Curriculum`.
-        PoolMissing, PoolVersionError: the path is not that of a pool.
+        PoolError: the path is not that of a pool.
     """
 
     def __init__(

@@ -184,7 +184,7 @@ class Curriculum:
             `assign` or by `begin_rewrites`, causes its own later.
 
         Raises:
-            UnknownSlot, UnknownTask: the pool never had such an assignment.
+            PoolError, UnknownTask: the pool never had such an assignment.
         """
         self.record(assignment, outcomes)
         self._ledger.read()

@@ -48,7 +48,7 @@ class CurriculumSource(Iterator[Assignment]):
         settings: other arguments of `Curriculum`, such as ``acceptance``. Rewriting is in the background by default.
 
     Raises:
-        PoolMissing, PoolVersionError: the path is not that of a pool.
+        PoolError: the path is not that of a pool.
         CurriculumError, UnknownOperator: see `Curriculum`.
     """
 

@@ -6,19 +6,7 @@ rewrite and prove tasks. Checking of answers is in `rlanything_verifiers`, envir
 """
 
 from rlanything_task_pools.domain import Domain, UnknownDomain, UnknownOperator, domain_names, get_domain
-from rlanything_task_pools.errors import (
-    CandidateError,
-    EmptyPool,
-    ExportError,
-    MissingExtra,
-    PoolDamaged,
-    PoolError,
-    PoolExists,
-    PoolMissing,
-    PoolVersionError,
-    UnknownSlot,
-    UnknownTask,
-)
+from rlanything_task_pools.errors import CandidateError, MissingExtra, PoolError, UnknownTask
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.records import FRESH, Event, OutcomeRecord, Version
 from rlanything_task_pools.task import Outcome, Rejection, Rewrite, Task, TaskFormatError
@@ -27,17 +15,11 @@ __all__ = [
     "FRESH",
     "CandidateError",
     "Domain",
-    "EmptyPool",
     "Event",
-    "ExportError",
     "MissingExtra",
     "Outcome",
     "OutcomeRecord",
-    "PoolDamaged",
     "PoolError",
-    "PoolExists",
-    "PoolMissing",
-    "PoolVersionError",
     "Rejection",
     "Rewrite",
     "Task",
@@ -45,7 +27,6 @@ __all__ = [
     "TaskPool",
     "UnknownDomain",
     "UnknownOperator",
-    "UnknownSlot",
     "UnknownTask",
     "Version",
     "domain_names",

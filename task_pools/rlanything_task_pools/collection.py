@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from rlanything_task_pools.domain import get_domain
-from rlanything_task_pools.errors import PoolExists
+from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.task import Task
 
@@ -88,10 +88,10 @@ def import_collection(
 
     Raises:
         UnknownDomain, CollectionError: See `read_collection`; or no task is left.
-        PoolExists: There is a file at the path.
+        PoolError: There is a file at the path.
     """
     if Path(path).exists():
-        raise PoolExists(f"{path} exists: choose another path for the imported pool")
+        raise PoolError(f"{path} exists: choose another path for the imported pool")
     found = read_collection(domain, source)
     tasks, refused = [], dict(found.refused)
     for task in found.tasks:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from rlanything_task_pools.errors import ExportError, MissingExtra, PoolExists
+from rlanything_task_pools.errors import MissingExtra, PoolError
 from rlanything_task_pools.frozen import canonical_json
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.reader import PoolReader
@@ -48,12 +48,11 @@ def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format
     """Write a consistent snapshot of a pool to a new folder, which appears complete or not at all.
 
     Raises:
-        PoolExists: The path exists.
-        ExportError: The format is unknown.
+        PoolError: The path exists; the format is unknown.
         MissingExtra: pyarrow is not installed.
     """
     if format not in get_args(Format):
-        raise ExportError(f"unknown format {format!r}: choose from {', '.join(get_args(Format))}")
+        raise PoolError(f"unknown format {format!r}: choose from {', '.join(get_args(Format))}")
     tables = read_tables(pool)
     with new_folder(folder) as scratch:
         _WRITERS[format](tables, scratch)
@@ -67,11 +66,11 @@ def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """A folder next to the wanted one to write to; it becomes that one when the block ends without an error.
 
     Raises:
-        PoolExists: The wanted path exists.
+        PoolError: The wanted path exists.
     """
     target = Path(folder)
     if target.exists():
-        raise PoolExists(f"{target} exists: choose another path for the export")
+        raise PoolError(f"{target} exists: choose another path for the export")
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -91,12 +90,11 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
         replay: Whether the domains verify every task's proof.
 
     Raises:
-        ExportError: The folder is not an exported pool, or its data is inconsistent; no file is made.
-        PoolExists: There is a file at the path.
+        PoolError: The folder is not an exported pool, its data is inconsistent, or there is a file at the path.
         MissingExtra: pyarrow is not installed.
     """
     if Path(path).exists():
-        raise PoolExists(f"{path} exists: choose another path for the imported pool")
+        raise PoolError(f"{path} exists: choose another path for the imported pool")
     source = Path(folder)
     tables = _READERS[_format(source)](source)
     with build_pool(tables, replay=replay) as built:
@@ -134,9 +132,9 @@ def _format(source: Path) -> Format:
         header = json.loads((source / _HEADER).read_text(encoding="utf-8"))
         name, version, tables = header["format"], header["version"], header["tables"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ExportError(f"{source} is not an exported pool (its {_HEADER}: {error})") from None
+        raise PoolError(f"{source} is not an exported pool (its {_HEADER}: {error})") from None
     if name != FORMAT_NAME or version != FORMAT_VERSION or tables not in get_args(Format):
-        raise ExportError(
+        raise PoolError(
             f"{source / _HEADER} names the format {name!r} {version!r} {tables!r}; this library reads "
             f"{FORMAT_NAME!r} {FORMAT_VERSION} with {', '.join(get_args(Format))}"
         )
@@ -162,12 +160,12 @@ def _lines(path: Path) -> Iterator[Row]:
             for number, line in enumerate(iter(lambda: file.readline(MAX_JSON_BYTES), ""), 1):
                 row = json.loads(line)
                 if not isinstance(row, dict):
-                    raise ExportError(f"{path}, line {number}: expected a JSON object")
+                    raise PoolError(f"{path}, line {number}: expected a JSON object")
                 yield row
-    except ExportError:
+    except PoolError:
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise ExportError(f"{path} cannot be read: {error}") from None
+        raise PoolError(f"{path} cannot be read: {error}") from None
 
 
 # -- Parquet -------------------------------------------------------------------------------------------------
@@ -209,7 +207,7 @@ def _decoded(table: str, number: int, column: str, value: Any) -> Any:
             raise ValueError(f"{len(value)} characters: more than {MAX_JSON_BYTES} are not read")
         return json.loads(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ExportError(f"table {table}, row {number}: {column} is not JSON ({error})") from None
+        raise PoolError(f"table {table}, row {number}: {column} is not JSON ({error})") from None
 
 
 def _write_parquet(tables: Tables, folder: Path) -> None:
@@ -233,7 +231,7 @@ def _reading(path: Path) -> Iterator[Path]:
     try:
         yield path
     except Exception as error:  # any error of the library on a broken file
-        raise ExportError(f"{path} cannot be read: {error}") from None
+        raise PoolError(f"{path} cannot be read: {error}") from None
 
 
 def _needs(module: str) -> ModuleType:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from rlanything_task_pools.errors import PoolDamaged, PoolExists, PoolMissing, PoolVersionError
+from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION
 
 __all__ = ["PoolFile"]
@@ -35,12 +35,11 @@ class PoolFile:
         """Open an existing pool.
 
         Raises:
-            PoolMissing: There is no file, or its creation was cut short.
-            PoolVersionError: The file is not a pool, or has another schema version.
-            PoolDamaged: The file has views or triggers, which would run on use; no pool has any.
+            PoolError: There is no file, or its creation was cut short; the file is not a pool, or has another schema
+                version; or it has views or triggers, which would run on use.
         """
         if not Path(path).is_file():
-            raise PoolMissing(
+            raise PoolError(
                 f"no task pool at {path}: a run makes its pool after the warm start, TaskPool.create makes one"
             )
         pool = cls(path, timeout=timeout)
@@ -51,18 +50,18 @@ class PoolFile:
                 (version,) = pool._db.execute("PRAGMA user_version").fetchone()
                 (tables,) = pool._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes a damaged schema
-                raise PoolVersionError(f"{path} is not a task pool ({error}): choose another path") from None
+                raise PoolError(f"{path} is not a task pool ({error}): choose another path") from None
             if not tables:
-                raise PoolMissing(f"the pool {path} was never finished: make it again with TaskPool.create")
+                raise PoolError(f"the pool {path} was never finished: make it again with TaskPool.create")
             if application != APPLICATION_ID:
-                raise PoolVersionError(f"{path} is a database but not a task pool: choose another path")
+                raise PoolError(f"{path} is a database but not a task pool: choose another path")
             if version != SCHEMA_VERSION:
                 remedy = "upgrade rlanything-envs" if version > SCHEMA_VERSION else "make it again with TaskPool.create"
-                raise PoolVersionError(
+                raise PoolError(
                     f"the pool {path} has schema version {version}, this library reads {SCHEMA_VERSION}: {remedy}"
                 )
             if pool._rows("SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') LIMIT 1"):
-                raise PoolDamaged(f"{path} has views or triggers, which no pool of ours has: it is not used")
+                raise PoolError(f"{path} has views or triggers, which no pool of ours has: it is not used")
             undo.pop_all()
         return pool
 
@@ -135,8 +134,8 @@ class PoolFile:
         except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
             raise self._damaged(str(error)) from error
 
-    def _damaged(self, what: str) -> PoolDamaged:
-        return PoolDamaged(
+    def _damaged(self, what: str) -> PoolError:
+        return PoolError(
             f"the pool {self.path} cannot be read ({what}): `rlanything pool verify` says all that is wrong with it"
         )
 
@@ -148,11 +147,11 @@ class PoolFile:
         The file appears complete or not at all.
 
         Raises:
-            PoolExists: There is a file at the path.
+            PoolError: There is a file at the path.
         """
         target = Path(path)
         if target.exists():
-            raise PoolExists(f"{target} exists: choose another path for the copy")
+            raise PoolError(f"{target} exists: choose another path for the copy")
         unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
         unfinished.unlink(missing_ok=True)
         with self._lock, contextlib.closing(sqlite3.connect(unfinished)) as copy:
@@ -166,7 +165,7 @@ class PoolFile:
         """Set this pool to the state of a `copy`, in one transaction; later outcomes and events are lost.
 
         Raises:
-            PoolMissing, PoolVersionError: The snapshot is not a pool.
+            PoolError: The snapshot is not a pool.
         """
         with type(self).open(snapshot, timeout=self._timeout) as source, self._lock:
             source._db.backup(self._db)
@@ -177,7 +176,7 @@ class PoolFile:
         try:
             pages = [row[0] for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
             loose = self._rows("PRAGMA foreign_key_check")
-        except (sqlite3.DatabaseError, PoolDamaged) as error:
+        except (sqlite3.DatabaseError, PoolError) as error:
             return [str(error)]
         return pages + [
             f"{table} row {row} refers to a row of {parent} that is not there" for table, row, parent, _ in loose

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from rlanything_task_pools.errors import CandidateError, EmptyPool, PoolError, PoolExists, UnknownTask
+from rlanything_task_pools.errors import CandidateError, PoolError, UnknownTask
 from rlanything_task_pools.frozen import FrozenDict, canonical_json
 from rlanything_task_pools.reader import PoolReader
 from rlanything_task_pools.records import FRESH, Event, EventKind, pack
@@ -33,13 +33,11 @@ class TaskPool(PoolReader):
         """Make a pool with one slot for each task, numbered from 0 in order.
 
         Raises:
-            EmptyPool: There are no tasks.
-            PoolExists: A pool (or another SQLite database) exists at the path.
-            PoolError: Two of the tasks are the same.
+            PoolError: There are no tasks, or two of them are the same; a pool or another database exists at the path.
         """
         roots = list(tasks)
         if not roots:
-            raise EmptyPool(f"no tasks for the pool {path}: generate or load at least one")
+            raise PoolError(f"no tasks for the pool {path}: generate or load at least one")
         first: dict[str, int] = {}
         for number, task in enumerate(roots):
             if (twin := first.setdefault(task.id, number)) != number:
@@ -50,7 +48,7 @@ class TaskPool(PoolReader):
             pool._db.execute("PRAGMA journal_mode = WAL")
             with pool._transaction() as db:
                 if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    raise PoolExists(f"{path} exists: open it with TaskPool.open, or choose another path")
+                    raise PoolError(f"{path} exists: open it with TaskPool.open, or choose another path")
                 create_tables(db)
                 for slot, task in enumerate(roots):
                     version = pool._add_version(db, slot, task)
@@ -75,7 +73,7 @@ class TaskPool(PoolReader):
         """Append the outcomes of episodes on a task of a slot; the outcomes of one call are one group.
 
         Raises:
-            UnknownSlot: The pool has no such slot.
+            PoolError: The pool has no such slot.
             UnknownTask: The slot never had this task.
         """
         with self._transaction() as db:

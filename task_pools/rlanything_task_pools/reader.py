@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rlanything_task_pools.errors import PoolError, UnknownSlot, UnknownTask
+from rlanything_task_pools.errors import PoolError, UnknownTask
 from rlanything_task_pools.file import PoolFile
 from rlanything_task_pools.records import Event, EventKind, OutcomeRecord, Version, unpack
 from rlanything_task_pools.task import Role, Task, TaskFormatError
@@ -22,7 +22,7 @@ class PoolReader(PoolFile):
     """Queries of a pool that do not change it.
 
     Raises:
-        PoolDamaged: (all methods) the file holds data that no pool would have written.
+        PoolError: (all methods) the file holds data that no pool would have written.
         TaskFormatError: (all methods) a stored task is malformed.
     """
 
@@ -112,20 +112,20 @@ class PoolReader(PoolFile):
             (slot,),
         )
         if not rows:
-            raise UnknownSlot(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
+            raise PoolError(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
         return rows[0][0], rows[0][1]
 
     def _slot(self, slot: int) -> tuple[int, int, int | None]:
         rows = self._rows("SELECT root, active, candidate FROM slots WHERE slot = ?", (slot,))
         if not rows:
-            raise UnknownSlot(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
+            raise PoolError(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
         root, active, candidate = rows[0]
         return root, active, candidate
 
     def _first(self, slot: int) -> tuple[int, str]:
         rows = self._rows("SELECT version, task FROM versions WHERE slot = ? ORDER BY version LIMIT 1", (slot,))
         if not rows:
-            raise UnknownSlot(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
+            raise PoolError(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
         version, task = rows[0]
         return version, task
 
@@ -134,10 +134,10 @@ class PoolReader(PoolFile):
 
     @contextmanager
     def _sound(self, what: str) -> Iterator[None]:
-        """Report rows that a pool would not have written as `PoolDamaged`."""
+        """Report rows that a pool would not have written as `PoolError`."""
         try:
             yield
-        except (PoolError, TaskFormatError, UnknownSlot, UnknownTask):
+        except (PoolError, TaskFormatError, UnknownTask):
             raise
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise self._damaged(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from error

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from rlanything_task_pools.domain import UnknownDomain, get_domain
-from rlanything_task_pools.errors import ExportError, PoolError, UnknownSlot, UnknownTask
+from rlanything_task_pools.errors import PoolError, UnknownTask
 from rlanything_task_pools.frozen import canonical_json
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.reader import PoolReader
@@ -81,12 +81,10 @@ def build_pool(tables: Mapping[str, Sequence[Mapping[str, Any]]], *, replay: boo
         replay: Whether the domains verify every task's proof.
 
     Raises:
-        ExportError: The tables are malformed or inconsistent; the message names the table, the row and the field.
+        PoolError: The tables are malformed or inconsistent; the message names the table, the row and the field.
     """
     if missing := COLUMNS.keys() - tables.keys():
-        raise ExportError(
-            f"an exported pool has the tables {', '.join(COLUMNS)}; missing: {', '.join(sorted(missing))}"
-        )
+        raise PoolError(f"an exported pool has the tables {', '.join(COLUMNS)}; missing: {', '.join(sorted(missing))}")
     tasks = _tasks(tables["tasks"], replay=replay)
     roots: list[Task] = []
     first: dict[Any, Any] = {}
@@ -105,7 +103,7 @@ def build_pool(tables: Mapping[str, Sequence[Mapping[str, Any]]], *, replay: boo
             _happen(pool, row, tasks)
         _record(pool, batches.pop(number, ()))
     if batches:
-        raise ExportError(f"table outcomes: an outcome comes after event {min(batches)}, which is not on record")
+        raise PoolError(f"table outcomes: an outcome comes after event {min(batches)}, which is not on record")
     _compare(read_tables(pool), tables)
     return pool
 
@@ -166,10 +164,10 @@ def _happen(pool: TaskPool, row: Mapping[str, Any], tasks: Mapping[int, Task]) -
 def _compare(own: Tables, given: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     for table, columns in COLUMNS.items():
         if len(own[table]) != len(given[table]):
-            raise ExportError(f"table {table} has {len(given[table])} rows; its log makes {len(own[table])} of them")
+            raise PoolError(f"table {table} has {len(given[table])} rows; its log makes {len(own[table])} of them")
         for number, (mine, row) in enumerate(zip(own[table], given[table], strict=True), 1):
             if extra := row.keys() - columns.keys():
-                raise ExportError(f"table {table}, row {number}: unknown columns {sorted(map(str, extra))[:5]}")
+                raise PoolError(f"table {table}, row {number}: unknown columns {sorted(map(str, extra))[:5]}")
             for name, kind in columns.items():
                 with _naming(table, number):
                     theirs = row[name]
@@ -187,7 +185,7 @@ def _naming(table: str, number: int | None = None) -> Iterator[None]:
     """Add table and row number to any error about a row."""
     try:
         yield
-    except (PoolError, UnknownSlot, UnknownTask, UnknownDomain, TaskFormatError) as error:
+    except (PoolError, UnknownTask, UnknownDomain, TaskFormatError) as error:
         problem = str(error)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
@@ -199,7 +197,7 @@ def _naming(table: str, number: int | None = None) -> Iterator[None]:
     else:
         return
     place = f"table {table}" + ("" if number is None else f", row {number}")
-    raise ExportError(f"{place}: {problem}")
+    raise PoolError(f"{place}: {problem}")
 
 
 def _shown(value: object) -> str:

@@ -74,6 +74,19 @@ class Rejection(_Record):
     """The fault in detail, for a reader or for the next prompt."""
 
 
+class Refused(Exception):
+    """A proposal or a problem is unsound: raised while it is parsed or checked, and caught by its operator."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+    @property
+    def rejection(self) -> Rejection:
+        """The record of it."""
+        return Rejection(reason=self.reason, detail=self.detail[:1000])
+
+
 class Outcome(_Record):
     """The result of one episode."""
 

@@ -14,7 +14,7 @@ from worlds import FAILING, WORLDS, World, break_engine
 from rlanything_envs.adapters.rows import generated_rows, pool_rows, task_rows
 from rlanything_envs.adapters.trl import OVER, TextEnvironment, text_environment
 from rlanything_envs.errors import InfrastructureError, InvalidAction
-from rlanything_task_pools import PoolMissing, Task, TaskFormatError, TaskPool, UnknownDomain, UnknownTask
+from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool, UnknownDomain, UnknownTask
 from rlanything_task_pools.knobs import KnobError
 
 ALFWORLD = WORLDS[0]
@@ -132,7 +132,7 @@ def test_rows_of_a_generator_and_of_a_pool(tmp_path: Path) -> None:
         generated_rows("chess", 1)
     with pytest.raises(KnobError):
         generated_rows("alfworld", 1, kinds=["juggle"])
-    with pytest.raises(PoolMissing):
+    with pytest.raises(PoolError, match="no task pool at"):
         pool_rows(tmp_path / "no.sqlite")
 
 

@@ -11,7 +11,7 @@ import pytest
 from rlanything_envs import AdaptiveDifficulty
 from rlanything_envs.curriculum import ScriptedRewriter
 from rlanything_envs.errors import InfrastructureError
-from rlanything_task_pools import PoolMissing, TaskPool
+from rlanything_task_pools import PoolError, TaskPool
 
 ID = "RLAnything/AlfWorld-v0"
 
@@ -446,7 +446,7 @@ def test_in_the_vector_environments_of_gymnasium(pool):
 
 
 def test_bad_arguments(tmp_path):
-    with pytest.raises(PoolMissing):
+    with pytest.raises(PoolError, match="no task pool at"):
         AdaptiveDifficulty(gym.make(ID), tmp_path / "none.sqlite")
     with pytest.raises(ValueError, match="names no `domain`"):
         AdaptiveDifficulty(gym.make("CartPole-v1"))

@@ -15,7 +15,7 @@ from rlanything_envs.alfworld.env import AlfWorldEnv, game_of
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
 from rlanything_envs.llm.choices import matches
 from rlanything_envs.views import get_view
-from rlanything_task_pools import PoolMissing, Task, TaskFormatError, TaskPool
+from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN, KnobError, NoGamesFound
 from rlanything_verifiers.alfworld import GameFormatError, World, write_game
 
@@ -265,7 +265,7 @@ def test_tasks_of_a_pool(tasks, tmp_path):
             assert env.reset(options={"task": tasks[2].id})[1]["task_id"] == tasks[2].id
             with pytest.raises(UnknownTask):
                 env.reset(options={"task": tasks[5].id})
-    with pytest.raises(PoolMissing):
+    with pytest.raises(PoolError, match="no task pool at"):
         AlfWorldEnv(tasks=tmp_path / "none.sqlite")
 
 

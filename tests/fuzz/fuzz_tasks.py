@@ -17,7 +17,7 @@ from rlanything_agents.config.load import ConfigError, load_config
 from rlanything_agents.tools.cli.options import OptionError, key_values
 from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
 from rlanything_task_pools.coding import ImportFormatError, import_tasks
-from rlanything_task_pools.errors import UnknownSlot, UnknownTask
+from rlanything_task_pools.errors import UnknownTask
 from rlanything_task_pools.export import export_pool, import_pool
 from rlanything_task_pools.osworld import OSWorldTaskError
 from rlanything_task_pools.osworld.importing import load as load_osworld
@@ -177,7 +177,7 @@ def _row(content: bytes) -> None:
                     continue
 
 
-POOL_REFUSALS = (PoolError, TaskFormatError, UnknownTask, UnknownSlot)
+POOL_REFUSALS = (PoolError, TaskFormatError, UnknownTask)
 
 
 @cache

@@ -27,7 +27,7 @@ from rlanything_envs.osworld.desktop import transport as transports
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
 from rlanything_envs.osworld.desktop.transport import Transport
-from rlanything_task_pools import PoolDamaged, TaskPool
+from rlanything_task_pools import PoolError, TaskPool
 from rlanything_task_pools.coding import ImportFormatError, import_tasks
 from rlanything_task_pools.osworld import AssetError, Assets, OSWorldTaskError, load
 from rlanything_verifiers.alfworld import load_game
@@ -291,7 +291,7 @@ def test_no_pool_brings_code(change: str, tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.executescript(change)
     connection.close()
-    with bounded(), pytest.raises(PoolDamaged, match="views or triggers"):
+    with bounded(), pytest.raises(PoolError, match="views or triggers"):
         TaskPool.open(path)
 
 
@@ -304,7 +304,7 @@ def test_a_pool_with_damaged_pages(tmp_path: Path) -> None:
     path.write_bytes(content)
     with TaskPool.open(path) as pool:
         for ask in (pool.counts, pool.outcomes, lambda: pool.active(0), lambda: pool.versions(0)):
-            with pytest.raises(PoolDamaged, match="pool verify"):
+            with pytest.raises(PoolError, match="pool verify"):
                 ask()
         assert pool.damage()
 
@@ -315,7 +315,7 @@ def test_a_pool_with_a_column_of_another_name(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.executescript("ALTER TABLE versions RENAME COLUMN version TO number")
     connection.close()
-    with bounded(), TaskPool.open(path) as pool, pytest.raises(PoolDamaged, match="no such column"):
+    with bounded(), TaskPool.open(path) as pool, pytest.raises(PoolError, match="no such column"):
         pool.active(0)
 
 
@@ -325,7 +325,7 @@ def test_a_task_that_is_its_own_ancestor(tmp_path: Path) -> None:
     one = task("alfworld")
     with TaskPool.create(tmp_path / "pool.sqlite", [one]) as pool:
         pool._rows("UPDATE versions SET lineage = ?", (pack({"parent": one.id, "root": one.id, "rewrite": None}),))
-    with bounded(), TaskPool.open(tmp_path / "pool.sqlite") as pool, pytest.raises(PoolDamaged, match="ancestor"):
+    with bounded(), TaskPool.open(tmp_path / "pool.sqlite") as pool, pytest.raises(PoolError, match="ancestor"):
         pool.lineage(one.id)
 
 

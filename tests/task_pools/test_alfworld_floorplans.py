@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from alfworld_tasks import DOMAIN, replay
 
-from rlanything_task_pools.alfworld import MissingExtra, find_games
+from rlanything_task_pools import MissingExtra
+from rlanything_task_pools.alfworld import find_games
 from rlanything_task_pools.alfworld import floorplans as module
 from rlanything_task_pools.alfworld.floorplans import UNSEEN_FLOORPLANS, floorplan_layout
 from rlanything_task_pools.alfworld.household import ROOM_BASE

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from toy_tasks import child, outcome, root
 
-from rlanything_task_pools import PoolMissing, Rejection, TaskPool
+from rlanything_task_pools import PoolError, Rejection, TaskPool
 from rlanything_task_pools.verify import verify_pool
 
 HERE = Path(__file__).parent
@@ -186,7 +186,7 @@ def test_killed_while_creating(kills: int, nursery: Nursery, tmp_path: Path) -> 
         nursery.kill(worker)
         try:
             made = TaskPool.open(path)
-        except PoolMissing:
+        except PoolError:
             made = TaskPool.create(path, [root(n) for n in range(400)])
         assert len(made.slots) == 400
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from toy_tasks import child, root
 
-from rlanything_task_pools import PoolVersionError, TaskPool
+from rlanything_task_pools import PoolError, TaskPool
 from rlanything_task_pools.schema import SCHEMA_VERSION
 
 
@@ -19,7 +19,7 @@ def test_a_pool_of_another_version_is_refused_with_a_way_out(tmp_path: Path, by:
     with sqlite3.connect(path) as db:
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + by}")
     before = path.read_bytes()
-    with pytest.raises(PoolVersionError, match=rf"schema version {SCHEMA_VERSION + by}, .*: {remedy}"):
+    with pytest.raises(PoolError, match=rf"schema version {SCHEMA_VERSION + by}, .*: {remedy}"):
         TaskPool.open(path)
     assert path.read_bytes() == before
 

@@ -4,7 +4,6 @@ The engine that plays them is in `rlanything_verifiers.alfworld`, the environmen
 """
 
 from rlanything_task_pools.alfworld.domain import DOMAIN, AlfWorldDomain
-from rlanything_task_pools.alfworld.floorplans import MissingExtra
 from rlanything_task_pools.alfworld.generate import Knobs, generate
 from rlanything_task_pools.alfworld.official import NoGamesFound, UnsolvableGame, find_games, load
 from rlanything_task_pools.knobs import SPLITS, KnobError
@@ -15,7 +14,6 @@ __all__ = [
     "AlfWorldDomain",
     "KnobError",
     "Knobs",
-    "MissingExtra",
     "NoGamesFound",
     "UnsolvableGame",
     "find_games",

@@ -21,6 +21,7 @@ from rlanything_task_pools.alfworld.layout import (
     stand_props,
     thing_id,
 )
+from rlanything_task_pools.errors import MissingExtra
 from rlanything_task_pools.rng_stream import RngStream, count_at
 from rlanything_verifiers.alfworld.scene import Receptacle
 
@@ -30,10 +31,6 @@ UNSEEN_FLOORPLANS = frozenset({10, 219, 308, 424})
 _QUARTER_METRES = 4
 _ADDED = 1
 """Number of a receptacle that a plan has but does not list, where the room's facts say nothing."""
-
-
-class MissingExtra(ImportError):
-    """An optional dependency is missing."""
 
 
 def layouts_folder() -> Path:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.operators import DEFAULT, FREE, OPERATORS, Parent, Refused
+from rlanything_task_pools.alfworld.operators import DEFAULT, FREE, OPERATORS, Parent
 from rlanything_task_pools.alfworld.operators.change import MARGIN, MAX_VALUE, Change, scene_and_goal
 from rlanything_task_pools.alfworld.operators.goal import FIELDS, check_fit, goals_on
 from rlanything_task_pools.alfworld.operators.proved import prove_change
 from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.stages import STAGES, Stage, eased_stages
-from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
+from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task
 
 __all__ = ["MARGIN", "goals_on", "proposal_schema", "propose", "scene_and_goal", "validate"]
 

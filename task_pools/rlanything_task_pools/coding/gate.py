@@ -7,6 +7,7 @@ from rlanything_task_pools.coding.families import Problem
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import Example
 from rlanything_task_pools.rng_stream import RngStream
+from rlanything_task_pools.task import Refused
 from rlanything_verifiers.coding import (
     Job,
     Judgement,
@@ -21,7 +22,7 @@ from rlanything_verifiers.coding.checkers import Interactor
 from rlanything_verifiers.coding.checkers.interactor import ruling
 from rlanything_verifiers.coding.verdict import why
 
-__all__ = ["MAX_HIDDEN", "PUBLIC", "Refused", "Tests", "choose_tests"]
+__all__ = ["MAX_HIDDEN", "PUBLIC", "Tests", "choose_tests"]
 
 SMALL = 20
 """Distinct small inputs on which two programs have to agree."""
@@ -42,14 +43,6 @@ MAX_INPUT = 64_000
 """Longest generated input or output, in characters."""
 LIMITS = Limits(cpu=10.0)
 """Far above what any of the programs needs, so that a slow machine accepts the same tasks as a fast one."""
-
-
-class Refused(Exception):
-    """A problem is unsound; `reason` is a short identifier."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
 
 
 @dataclass(frozen=True, slots=True)

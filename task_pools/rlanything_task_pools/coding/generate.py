@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 from rlanything_task_pools.coding.families import FAMILIES, Family, Level, Problem
-from rlanything_task_pools.coding.gate import Refused, choose_tests
+from rlanything_task_pools.coding.gate import choose_tests
 from rlanything_task_pools.coding.inputs import Input
 from rlanything_task_pools.coding.payload import Payload, make_task
 from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
 from rlanything_task_pools.rng_stream import RngStream
-from rlanything_task_pools.task import Task
+from rlanything_task_pools.task import Refused, Task
 
 __all__ = [
     "HELD_OUT",

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlanything_task_pools.coding.gate import Refused
 from rlanything_task_pools.coding.generate import draw, input_of, level_index, movable
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
@@ -18,7 +17,7 @@ from rlanything_task_pools.coding.screen import screen, undecided
 from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
-from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
+from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task
 from rlanything_verifiers.coding import JudgeError, shared_sandbox
 
 __all__ = ["OPERATORS", "movable", "proposal_schema", "propose", "root_statement", "validate"]
@@ -147,7 +146,7 @@ def validate(
             return _move(task, change, direction, author, critique, allow_unsafe)
         return _restate(task, parent, change, direction, author, critique, allow_unsafe)
     except Refused as refused:
-        return Rejection(reason=refused.reason, detail=refused.detail[:1000])
+        return refused.rejection
 
 
 def root_statement(task: Task) -> str:

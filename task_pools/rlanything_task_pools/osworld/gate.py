@@ -7,17 +7,10 @@ from typing import Any
 
 from rlanything_task_pools.osworld.guest import FileGuest, InlineFiles
 from rlanything_task_pools.osworld.kinds import State
+from rlanything_task_pools.task import Refused
 from rlanything_verifiers.osworld import evaluate
 
-__all__ = ["Refused", "check_state", "score"]
-
-
-class Refused(Exception):
-    """A state is unsound; `reason` is a short identifier."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
+__all__ = ["check_state", "score"]
 
 
 def score(evaluator: Mapping[str, Any], guest: FileGuest) -> float:

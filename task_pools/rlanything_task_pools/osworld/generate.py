@@ -6,13 +6,13 @@ from typing import Any
 
 from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
 from rlanything_task_pools.osworld.difficulty import difficulty
-from rlanything_task_pools.osworld.gate import Refused, check_state
+from rlanything_task_pools.osworld.gate import check_state
 from rlanything_task_pools.osworld.guest import write_file
 from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS, Level, State
 from rlanything_task_pools.osworld.payload import Payload, Step, make_task
 from rlanything_task_pools.osworld.words import words_of
 from rlanything_task_pools.rng_stream import RngStream
-from rlanything_task_pools.task import Task
+from rlanything_task_pools.task import Refused, Task
 
 __all__ = [
     "APPS",

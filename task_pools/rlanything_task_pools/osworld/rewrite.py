@@ -15,7 +15,7 @@ from rlanything_task_pools.osworld.generate import draw_state, rung_of, told
 from rlanything_task_pools.osworld.meaning import likeness, lost
 from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, make_task, read_payload
 from rlanything_task_pools.osworld.proof import flaw
-from rlanything_task_pools.task import Direction, Rejection, Rewrite, Task
+from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task
 from rlanything_verifiers.osworld import EvaluatorError
 
 __all__ = ["OPERATORS", "proposal_schema", "propose", "validate"]
@@ -27,12 +27,6 @@ that no template has, by a language model."""
 MAX_WORDS = 4_000
 MAX_VALUE = 80
 """Most characters of a strange value that are quoted."""
-
-
-class _Refused(Exception):
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
 
 
 def propose(
@@ -120,8 +114,8 @@ def validate(
         name, text = _read(parent, proposal)
         _allow(parent, name, text, operators)
         payload = parent.model_copy(update={"current": name, "instruction": text})
-    except _Refused as refused:
-        return Rejection(reason=refused.reason, detail=refused.detail[:1000])
+    except Refused as refused:
+        return refused.rejection
     record = {"evaluator": name, "from": parent.current, "instruction": text}
     return make_task(
         payload,
@@ -136,39 +130,39 @@ def validate(
 def _read(parent: Payload, proposal: object) -> tuple[str, str]:
     known = ", ".join(parent.evaluators)
     if not isinstance(proposal, Mapping) or len(proposal) != 1:
-        raise _Refused("malformed", f"expected an object with just one key, one of {known}")
+        raise Refused("malformed", f"expected an object with just one key, one of {known}")
     name, text = next(iter(proposal.items()))
     if name not in parent.evaluators:
-        raise _Refused("unknown_evaluator", f"{name!r:.{MAX_VALUE}} is none of {known}; evaluators are not invented")
+        raise Refused("unknown_evaluator", f"{name!r:.{MAX_VALUE}} is none of {known}; evaluators are not invented")
     if not isinstance(text, str) or not text.strip():
-        raise _Refused("malformed", f"{name}: expected the instruction as a text, got {type(text).__name__}")
+        raise Refused("malformed", f"{name}: expected the instruction as a text, got {type(text).__name__}")
     text = text.strip()
     if len(text) > MAX_WORDS or (
         not text.isprintable() and not text.replace("\n", " ").replace("\t", " ").isprintable()
     ):
-        raise _Refused("malformed", f"{name}: an instruction has at most {MAX_WORDS} printable characters")
+        raise Refused("malformed", f"{name}: an instruction has at most {MAX_WORDS} printable characters")
     return name, text
 
 
 def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> None:
     if name == parent.current and text.split() == parent.instruction.split():
-        raise _Refused("unchanged", "evaluator and instruction are those of the task")
+        raise Refused("unchanged", "evaluator and instruction are those of the task")
     if name != parent.current and "evaluator" not in operators:
-        raise _Refused("operator_off", "another evaluator is asked for, and such rewrites are not enabled")
+        raise Refused("operator_off", "another evaluator is asked for, and such rewrites are not enabled")
     plain, known = parent.instructions[name], parent.hints.get(name, ())
     templates = [told(plain, known[:count]).split() for count in range(len(known) + 1)]
     if text.split() not in templates and "words" not in operators:
-        raise _Refused("operator_off", "the instruction is not a plain one with known hints, and no other is enabled")
+        raise Refused("operator_off", "the instruction is not a plain one with known hints, and no other is enabled")
     hinted = len(text.split()) != len(plain.split())
     if name == parent.current and not {"hints", "words"} & set(operators):
-        raise _Refused("operator_off", "the instruction changes, and such rewrites are not enabled")
+        raise Refused("operator_off", "the instruction changes, and such rewrites are not enabled")
     if hinted and text.split() in templates and not {"hints", "words"} & set(operators) and not _given(parent):
-        raise _Refused("operator_off", "hints are given, and such rewrites are not enabled")
+        raise Refused("operator_off", "hints are given, and such rewrites are not enabled")
     if missing := lost(plain, text):
-        raise _Refused("meaning_lost", f"{name}: {missing}")
+        raise Refused("meaning_lost", f"{name}: {missing}")
     nearest = max(parent.instructions, key=lambda other: likeness(parent.instructions[other], text))
     if likeness(parent.instructions[nearest], text) > likeness(plain, text):
-        raise _Refused("meaning_lost", f"{name}: the instruction asks rather for what {nearest} checks")
+        raise Refused("meaning_lost", f"{name}: the instruction asks rather for what {nearest} checks")
 
 
 def _goes(parent: Payload, proposal: Mapping[str, str], direction: Direction) -> bool:

@@ -7,11 +7,12 @@ import pytest
 
 from rlanything_task_pools.coding import DOMAIN, FAMILIES, read_payload
 from rlanything_task_pools.coding.families import Family, Level, Problem
-from rlanything_task_pools.coding.gate import MAX_HIDDEN, MAX_INPUT, Refused, choose_tests
+from rlanything_task_pools.coding.gate import MAX_HIDDEN, MAX_INPUT, choose_tests
 from rlanything_task_pools.coding.generate import HELD_OUT, check_levels, draw, statement_of
 from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.rng_stream import RngStream
+from rlanything_task_pools.task import Refused
 from rlanything_verifiers.coding import Limits, judge, run_program
 
 ENDS = {"easiest": 0, "hardest": -1}

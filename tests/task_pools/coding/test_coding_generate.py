@@ -8,12 +8,13 @@ import pytest
 from rlanything_task_pools import Domain, Task, UnknownOperator
 from rlanything_task_pools.coding import DOMAIN, FAMILIES, HELD_OUT, CodingDomain, KnobError, generate, read_payload
 from rlanything_task_pools.coding.families import Family, Problem
-from rlanything_task_pools.coding.gate import Refused, choose_tests
+from rlanything_task_pools.coding.gate import choose_tests
 from rlanything_task_pools.coding.generate import difficulty, families_of
 from rlanything_task_pools.coding.inputs import Input, Line, letters
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Statement
 from rlanything_task_pools.rng_stream import RngStream
+from rlanything_task_pools.task import Refused
 
 EASY = {"families": "window_sums", "difficulty": 0}
 

@@ -18,11 +18,11 @@ from rlanything_task_pools.osworld import (
     keys,
     read_payload,
 )
-from rlanything_task_pools.osworld.gate import Refused, check_state, score
+from rlanything_task_pools.osworld.gate import check_state, score
 from rlanything_task_pools.osworld.generate import draw_state, kinds_of
 from rlanything_task_pools.osworld.guest import FileGuest, NotFiles
 from rlanything_task_pools.osworld.words import SEEN, UNSEEN, Words
-from rlanything_task_pools.task import Task
+from rlanything_task_pools.task import Refused, Task
 
 SPLIT = {name: "valid_unseen" if name in HELD_OUT else "train" for name in KINDS}
 

@@ -160,7 +160,7 @@ def pool_tasks(path: Path, seed: int) -> Tasks:
     """Active tasks of a pool in endless cycles over its slots, beginning with slot ``seed``.
 
     Raises:
-        PoolMissing, PoolVersionError: The path is not that of a pool.
+        PoolError: The path is not that of a pool.
     """
     with TaskPool.open(path) as pool:
         tasks = [pool.active(slot) for slot in pool.slots]

@@ -5,7 +5,7 @@ The choice among operators and the validation of their results are in `rlanythin
 
 from collections.abc import Iterable
 
-from rlanything_task_pools.alfworld.operators.change import Change, Operator, Parent, Refused
+from rlanything_task_pools.alfworld.operators.change import Change, Operator, Parent
 from rlanything_task_pools.alfworld.operators.goal import GoalOperator, KindOperator, TypesOperator
 from rlanything_task_pools.alfworld.operators.hint import HintOperator
 from rlanything_task_pools.alfworld.operators.house import HouseOperator
@@ -13,7 +13,7 @@ from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.operators.start import StartOperator
 from rlanything_task_pools.domain import UnknownOperator
 
-__all__ = ["DEFAULT", "FREE", "OPERATORS", "Change", "Operator", "Parent", "Refused", "check_operators"]
+__all__ = ["DEFAULT", "FREE", "OPERATORS", "Change", "Operator", "Parent", "check_operators"]
 
 OPERATORS: dict[str, Operator] = {
     operator.name: operator

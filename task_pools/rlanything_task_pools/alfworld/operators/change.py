@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rlanything_task_pools.alfworld.household import household
-from rlanything_task_pools.task import Direction, Rejection, Scalar, Task
+from rlanything_task_pools.task import Direction, Refused, Scalar, Task
 from rlanything_verifiers.alfworld import Goal, Scene
 
 MARGIN = 1.0
@@ -57,14 +57,6 @@ def hint_of(task: Task) -> str:
 def hinted(sentence: str, hint: str) -> str:
     """A task sentence with a hint, which may be empty."""
     return f"{sentence} (Hint: {hint})" if hint else sentence
-
-
-class Refused(Exception):
-    """Raised while a proposal is parsed, and caught within the operators."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason)
-        self.rejection = Rejection(reason=reason, detail=detail[:280])
 
 
 def scene_and_goal(task: Task) -> tuple[Scene, Goal]:

@@ -16,11 +16,10 @@ from rlanything_task_pools.alfworld.operators.change import (
     STEP,
     Change,
     Parent,
-    Refused,
     bare,
     check_fields,
 )
-from rlanything_task_pools.task import Direction, Task
+from rlanything_task_pools.task import Direction, Refused, Task
 from rlanything_verifiers.alfworld import Goal, Scene
 from rlanything_verifiers.alfworld.goal import GOAL_KINDS, TASK_TYPES, GoalKind
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.alfworld.operators.change import MAX_HINT, Change, Parent, Refused, check_fields, hint_of
-from rlanything_task_pools.task import Direction
+from rlanything_task_pools.alfworld.operators.change import MAX_HINT, Change, Parent, check_fields, hint_of
+from rlanything_task_pools.task import Direction, Refused
 
 MAX_COMMANDS = 1
 """Most commands of the proof that a hint may spell out."""

@@ -12,10 +12,10 @@ import numpy as np
 from rlanything_task_pools.alfworld.difficulty import clutter
 from rlanything_task_pools.alfworld.generate import generate
 from rlanything_task_pools.alfworld.household import ROOM_BASE
-from rlanything_task_pools.alfworld.operators.change import Change, Parent, Refused, check_fields, scene_and_goal
+from rlanything_task_pools.alfworld.operators.change import Change, Parent, check_fields, scene_and_goal
 from rlanything_task_pools.alfworld.operators.proved import ranked
 from rlanything_task_pools.knobs import KnobError
-from rlanything_task_pools.task import Direction
+from rlanything_task_pools.task import Direction, Refused
 
 HOUSES = 8
 """Number of scenes that are tried for one that is a little harder, or easier."""

@@ -16,12 +16,11 @@ from rlanything_task_pools.alfworld.operators.change import (
     Change,
     Operator,
     Parent,
-    Refused,
     hint_of,
     hinted,
 )
 from rlanything_task_pools.alfworld.operators.hint import check_secret
-from rlanything_task_pools.task import Direction, Scalar
+from rlanything_task_pools.task import Direction, Refused, Scalar
 from rlanything_verifiers.alfworld import Game, GameFormatError, prove
 
 LAST_RESORT = 2.0

@@ -18,7 +18,6 @@ from rlanything_task_pools.alfworld.operators.change import (
     MAX_EDITS,
     Change,
     Parent,
-    Refused,
     bare,
     check_fields,
     check_name,
@@ -29,7 +28,7 @@ from rlanything_task_pools.alfworld.operators.ideas import ideas
 from rlanything_task_pools.alfworld.operators.proved import ranked
 from rlanything_task_pools.frozen import canonical_json
 from rlanything_task_pools.rng_stream import RngStream
-from rlanything_task_pools.task import Direction
+from rlanything_task_pools.task import Direction, Refused
 from rlanything_verifiers.alfworld import GameFormatError, Receptacle, Thing
 from rlanything_verifiers.alfworld.scene import MAX_THINGS
 from rlanything_verifiers.alfworld.tables import enumerate_names

@@ -12,10 +12,10 @@ import numpy as np
 
 from rlanything_task_pools.alfworld.difficulty import in_reach, is_shut
 from rlanything_task_pools.alfworld.generate import AFFORDANCE, STATION
-from rlanything_task_pools.alfworld.operators.change import Change, Parent, Refused, check_fields, check_name
+from rlanything_task_pools.alfworld.operators.change import Change, Parent, check_fields, check_name
 from rlanything_task_pools.alfworld.operators.proved import ranked
 from rlanything_task_pools.rng_stream import RngStream
-from rlanything_task_pools.task import Direction
+from rlanything_task_pools.task import Direction, Refused
 from rlanything_verifiers.alfworld import GameFormatError, Goal, Receptacle, Scene, Thing
 from rlanything_verifiers.alfworld.scene import inside_data, inside_of_data
 
