@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 94_283,
-    "lines of studies, benchmarks, scripts and examples": 7_597,
-    "lines of tests": 65_795,
-    "files of the four packages": 716,
+    "lines of the four packages": 93_928,
+    "lines of studies, benchmarks, scripts and examples": 7_558,
+    "lines of tests": 65_704,
+    "files of the four packages": 715,
     "settings of a run": 258,
     "commands": 18,
 }

@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from rlanything_envs.errors import EpisodeOver, InvalidAction
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_task_pools import Rejection, Rewrite, Task, TaskFormatError
 from rlanything_task_pools.domain import check_operators
-from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read_knobs
+from rlanything_task_pools.knobs import KnobError, check_seed, check_split
 from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Direction
 
@@ -58,9 +57,6 @@ LIMITS = {
 
 DRAWN = {**LIMITS, "power": (0.6, 1.8), "mass": (0.7, 1.5), "gravity": (0.6, 1.4), "drag": (0.0, 0.015)}
 """What the generator draws from, uniformly."""
-
-UNSEEN = {**DRAWN, "gravity": (1.5, 1.9)}
-"""The same in the split ``valid_unseen``: gravity that training tasks are never generated with."""
 
 HARDER = {"power": 0.85, "mass": 1.18, "gravity": 1.18, "drag": 1.5, "goal": 1.25}
 """Operators of rewrites, and the factor of a step towards harder physics."""
@@ -102,12 +98,9 @@ class Hill:
         """
         if task.domain != NAME:
             raise TaskFormatError(f"task {task.id} is of the domain {task.domain!r}; this environment plays {NAME}")
-        if set(task.payload) != set(LIMITS):
-            raise TaskFormatError(f"task {task.id}: the payload has {', '.join(LIMITS)} and nothing else")
-        for name, value in task.payload.items():
-            if not within(name, value):
-                low, high = LIMITS[name]
-                raise TaskFormatError(f"task {task.id}: {name} is a number from {low} to {high}")
+        if set(task.payload) != set(LIMITS) or not all(within(name, value) for name, value in task.payload.items()):
+            limits = ", ".join(f"{name} from {low} to {high}" for name, (low, high) in LIMITS.items())
+            raise TaskFormatError(f"task {task.id}: the payload has {limits}, and nothing else")
         return cls(**{name: float(value) for name, value in task.payload.items()})
 
 
@@ -163,22 +156,6 @@ def proof_of(hill: Hill) -> tuple[str, ...] | None:
 # --- the tasks ---
 
 
-@dataclass(frozen=True)
-class Knobs:
-    """Difficulty: how often the controller changes the direction at least."""
-
-    swings: int = 2
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.swings, int) or not 0 <= self.swings <= 4:
-            raise KnobError(f"swings = {self.swings!r}: give a whole number from 0 to 4")
-
-
-def swings_of(proof: Sequence[str]) -> int:
-    """How often a drive changes its direction; 0 where full throttle is enough."""
-    return sum(before != after for before, after in pairwise(proof))
-
-
 def make_task(hill: Hill, proof: tuple[str, ...], **more: Any) -> Task:
     """A task with its proof; the id comes from goal and payload."""
     return Task(
@@ -186,7 +163,7 @@ def make_task(hill: Hill, proof: tuple[str, ...], **more: Any) -> Task:
         goal=f"Drive from {hill.start:g} to {hill.goal:g} within {PUSHES} pushes.",
         payload=asdict(hill),
         proof=proof,
-        traits={"pushes": len(proof), "swings": swings_of(proof), "difficulty": float(len(proof))},
+        traits={"pushes": len(proof), "difficulty": float(len(proof))},
         **more,
     )
 
@@ -205,16 +182,16 @@ class HillCarDomain:
         return HillCarDomain(names)
 
     def generate(self, seed: int, split: str = "train", **knobs: Any) -> Task:
-        """The task of a seed: physics are drawn until the controller's drive is as the knobs ask."""
-        chosen, rng = read_knobs(Knobs, knobs), RngStream(NAME, check_split(split), check_seed(seed))
-        ranges = UNSEEN if split == "valid_unseen" else DRAWN
-        for _ in range(1000):
-            drawn = {name: low + (high - low) * rng.uniform() for name, (low, high) in ranges.items()}
+        """The task of a seed: physics are drawn until the controller has to swing."""
+        if knobs:
+            raise KnobError(f"{NAME} has no knobs: leave out {', '.join(knobs)}")
+        rng = RngStream(NAME, check_split(split), check_seed(seed))
+        while True:
+            drawn = {name: low + (high - low) * rng.uniform() for name, (low, high) in DRAWN.items()}
             hill = Hill(**{name: round(value, DIGITS) for name, value in drawn.items()})
             proof = proof_of(hill)
-            if proof and swings_of(proof) >= chosen.swings:
+            if proof and len(set(proof)) > 1:
                 return make_task(hill, proof)
-        raise KnobError(f"no hill of 1,000 takes {chosen.swings} swings; ask for fewer")
 
     def describe(self, task: Task) -> str:
         """The task in words, for a rewriter's prompt."""
@@ -224,14 +201,10 @@ class HillCarDomain:
 
     def proposal_schema(self, task: Task) -> Mapping[str, Any]:
         """JSON schema of what `validate` reads: the new value of one number."""
-        schemas = []
-        for name in self.operators:
-            low, high = LIMITS[name]
-            value = {"type": "number", "minimum": low, "maximum": high}
-            schemas.append(
-                {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
-            )
-        return {"oneOf": schemas}
+        limits = {name: LIMITS[name] for name in self.operators}
+        numbers = {name: {"type": "number", "minimum": low, "maximum": high} for name, (low, high) in limits.items()}
+        one = {"minProperties": 1, "maxProperties": 1, "additionalProperties": False}
+        return {"type": "object", "properties": numbers, **one}
 
     def propose(
         self, task: Task, direction: Direction, rng: np.random.Generator, blamed: Sequence[str] = ()
@@ -250,13 +223,7 @@ class HillCarDomain:
         return [proposal for _, proposal in sorted(ranked, key=lambda item: item[0])]
 
     def validate(
-        self,
-        task: Task,
-        proposal: Mapping[str, Any],
-        *,
-        direction: Direction,
-        author: str,
-        critique: str = "",
+        self, task: Task, proposal: Mapping[str, Any], *, direction: Direction, author: str, critique: str = ""
     ) -> Task | Rejection:
         """The proposed rewrite with its proof, or why it is none. A proposal may come from a language model."""
         try:
@@ -316,21 +283,18 @@ class HillCarEnv(Car):
 
     Args:
         split: Of the generator.
-        knobs: Further arguments of the generator.
         tasks: What to draw from instead of generated tasks.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
     domain = NAME
 
-    def __init__(
-        self, split: str = "train", *, knobs: Mapping[str, Any] | None = None, tasks: Tasks | None = None
-    ) -> None:
+    def __init__(self, split: str = "train", *, tasks: Tasks | None = None) -> None:
         super().__init__()
         ranges = [(self.min_position, self.max_position), (-self.max_speed, self.max_speed)]
         self._low, self._high = np.array([*ranges, *(LIMITS[name] for name in OPERATORS)]).T
         self.observation_space = gym.spaces.Box(-1.0, 1.0, (len(self._low),), np.float32)
-        self.source = GeneratedTasks(DOMAIN, split, knobs) if tasks is None else source_of(tasks)
+        self.source = GeneratedTasks(DOMAIN, split) if tasks is None else source_of(tasks)
         self.task_id = ""
         self._driving = False
 
@@ -343,7 +307,7 @@ class HillCarEnv(Car):
         task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, NAME, self.source)
         self.place(Hill.of(task))
         self.task_id, self._driving = task.id, True
-        return self._observation(), self._info(None)
+        return self._observation(), {"task_id": task.id, "outcome": None}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Push once."""
@@ -353,16 +317,13 @@ class HillCarEnv(Car):
             raise InvalidAction("HillCarEnv: an action is one finite number: pass an array of shape (1,)")
         arrived = self.push(float(action[0]))
         self._driving = not arrived
-        verdict = Verdict.SUCCESS if arrived else None
-        return self._observation(), float(arrived), arrived, False, self._info(verdict)
+        info = {"task_id": self.task_id, "outcome": Verdict.SUCCESS if arrived else None}
+        return self._observation(), float(arrived), arrived, False, info
 
     def _observation(self) -> np.ndarray:
         numbers = np.array([*self.state, *(getattr(self.hill, name) for name in OPERATORS)])
         scaled = 2 * (numbers - self._low) / (self._high - self._low) - 1
         return np.clip(scaled, -1.0, 1.0).astype(np.float32)
-
-    def _info(self, outcome: Verdict | None) -> dict[str, Any]:
-        return {"task_id": self.task_id, "outcome": outcome}
 
 
 gym.register("HillCar-v0", entry_point="hill_car:HillCarEnv", max_episode_steps=PUSHES)

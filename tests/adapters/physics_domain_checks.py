@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from hill_car import DOMAIN, ENV_ID, HARDER, HOLD, LIMITS, OPERATORS, PUSHES, Car, Hill, make_task, proof_of, swings_of
+from hill_car import DOMAIN, ENV_ID, HARDER, HOLD, LIMITS, OPERATORS, PUSHES, Car, Hill, make_task, proof_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +74,7 @@ def test_a_step_worked_by_hand() -> None:
 )
 def test_the_controller_on_hills_worked_by_hand(hill: Hill, swings: int | None) -> None:
     proof = proof_of(hill)
-    assert (None if proof is None else swings_of(proof)) == swings
+    assert (None if proof is None else sum(before != after for before, after in pairwise(proof))) == swings
     if proof is not None:
         assert DOMAIN.verify(make_task(hill, proof)) is None
         assert "short of" in (DOMAIN.verify(make_task(hill, proof[:-1])) or "")
@@ -82,12 +83,11 @@ def test_the_controller_on_hills_worked_by_hand(hill: Hill, swings: int | None) 
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["train", "valid_seen", "valid_unseen"]))
-def test_generated_tasks_are_proved_and_won_in_the_environment(seed: int, split: str) -> None:
-    task = DOMAIN.generate(seed, split)
-    assert task == DOMAIN.generate(seed, split)
-    assert (task.payload["gravity"] > 1.45) == (split == "valid_unseen")
-    assert swings_of(task.proof) >= 2
+@given(st.integers(0, 10_000))
+def test_generated_tasks_are_proved_and_won_in_the_environment(seed: int) -> None:
+    task = DOMAIN.generate(seed)
+    assert task == DOMAIN.generate(seed)
+    assert set(task.proof) == {"+1", "-1"}
     env = gym.make(ENV_ID)
     observation, info = env.reset(options={"task": Task.from_json(task.to_json())})
     assert info["task_id"] == task.id
@@ -111,9 +111,8 @@ def test_an_action_that_is_no_throttle_is_refused_and_changes_nothing(action: An
 
 
 def test_knobs_that_cannot_be() -> None:
-    for knobs in ({"swings": 5}, {"swings": -1}, {"size": 3}):
-        with pytest.raises(KnobError):
-            DOMAIN.generate(0, **knobs)
+    with pytest.raises(KnobError):
+        DOMAIN.generate(0, size=3)
     with pytest.raises(UnknownOperator):
         DOMAIN.with_operators(["start"])
 

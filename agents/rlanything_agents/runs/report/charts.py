@@ -15,6 +15,8 @@ COLOURS = {
 }  # fmt: skip
 LIMITS: dict[str, tuple[float, float] | None] = {"share": (0.0, 1.0), "stack": (0.0, 1.0), "count": None, "free": None}
 """Limits of the vertical axis, by the kind of the chart."""
+ROUNDING = 1e-6
+"""Least upper end of an axis that begins at zero: what is smaller is rounding."""
 
 
 def draw_charts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -49,7 +51,8 @@ def _svg(chart: Mapping[str, Any], iterations: Sequence[int]) -> str:
     if limits := LIMITS[chart["kind"]]:
         axes.set_ylim(*limits)
     elif chart["kind"] == "count":
-        axes.set_ylim(bottom=0)
+        # An automatic limit below zero, of values that rounding alone made negative, would turn the axis upside down.
+        axes.set_ylim(0.0, max(axes.get_ylim()[1], ROUNDING))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8, frameon=False)

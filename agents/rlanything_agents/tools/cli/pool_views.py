@@ -28,6 +28,8 @@ ROWS = 20
 MAX_LINES = 12
 """Most lines of the difference of two worlds under an edge of the tree."""
 _ARROWS = {"harder": "▲ harder", "easier": "▼ easier"}
+_MARKS = {"-": "red", "+": "green", "": ""}
+_BRACKETS = {"-": "[-{}-]", "+": "{{+{}+}}", "": "{}"}
 _STATES = {"accepted": "green", "rejected": "red", "pending": "yellow"}
 
 
@@ -254,9 +256,11 @@ def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> Ren
     )  # fmt: skip
     lines: list[RenderableType] = [head]
     if parent.task.goal != version.task.goal:
-        lines.append(word_diff(parent.task.goal, version.task.goal))
+        pieces = word_diff(parent.task.goal, version.task.goal)
+        lines.append(Text(" ").join(plain_text(_BRACKETS[mark].format(words), _MARKS[mark]) for mark, words in pieces))
     else:
-        lines += world_diff(parent.task, version.task)[:MAX_LINES]
+        for mark, line in world_diff(parent.task, version.task)[:MAX_LINES]:
+            lines.append(plain_text(f"{mark or ' '}{line}", _MARKS[mark]))
     if rewrite and rewrite.critique:
         lines.append(plain_text(f"“{rewrite.critique}” ({rewrite.critic or 'author unknown'})", style="italic"))
     return Group(*lines)

@@ -2,13 +2,11 @@
 
 - `site`, `run`: the resources of all runs, and of one; `overview`, `episodes`, `tasks`, `pool`: their content.
 - `server`: serves a site on this machine while runs go on; `export`: writes it to files that need no server.
-- `sheet`: the screens of an episode as one picture.
 - `shell`: the page with its scripts and styles, which are the same for both.
 """
 
 from rlanything_agents.tools.view.export import ExportError, export_site
 from rlanything_agents.tools.view.server import serve
-from rlanything_agents.tools.view.sheet import NoScreens, draw_sheet
 from rlanything_agents.tools.view.site import NothingToView, Site
 
-__all__ = ["ExportError", "NoScreens", "NothingToView", "Site", "draw_sheet", "export_site", "serve"]
+__all__ = ["ExportError", "NothingToView", "Site", "export_site", "serve"]

@@ -6,92 +6,23 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from statistics import fmean
-from typing import Any, TypedDict
+from typing import Any
 
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_agents.runs.stored.lines import unpacked_lines
 from rlanything_agents.runs.stored.values import integer, mapping, number, readable, sequence
 from rlanything_envs.verdict import command_of
 
-__all__ = ["CHUNK", "Brief", "Episode", "brief", "read_chunk", "read_episode", "read_index", "search"]
+__all__ = ["CHUNK", "brief", "read_chunk", "read_episode", "read_index"]
 
 CHUNK = 8
 """Episodes in one resource; as many as a group of the paper."""
 MAX_TURNS = 2_000
 MAX_JUDGEMENTS = 256
-MAX_HITS = 200
-"""Most hits of a search in one iteration."""
-_AROUND = 60
-"""Characters shown before and after a hit."""
 
 
-class Vote(TypedDict):
-    """One vote of the reward model: a score, None for one that cannot be read, and its text."""
-
-    score: float | None
-    text: str
-
-
-class Turn(TypedDict):
-    """One turn with its votes, its reward and its advantage."""
-
-    thought: str
-    action: str
-    observation: str
-    command: str
-    """Result of the action: ok, impossible or unreadable; empty where the run did not store it."""
-    votes: list[Vote]
-    reward: float | None
-    advantage: float | None
-    screen: str
-    """Name of its screen among those of the iteration; empty where there is none."""
-
-
-class UnitTest(TypedDict):
-    """A test the reward model wrote for the task of a group."""
-
-    stdin: str
-    stdout: str
-    complaint: str
-    reward: float | None
-
-
-class Episode(TypedDict):
-    """One complete episode."""
-
-    n: int
-    slot: int
-    role: str
-    goal: str
-    task: str
-    outcome: int | None
-    error: str
-    score: float | None
-    opening: str
-    turns: list[Turn]
-    tests: list[UnitTest]
-    verdicts: dict[str, int]
-
-
-class Brief(TypedDict):
-    """One episode in a list."""
-
-    n: int
-    slot: int
-    role: str
-    goal: str
-    task: str
-    outcome: int | None
-    score: float | None
-    turns: int
-    reward: float | None
-    advantage: float | None
-    votes: float | None
-    last: str
-
-
-def read_episode(n: int, line: bytes) -> Episode:
-    """Parse the episode of a line.
+def read_episode(n: int, line: bytes) -> dict[str, Any]:
+    """Parse the episode of a line: its turns with votes, reward and advantage, and unit tests of the reward model.
 
     Raises:
         ReadError: The line is not the JSON of an episode.
@@ -121,7 +52,7 @@ def read_episode(n: int, line: bytes) -> Episode:
     }
 
 
-def _turn(turn: Mapping[str, Any]) -> Turn:
+def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
     scores = sequence(turn.get("votes"), MAX_JUDGEMENTS)
     texts = sequence(turn.get("judgements"), MAX_JUDGEMENTS)
     return {
@@ -136,7 +67,7 @@ def _turn(turn: Mapping[str, Any]) -> Turn:
     }
 
 
-def _test(test: Mapping[str, Any]) -> UnitTest:
+def _test(test: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "stdin": readable(test.get("stdin"), 4_000),
         "stdout": readable(test.get("stdout"), 4_000),
@@ -145,7 +76,7 @@ def _test(test: Mapping[str, Any]) -> UnitTest:
     }
 
 
-def brief(episode: Episode) -> Brief:
+def brief(episode: Mapping[str, Any]) -> dict[str, Any]:
     """The episode as an entry of a list."""
     turns = episode["turns"]
     rewards = [turn["reward"] for turn in turns if turn["reward"] is not None]
@@ -181,7 +112,7 @@ def read_index(folder: SafeFolder, name: str) -> dict[str, Any]:
     Raises:
         FileNotFoundError, ReadError: The folder has no such file.
     """
-    episodes: list[Brief] = []
+    episodes: list[dict[str, Any]] = []
     problems: list[str] = []
     for episode in _episodes(folder, name, problems):
         episodes.append(brief(episode))  # noqa: PERF401 (the problems are complete when the episodes are)
@@ -199,45 +130,9 @@ def read_chunk(folder: SafeFolder, name: str, chunk: int) -> dict[str, Any]:
     return {"episodes": list(_episodes(folder, name, problems, wanted)), "problems": problems}
 
 
-def search(folder: SafeFolder, name: str, words: str) -> dict[str, Any]:
-    """Search the episodes of a file for a text, ignoring case: in goal, opening, turns and judgements.
-
-    Raises:
-        FileNotFoundError, ReadError: The folder has no such file.
-    """
-    needle = words.lower()
-    # Looked for in the raw line first, so that most lines are not parsed. Letters beyond ASCII have several encodings.
-    spelled = json.dumps(needle)[1:-1].encode() if needle.isascii() else b""
-    hits: list[dict[str, Any]] = []
-    problems: list[str] = []
-    for episode in _episodes(folder, name, problems, spelled=spelled):
-        for turn, part, text in _texts(episode):
-            if (place := text.lower().find(needle)) >= 0:
-                start, end = max(0, place - _AROUND), place + len(needle) + _AROUND
-                cut = (text[start:place], text[place : place + len(needle)], text[place + len(needle) : end])
-                hits.append({"episode": brief(episode), "turn": turn, "part": part, "text": cut})
-                break  # one hit per episode is enough
-        if len(hits) >= MAX_HITS:
-            break
-    return {"hits": hits, "problems": problems}
-
-
-def _texts(episode: Episode) -> Iterator[tuple[int | None, str, str]]:
-    yield None, "goal", episode["goal"]
-    yield None, "task", episode["task"]
-    for k, turn in enumerate(episode["turns"]):
-        yield k, "action", turn["action"]
-        yield k, "thought", turn["thought"]
-        yield k, "observation", turn["observation"]
-        for vote in turn["votes"]:
-            yield k, "judgement", vote["text"]
-    yield None, "opening", episode["opening"]
-    yield None, "error", episode["error"]
-
-
 def _episodes(
-    folder: SafeFolder, name: str, problems: list[str], wanted: range | None = None, spelled: bytes = b""
-) -> Iterator[Episode]:
+    folder: SafeFolder, name: str, problems: list[str], wanted: range | None = None
+) -> Iterator[dict[str, Any]]:
     """The readable episodes of a file; a message about each other line is appended to ``problems``."""
     with folder.open(name) as file:
         try:
@@ -248,8 +143,6 @@ def _episodes(
                     continue
                 if line is None:
                     problems.append(f"episode {n} of {name}: too long to be shown")
-                    continue
-                if spelled and spelled not in line.lower():
                     continue
                 try:
                     yield read_episode(n, line)

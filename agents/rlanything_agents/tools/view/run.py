@@ -96,14 +96,6 @@ class RunView:
                 return self._found(name, lambda: self._chunk(int(number), int(chunk)))
         raise NoResource(name)
 
-    def search(self, iteration: int, words: str) -> bytes:
-        """Search the episodes of an iteration; see `episodes.search`.
-
-        Raises:
-            NoResource, ReadError: See `get`.
-        """
-        return self._found(f"search/{iteration}", lambda: episodes.search(self.folder, _file(iteration), words))
-
     def image(self, name: str) -> tuple[str, bytes]:
         """Media type and content of a screen, ``screens/N/EPISODE-TURN.webp``.
 

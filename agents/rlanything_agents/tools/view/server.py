@@ -5,7 +5,6 @@ It writes nothing and holds no lock, so a run may continue while it is viewed.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hmac
 import json
 import secrets
@@ -28,14 +27,10 @@ from rlanything_agents.tools.view.site import Site
 __all__ = ["ViewServer", "serve"]
 
 HOST = "127.0.0.1"
-MAX_WORDS = 200
-"""Most characters of a search text."""
 WAITING = 64
 """Most connections without a complete request; the oldest is closed for each one too many."""
 WAITING_SECONDS = 15.0
 """How long a connection waits for one."""
-_PACKED = 1_400
-"""Smallest response that is compressed, in bytes: one packet."""
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -167,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif not self._is_known():
             self._plain(HTTPStatus.FORBIDDEN, "Open the address that `rlanything view` printed: it has a token.")
         else:
-            self._answer(unquote(address.path), query)
+            self._answer(unquote(address.path))
 
     def _enter(self, token: str) -> None:
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
@@ -183,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             return False
         return morsel is not None and hmac.compare_digest(morsel.value.encode(), self.server.token.encode())
 
-    def _answer(self, path: str, query: dict[str, list[str]]) -> None:
+    def _answer(self, path: str) -> None:
         try:
             match path.split("/"):
                 case ["", ""]:
@@ -192,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
                 case ["", "static", name] if file := shell.static(name):
                     self._send(HTTPStatus.OK, shell.MEDIA_TYPES[PurePosixPath(name).suffix], file.read_bytes())
                 case ["", "data", *parts] if parts and parts[-1].endswith(".json"):
-                    content = self._data("/".join(parts).removesuffix(".json"), query)
+                    content = self.server.site.get("/".join(parts).removesuffix(".json"))
                     self._send(HTTPStatus.OK, "application/json", content)
                 case ["", "data", *parts]:
                     run, name = self.server.site.run("/".join(parts))
@@ -208,15 +203,6 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.UNPROCESSABLE_ENTITY, {"error": f"a file of the run cannot be read: {error.strerror}"}
             )
 
-    def _data(self, name: str, query: dict[str, list[str]]) -> bytes:
-        match name.split("/"):
-            case [key, "search", iteration] if iteration.isascii() and iteration.isdecimal() and len(iteration) < 10:
-                words = query.get("q", [""])[0][:MAX_WORDS]
-                if not words.strip():
-                    raise NoResource(name)
-                return self.server.site.run(key)[0].search(int(iteration), words)
-        return self.server.site.get(name)
-
     def _plain(self, status: HTTPStatus, text: str) -> None:
         self._send(status, "text/plain; charset=utf-8", f"{text}\n".encode())
 
@@ -225,13 +211,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus, kind: str, content: bytes, more: dict[str, str] | None = None) -> None:
         headers = {"Content-Type": kind, "Content-Security-Policy": shell.policy(live=True), **_HEADERS, **(more or {})}
-        if (
-            len(content) > _PACKED
-            and not kind.startswith("image/")
-            and "gzip" in self.headers.get("Accept-Encoding", "")
-        ):
-            content = gzip.compress(content, 1)
-            headers["Content-Encoding"] = "gzip"
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.text import Text
-
 from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.runs.stored.values import readable
 from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows
@@ -23,7 +21,6 @@ MAX_DIFF = 60
 MAX_PROOF = 200
 ALIKE = 0.5
 """Least share of common words for a word-by-word comparison of two goals."""
-_MARKS = {"red": "-", "green": "+"}
 
 
 def pool_table(pool: TaskPool) -> dict[str, Any]:
@@ -146,38 +143,16 @@ def _described(task: Task) -> str:
 
 def _world_diff(one: Task, other: Task) -> list[list[str]]:
     lines = world_diff(one, other)
-    shown = [
-        [_MARKS.get(str(line.style), ""), line.plain[1:] if line.plain[:1] in "+- " else line.plain] for line in lines
-    ]
-    more = len(shown) - MAX_DIFF
-    return shown if more <= 0 else [*shown[:MAX_DIFF], ["", f"[{more} more lines]"]]
+    shown = [[mark, readable(line, 4_000)] for mark, line in lines[:MAX_DIFF]]
+    return shown if len(lines) <= MAX_DIFF else [*shown, ["", f"[{len(lines) - MAX_DIFF} more lines]"]]
 
 
 def _goal_diff(old: str, new: str) -> list[list[str]]:
     """Removed, added and common words of two goals; all of the old and the new one where little is common."""
     if old == new:
         return []
-    pieces = _pieces(word_diff(old, new))
+    pieces = word_diff(old, new)
     stayed = sum(len(words.split()) for mark, words in pieces if not mark)
     if stayed < ALIKE * max(len(old.split()), len(new.split())):
         return [["-", readable(old, 4_000)], ["", " "], ["+", readable(new, 4_000)]]
-    return pieces
-
-
-def _pieces(text: Text) -> list[list[str]]:
-    """Split a coloured text into pairs of a mark (``-``, ``+`` or empty) and words, without the terminal's brackets."""
-    pieces: list[list[str]] = []
-    end = 0
-    for span in sorted(text.spans, key=lambda span: span.start):
-        if span.start > end:
-            pieces.append(["", text.plain[end : span.start]])
-        mark = _MARKS.get(str(span.style), "")
-        words = text.plain[span.start : span.end]
-        if mark:
-            lead = " " if words.startswith(" ") else ""
-            words = lead + words.strip()[2:-2]
-        pieces.append([mark, words])
-        end = span.end
-    if end < len(text.plain):
-        pieces.append(["", text.plain[end:]])
-    return pieces
+    return [[mark, (" " if k else "") + readable(words, 4_000)] for k, (mark, words) in enumerate(pieces)]

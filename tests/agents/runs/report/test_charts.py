@@ -1,5 +1,6 @@
 """The report's curves: each chart appears with its data and stays away without."""
 
+import re
 from typing import Any
 
 from rlanything_agents.runs.report.charts import draw_charts
@@ -43,3 +44,12 @@ def test_lines_that_stay_at_zero_make_way() -> None:
     rows[1]["agent_crash"]["share"], rows[1]["tasks"]["accepted"] = 0.5, 1
     assert titles(rows) == {"Training success", "Tasks rewritten"}
     assert "desktop broken" in draw_charts(rows)[0]
+
+
+def test_values_below_zero_by_rounding_do_not_turn_the_axis() -> None:
+    """Two points of the same chart, of which the larger is drawn higher, also where both are rounding."""
+    rows: list[dict[str, Any]] = [{"iteration": k, "policy": {"sampler_kl": -(10.0 ** -(8 + k))}} for k in (1, 2)]
+    (chart,) = draw_charts(rows)
+    (first, last) = re.findall(r'<use xlink:href="#\w+" x="[\d.]+" y="([\d.]+)" style="fill: #1f6feb', chart)[:2]
+    assert float(first) >= float(last)  # downwards in SVG
+    assert 150 < float(last) < 190, "at the foot of the figure"

@@ -7,11 +7,9 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
 from rlanything_agents.tools.benchmark import run_benchmark
-from rlanything_agents.tools.cli import app
-from rlanything_agents.tools.view import NoScreens, NothingToView, Site, draw_sheet, export_site
+from rlanything_agents.tools.view import NothingToView, Site, export_site
 from rlanything_agents.tools.view.run import NoResource
 from rlanything_task_pools.panel import load_panel
 
@@ -95,43 +93,6 @@ def test_a_benchmark_goes_on_and_is_collected_again(benchmark, tmp_path):
 def test_an_exported_benchmark(benchmark, tmp_path):
     export_site(Site(benchmark), tmp_path / "pages")
     assert len(list((tmp_path / "pages").rglob("*.webp"))) == 8
-
-
-def test_a_contact_sheet(benchmark, tmp_path):
-    target = tmp_path / "a" / "sheet.png"
-    done = CliRunner().invoke(app, ["view", str(benchmark), "--sheet", str(target), "--episode", "0/1"])
-    assert done.exit_code == 0, done.output
-    sheet = Image.open(target)
-    assert sheet.width == 3 * 480
-    assert sheet.height == 2 * (360 + 60)
-    wide = draw_sheet(Site(benchmark).runs[0], 0, 0, columns=9)
-    assert wide.size == (4 * 480, 360 + 60)
-
-
-@pytest.mark.parametrize(("iteration", "number", "named"), [(0, 9, "no episode 9"), (3, 0, "no iteration 3")])
-def test_no_such_episode(benchmark, iteration, number, named):
-    with pytest.raises(NoScreens, match=named):
-        draw_sheet(Site(benchmark).runs[0], iteration, number)
-
-
-def test_screens_that_are_none(benchmark, tmp_path):
-    out = tmp_path / "broken"
-    shutil.copytree(benchmark, out)
-    picture = out / "screens" / "0000" / "0000-000.webp"
-    picture.unlink()
-    picture.write_bytes(b"RIFF junk")
-    with pytest.raises(NoScreens, match="no picture"):
-        draw_sheet(Site(out).runs[0], 0, 0)
-    picture.unlink()
-    Image.new("RGB", (4000, 4000)).save(picture, "WEBP")
-    with pytest.raises(NoScreens, match="4000 by 4000"):
-        draw_sheet(Site(out).runs[0], 0, 0)
-    shutil.rmtree(out / "screens")
-    with pytest.raises(NoScreens, match="no screens"):
-        draw_sheet(Site(out).runs[0], 0, 0)
-    for wrong in ("x", "0/", "1/2/3"):
-        told = CliRunner().invoke(app, ["view", str(benchmark), "--sheet", str(tmp_path / "b.png"), "--episode", wrong])
-        assert told.exit_code == 2
 
 
 def test_a_benchmark_without_episodes_is_nothing_to_view(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from view_runs import read_episodes, write_episodes
 
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
-from rlanything_agents.tools.view.episodes import CHUNK, brief, read_chunk, read_episode, read_index, search
+from rlanything_agents.tools.view.episodes import CHUNK, brief, read_chunk, read_episode, read_index
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -102,25 +102,6 @@ def test_huge_texts_and_lists_are_cut(run: Path) -> None:
     assert len(shown["turns"]) == 4
     assert shown["turns"][0]["action"].endswith("[2900000 more characters are not shown]")
     assert len(shown["turns"][0]["votes"]) == 256
-
-
-def test_search_finds_every_part_whatever_the_case(run: Path) -> None:
-    episodes = read_episodes(run)
-    episodes[2]["turns"][1]["thought"] = 'Say "Grüße"\nto the NEEDLE'
-    episodes[5]["turns"][0]["judgements"][0] = "a needle in a judgement"
-    write_episodes(run, episodes)
-    folder = SafeFolder(run)
-    found = search(folder, FIRST, "nEEdle")["hits"]
-    assert [(hit["episode"]["n"], hit["turn"], hit["part"]) for hit in found] == [
-        (2, 1, "thought"),
-        (5, 0, "judgement"),
-    ]
-    assert found[0]["text"][1] == "NEEDLE"
-    for words in ("grüße", '"grü', "\nto the"):
-        assert [hit["episode"]["n"] for hit in search(folder, FIRST, words)["hits"]] == [2]
-    goal = episodes[0]["goal"]
-    assert {hit["part"] for hit in search(folder, FIRST, goal)["hits"]} == {"goal"}
-    assert search(folder, FIRST, "no such words anywhere")["hits"] == []
 
 
 def test_tests_and_verdicts_of_programs(runs: Path) -> None:

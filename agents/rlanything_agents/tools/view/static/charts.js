@@ -15,7 +15,7 @@
     if (chart.kind === "share" || chart.kind === "stack") return [0, 0.5, 1];
     const points = chart.lines.flatMap((line) => line.points).filter((point) => point !== null);
     const low = Math.min(...points), high = Math.max(...points);
-    return chart.kind === "count" ? nice(Math.min(0, low), Math.max(high, 1e-9), 3) : nice(low, high, 3);
+    return chart.kind === "count" ? nice(Math.min(0, low), Math.max(high, 1e-6), 3) : nice(low, high, 3);
   };
 
   const path = (points, x, y) => {

@@ -1,5 +1,5 @@
 "use strict";
-// Episodes of one iteration, or of all: groups of the same task in a row, filtered, or found by words.
+// Episodes of one iteration, or of all: groups of the same task in a row, filtered.
 {
   const { h } = RL;
   const OUTCOMES = [["", "any outcome"], ["solved", "solved"], ["failed", "failed"], ["void", "broken"]];
@@ -35,12 +35,6 @@
     h("th.number", "slot"), h("th", "role"), h("th", "task"), h("th", "episodes"), h("th.number", "solved"), h("th.number", "turns"),
     h("th.number", { title: "mean integrated reward of the turns" }, "reward"), h("th.number", { title: "mean vote of the reward model" }, "votes"))), rows));
 
-  const hit = (view, iteration, found) => h("tr", { "data-row": true }, h("td.number.faint", iteration), h("td", RL.outcomeChip(found.episode.outcome)),
-    h("td", h("a.name", { href: RL.link(view.run, "episode", [iteration, found.episode.n, ...(found.turn === null ? [] : [found.turn + 1])]) },
-      `episode ${found.episode.n}${found.turn === null ? "" : `, turn ${found.turn + 1}`}`)),
-    h("td.faint", found.part), h("td.snippet", found.text[0], h("mark", found.text[1]), found.text[2]),
-    h("td.goal.faint", found.part === "goal" ? "" : found.episode.goal));
-
   // Fills a list from one iteration after the other until it is long enough; the rest on demand.
   const fill = (iterations, body, status, read) => {
     const wait = [...iterations];
@@ -69,13 +63,9 @@
     const where = given || (newest === undefined ? "all" : String(newest)), all = where === "all";
     const iterations = all ? [...view.overview.iterations].reverse() : view.overview.iterations.filter((one) => String(one) === where);
     const go = (change) => RL.replace(RL.link(view.run, "episodes", [where], { ...query, ...change }));
-    const words = (query.q || "").trim(), fits = fitting(query);
+    const fits = fitting(query);
     const body = h("tbody"), status = h("p.faint", { "aria-live": "polite" }), notes = h("div");
     const stop = fill(iterations, body, status, async (iteration) => {
-      if (words) {
-        const found = await RL.search(view.key, iteration, words);
-        return found.hits.filter((one) => fits(one.episode)).map((one) => hit(view, iteration, one));
-      }
       const index = await RL.load(`${view.key}/index/${iteration}`);
       if (index.problems.length) notes.append(RL.problems(index.problems));
       return RL.groups(index.episodes).filter((group) => group.some(fits)).map((group) => line(view, iteration, group, all, fits));
@@ -88,16 +78,12 @@
         if (!all && view.overview.iterations[at] !== undefined) location.hash = RL.link(view.run, "episodes", [view.overview.iterations[at]], query); },
       node: h("div.page.split", side(view, where, query), h("div.body",
         h("div.filters",
-          h("input", { type: "search", placeholder: "text in tasks, turns and judgements", value: query.q || "", maxlength: 200,
-            "aria-label": "text in tasks, turns and judgements", spellcheck: "false",
-            on: { input: RL.later((event) => go({ q: event.target.value })) } }),
           RL.select("outcome", query.outcome || "", OUTCOMES, (value) => go({ outcome: value })),
           RL.select("role", query.role || "", ROLES, (value) => go({ role: value })),
           given_filter("slot"), given_filter("task")),
         notes,
         view.overview.iterations.length ? null : RL.empty("The loop has not finished an iteration yet."),
-        words ? h("div.scroll", h("table.list.hits", h("thead", h("tr", h("th.number", "it."), h("th", "outcome"), h("th", "place"), h("th", "in"),
-          h("th", "text"), h("th", "task"))), body)) : table(all, body), status)),
+        table(all, body), status)),
     };
   };
 }

@@ -35,34 +35,4 @@
     return kept.get(name);
   };
   RL.forget = () => kept.clear();
-
-  // What a server would search for, looked for here: in every part of every episode of an iteration.
-  RL.search = async (key, iteration, words) => {
-    const needle = words.toLowerCase();
-    const index = await RL.load(`${key}/index/${iteration}`);
-    const chunks = [...new Set(index.episodes.map((brief) => Math.floor(brief.n / RL.chunk)))];
-    const hits = [];
-    for (const chunk of chunks) {
-      for (const episode of (await RL.load(`${key}/episodes/${iteration}/${chunk}`)).episodes) {
-        const found = texts(episode).find(([, , text]) => text.toLowerCase().includes(needle));
-        if (!found) continue;
-        const [turn, part, text] = found;
-        const place = text.toLowerCase().indexOf(needle), end = place + needle.length;
-        hits.push({
-          episode: index.episodes.find((brief) => brief.n === episode.n), turn, part,
-          text: [text.slice(Math.max(0, place - 60), place), text.slice(place, end), text.slice(end, end + 60)],
-        });
-      }
-    }
-    return { hits, problems: [] };
-  };
-
-  const texts = (episode) => [
-    [null, "goal", episode.goal], [null, "task", episode.task],
-    ...episode.turns.flatMap((turn, k) => [
-      [k, "action", turn.action], [k, "thought", turn.thought], [k, "observation", turn.observation],
-      ...turn.votes.map((vote) => [k, "judgement", vote.text]),
-    ]),
-    [null, "opening", episode.opening], [null, "error", episode.error],
-  ];
 }

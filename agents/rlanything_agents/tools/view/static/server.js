@@ -22,5 +22,4 @@
     return kept.get(name);
   };
   RL.forget = () => kept.clear();
-  RL.search = (key, iteration, words) => ask(`data/${key}/search/${iteration}.json?${new URLSearchParams({ q: words })}`);
 }
