@@ -35,7 +35,7 @@ regimes:
   small: {meaning: Everything small.}
   long: {meaning: Longer episodes., config: {rollout: {max_steps: 12}}}
 variants:
-  outcome: {meaning: Outcomes alone., config: {feedback: outcome, judge: {train: false}, curriculum: {adapt: false}}}
+  outcome: {meaning: Outcomes alone., config: {feedback: outcome, judge: {train: false}, curriculum: {rewriter: null}}}
   full: {meaning: The whole system.}
   strong: {meaning: A heavier judge., config: {feedback: {lam: 0.5}}}
 quick: {seeds: 1, arms: [outcome], config: {iterations: 1}}

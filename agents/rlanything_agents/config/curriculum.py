@@ -43,11 +43,10 @@ class CurriculumConfig(Section):
     coding problems, task files of OSWorld. The pool gets ``pool_size`` of them, drawn by the run's seed. ``$NAME``
     stands for an environment variable."""
     pool_size: Positive = 64
-    adapt: bool = True
-    rewriter: Literal["scripted", "llm", "fresh"] = "scripted"
+    rewriter: Literal["scripted", "llm", "fresh"] | None = "scripted"
     """Source of the tasks that replace those outside the band: the domain's own rewrites, those of a language model, or
     ``fresh``, a control: a new task of the pool's source, drawn with its knobs or from its folder, which takes the slot
-    without a trial and is its new root."""
+    without a trial and is its new root. None: the tasks stay as they are."""
     llm: LLMConfig | None = None
     summariser: Literal["rewriter", "judge", "scripted"] | None = None
     """Who summarises the episodes for the rewriter, from the steps and the reasons of the reward model's votes: the
@@ -68,9 +67,14 @@ class CurriculumConfig(Section):
     """Knobs of the generator of the pool's tasks."""
 
     @property
+    def adapt(self) -> bool:
+        """Whether tasks change at all."""
+        return self.rewriter is not None
+
+    @property
     def rewrites(self) -> bool:
         """Whether tasks are rewritten, rather than kept or replaced by fresh ones."""
-        return self.adapt and self.rewriter != "fresh"
+        return self.rewriter not in (None, "fresh")
 
     @field_validator("band")
     @classmethod

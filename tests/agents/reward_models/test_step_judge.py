@@ -189,7 +189,6 @@ def test_a_judge_reads_as_many_earlier_steps_as_fit() -> None:
         ([1] * 4, "active", True, True),
         ([-1] * 4, "active", False, False),
         ([-1] * 4, "candidate", True, False),  # its group decides a trial; no rewriter reads of it
-        ([1] * 4, "root", True, False),
         ([None] * 4, "active", True, False),
     ],
 )
@@ -197,7 +196,11 @@ def test_useful_votes_are_those_that_models_or_a_rewriter_read(
     outcomes: list[int | None], role: Any, adapts: bool, queried: bool
 ) -> None:
     config = RunConfig.model_validate(
-        {"name": "r", "judge": {"scope": "useful", "votes": 2}, "curriculum": {"adapt": adapts}}
+        {
+            "name": "r",
+            "judge": {"scope": "useful", "votes": 2},
+            "curriculum": {"rewriter": "scripted" if adapts else None},
+        }
     )
     texts = [r"progress \boxed{1}", r"useless \boxed{-1}"]
     judge = StepJudge(Scripted("small", texts), prompts_of("small"), 10)

@@ -194,7 +194,7 @@ def test_a_policy_that_chats_learns_to_act(models: Path) -> None:
             },
             "rollout": {"tasks": 4, "rollouts": 6, "max_steps": 4},
             "policy_trainer": {"learning_rate": 1e-3, "warmup_updates": 2},
-            "curriculum": {"pool_size": 8, "adapt": False, "knobs": knobs},
+            "curriculum": {"pool_size": 8, "rewriter": None, "knobs": knobs},
             "evaluation": {"episodes": 2, "max_steps": 2, "panels": ["valid_seen"], "knobs": knobs},
         }
     )

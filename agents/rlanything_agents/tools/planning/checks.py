@@ -120,10 +120,10 @@ def _environment(config: RunConfig) -> Iterator[Finding]:
 def _services(config: RunConfig) -> Iterator[Finding]:
     """The rewriter, and the services of models; none of them is asked anything."""
     curriculum = config.curriculum
-    if curriculum.adapt and curriculum.rewrites:
+    if curriculum.rewrites:
         check_rewriter(curriculum)
         llm = curriculum.llm if curriculum.rewriter == "llm" else None
-        yield Finding("rewriter", True, f"{llm.model} at {llm.base_url}" if llm else curriculum.rewriter)
+        yield Finding("rewriter", True, f"{llm.model} at {llm.base_url}" if llm else str(curriculum.rewriter))
     for role in ("policy", "judge"):
         if server := config.engine.server(role):
             known = not server.api_key_env or bool(os.environ.get(server.api_key_env))

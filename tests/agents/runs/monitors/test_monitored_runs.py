@@ -31,7 +31,7 @@ TO_COLLAPSE = {
     "judge": {"votes": 3, "steps": 128},
     "judge_trainer": {"learning_rate": 3e-3},
     "policy_trainer": {"learning_rate": 1e-5},
-    "curriculum": {"pool_size": 4, "adapt": False, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
+    "curriculum": {"pool_size": 4, "rewriter": None, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
     "evaluation": {"episodes": 2, "max_steps": 4, "judge_episodes": 2, "panels": ["valid_seen"]},
 }  # fmt: skip
 
