@@ -43,11 +43,13 @@ from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.reward_models.step_reviewer import StepReviewer
 from rlanything_agents.rollout.rollout import rollout
+from rlanything_agents.rollout.workers import LocalWorkers
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.runs.player import Player
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.runs.rewriting import open_rewriter
+from rlanything_agents.runs.rewriting import make_curriculum, open_rewriter
 from rlanything_agents.runs.warm_start import warm_start
 from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.llm.generator import Completion, SamplingParams
@@ -145,17 +147,17 @@ def written(call: Sequence[tuple[list[int], list[Completion]]]) -> int:
 
 
 def iteration_split(
-    loop: Loop, iterations: int, now: Callable[[], float]
+    loop: Loop, played: list[gym.Env[Any, Any]], iterations: int, now: Callable[[], float]
 ) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
     """Seconds of each part, and tokens a second of some, one row an iteration."""
     splits: list[dict[str, float]] = []
     speeds: list[dict[str, float]] = []
     rows: list[dict[str, Any]] = []
     learnt: list[int] = []
-    envs, learners = list(loop.envs), loop.learners
+    envs, learners = list(played), loop.learners
     for _ in range(iterations):
         clock, asked = Clock(now), Asked()
-        loop.envs[:] = [TimedEnv(env, clock) for env in envs]
+        played[:] = [TimedEnv(env, clock) for env in envs]
         training_step = clock.around("update: model", SampleTrainer.training_step)
         learnt.clear()
 
@@ -173,11 +175,11 @@ def iteration_split(
             patch.object(generator_module, "RaggedDecoder", timed),
             patch.object(SampleTrainer, "training_step", lambda *args, step=training_step: step(*args)),
             patch.object(SampleTrainer, "update", update),
-            patch("rlanything_agents.runs.loop.time.perf_counter", now),
+            patch("rlanything_agents.runs.progress.time.perf_counter", now),
             asked.watching(),
             clock.at("iteration"),
         ):
-            row = loop.iterate(rows).metrics
+            row = loop.iterate(rows).row
         rows.append(row)
         laps, spent = row["seconds"], clock.spent
         updating = laps["policy_update"] + laps["judge_update"]
@@ -196,7 +198,7 @@ def iteration_split(
                 "updates, tokens learnt": sum(learnt) / updating,
             }
         )
-    loop.envs[:] = envs
+    played[:] = envs
     return splits, speeds
 
 
@@ -337,8 +339,11 @@ def main() -> None:
             TaskPool.create(folder.pool, parts.train_tasks("pool", config.curriculum.pool_size)) as pool,
             open_rewriter(config.curriculum, folder.prompts) as rewriter,
         ):
-            loop = Loop(config, parts.learners, parts.reviewer, pool, parts.envs, rewriter)
-            splits, speeds = iteration_split(loop, args.iterations + 1, now)
+            curriculum = make_curriculum(config, pool, rewriter)
+            workers = LocalWorkers(config, parts.learners, parts.envs)
+            player = Player(config.rollout, workers, parts.reviewer, curriculum, config.seed)
+            loop = Loop(parts.learners, parts.reviewer, curriculum, player, used=config.used, seed=config.seed)
+            splits, speeds = iteration_split(loop, parts.envs, args.iterations + 1, now)
             print_split(splits[1:])
             print_speeds(speeds[1:])
         print(f"load at the end {os.getloadavg()[0]:.1f}")

@@ -24,7 +24,7 @@ SHORT: dict[str, Any] = {
     "reward_model": {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 32},
     "warm_start": {"demonstrations": 60, "max_steps": 8, "epochs": 8, "batch_size": 8, "judge_steps": 60,
                    "judge_epochs": 1, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
-    "rollout": {"tasks": 3, "refill": 1, "rollouts": 3, "max_steps": 8, "top_p": 0.95, "deadline": 600},
+    "rollout": {"tasks": 3, "rollouts": 3, "max_steps": 8, "top_p": 0.95, "deadline": 600},
     "feedback": {"policy_band": None, "judge_band": None, "balance": False, "overlong": "mask"},
     "judge": {"votes": 2, "steps": 20},
     "policy_trainer": {"average": 0.5, "anchor": 0.01, "loss": "dapo", "clip_high": 0.28,

@@ -51,10 +51,6 @@ class RolloutConfig(Section):
     """Rollouts of an iteration: ``tasks`` groups of ``rollouts`` episodes of at most ``max_steps``."""
 
     tasks: Positive = 16
-    refill: Annotated[int, Field(ge=0)] = 0
-    """Most further batches of an iteration. Each plays a new group, on another task, for every group whose outcomes
-    have no spread (all solved or all failed), until ``tasks`` groups have one (DAPO's dynamic sampling). The steps of
-    all groups count in the budget, and the curriculum gets the outcomes of all."""
     rollouts: Annotated[int, Field(ge=2)] = 8
     max_steps: Positive = 30
     history: Annotated[int, Field(ge=0)] | None = None
@@ -107,19 +103,11 @@ class JudgeConfig(Section):
     train: bool = True
     steps: Positive = 256
     """Most judged steps that train the judge in one iteration."""
-    warmup: Annotated[int, Field(ge=0)] = 0
-    """Number of first iterations in which the judge learns and the policy does not. They count in the budget."""
 
     @property
     def learns(self) -> bool:
         """Whether there is a reward model that is trained."""
         return self.train and self.votes > 0
-
-    @model_validator(mode="after")
-    def _warmup_needs_a_learning_judge(self) -> JudgeConfig:
-        if self.warmup and not self.learns:
-            raise ValueError(f"warmup {self.warmup} needs a judge that learns: train true and votes above 0")
-        return self
 
 
 class RunConfig(Section):
@@ -217,11 +205,6 @@ class RunConfig(Section):
             raise ValueError(
                 f"rollout.tasks ({self.rollout.tasks}) is larger than "
                 f"curriculum.pool_size ({self.curriculum.pool_size}): a batch draws distinct slots"
-            )
-        if self.rollout.refill and self.rollout.tasks == self.curriculum.pool_size:
-            raise ValueError(
-                f"rollout.refill ({self.rollout.refill}) plays other tasks, and a batch of rollout.tasks "
-                f"({self.rollout.tasks}) leaves none: set curriculum.pool_size higher"
             )
         return self
 
@@ -322,13 +305,5 @@ class RunConfig(Section):
             raise ValueError(
                 f"engine.sleep lets one server be awake at a time, workers.judge {self.workers.judge} needs both: "
                 "choose after, or leave engine.sleep out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _warmup_leaves_iterations_for_the_policy(self) -> RunConfig:
-        if self.judge.warmup >= self.iterations:
-            raise ValueError(
-                f"judge.warmup ({self.judge.warmup}) leaves the policy none of the {self.iterations} iterations"
             )
         return self

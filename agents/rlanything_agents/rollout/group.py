@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import numpy as np
@@ -23,10 +23,12 @@ class RolloutGroup:
     Attributes:
         assignment: Task, slot and role.
         trajectories: Episodes of the task.
+        ahead: Whether they were played with the weights before the last update.
     """
 
     assignment: Assignment
     trajectories: list[Trajectory]
+    ahead: bool = field(default=False, kw_only=True)
 
     @property
     def outcomes(self) -> list[int | None]:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
-import shutil
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -15,14 +11,12 @@ from PIL import Image
 
 from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
 
-__all__ = ["NoScreen", "Screens", "packed", "store_screens"]
+__all__ = ["NoScreen", "Screens", "packed"]
 
 WIDTH = 960
 """Greatest width of a picture in pixels; letters on a desktop are still legible."""
 QUALITY = 60
 """Quality of WebP; a picture of a desktop has some 20 KB."""
-
-_log = logging.getLogger(__name__)
 
 
 class NoScreen(ValueError):
@@ -65,37 +59,6 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
         """Return and drop the pictures since the last call: for each episode one WebP per turn."""
         episodes, self._episodes = self._episodes, []
         return episodes
-
-
-def store_screens(envs: Sequence[gym.Env[Any, Any]], folder: Path, batches: Sequence[int]) -> None:
-    """Write the pictures of an iteration as ``EPISODE-TURN.webp``, both counted from 0.
-
-    A rollout plays episode ``e`` of a batch in environment ``e % len(envs)``. A write error, such as a full disk, is
-    logged as a warning and does not end the run.
-
-    Args:
-        envs: All environments of the rollout; those without `Screens` have no pictures.
-        folder: Destination; its contents are replaced.
-        batches: Number of episodes of each rollout of the iteration.
-    """
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
-        for number, env in enumerate(envs):
-            taken = env.take() if isinstance(env, Screens) else []
-            for episode, pictures in zip(_episodes(number, len(envs), batches), taken, strict=False):
-                for turn, picture in enumerate(pictures):
-                    folder.mkdir(parents=True, exist_ok=True)
-                    (folder / f"{episode:04d}-{turn:03d}.webp").write_bytes(picture)
-    except OSError as error:
-        _log.warning("screens of %s are not complete: %s", folder, error)
-
-
-def _episodes(env: int, envs: int, batches: Sequence[int]) -> Iterator[int]:
-    """Numbers of the episodes that an environment plays, counted over all batches."""
-    first = 0
-    for size in batches:
-        yield from range(first + env, first + size, envs)
-        first += size
 
 
 def packed(frame: np.ndarray[Any, Any]) -> bytes:

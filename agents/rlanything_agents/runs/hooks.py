@@ -1,17 +1,32 @@
 """Hooks: what somebody wants to see or change between two steps of an iteration.
 
-A hook is passed to `train` or `Loop`. Interventions of studies are hooks; the loop knows none of them by name.
+A hook is passed to `train` or to a `Loop`. Records, monitors, trackers and the interventions of studies are hooks; the
+loop knows none of them by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rlanything_agents.reward_models.reviewer import Review
 from rlanything_agents.rollout.group import RolloutGroup
+from rlanything_envs.curriculum import Curriculum
 
-__all__ = ["Hook"]
+__all__ = ["DropRejected", "Hook", "Iteration"]
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """Result of an iteration.
+
+    Attributes:
+        row: One row of ``metrics.jsonl``; hooks may add keys.
+        episodes: One record per episode, with the judgements of its turns, ready for JSON.
+    """
+
+    row: dict[str, Any]
+    episodes: list[dict[str, Any]]
 
 
 class Hook:
@@ -22,7 +37,7 @@ class Hook:
     """
 
     def judged(self, groups: list[Any], iteration: int) -> list[Any]:
-        """Called when the reward model has voted.
+        """Called when the reward model has answered.
 
         Args:
             groups: A `RolloutGroup` with votes or written tests for each task.
@@ -37,5 +52,23 @@ class Hook:
         """Called before the models are updated; returns the review that they learn from."""
         return review
 
-    def iterated(self, row: Mapping[str, Any]) -> None:
-        """Called when an iteration is stored, with its row of ``metrics.jsonl``."""
+    def iterated(self, iteration: Iteration) -> None:
+        """Called when an iteration has ended. The hooks of a caller come before those that store it."""
+
+
+class DropRejected(Hook):
+    """Models learn nothing from a group with which the curriculum rejects its candidate, as published.
+
+    Args:
+        curriculum: Decides.
+    """
+
+    def __init__(self, curriculum: Curriculum) -> None:
+        self._curriculum = curriculum
+
+    def reviewed(self, review: Review, groups: list[RolloutGroup], iteration: int) -> Review:
+        """The review without the groups of rejected candidates; nothing is reported to the curriculum yet."""
+        rejects = self._curriculum.rejects
+        return review.without(
+            {number for number, group in enumerate(groups) if rejects(group.assignment, group.pool_outcomes(""))}
+        )

@@ -1,10 +1,11 @@
-"""Progress of long work: a live bar on a terminal, plain lines elsewhere."""
+"""Progress of long work: a live bar on a terminal, plain lines elsewhere; and a stopwatch."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rich.console import Console, RenderableType
@@ -17,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-__all__ = ["Reporter", "Stage", "duration"]
+__all__ = ["Reporter", "Stage", "Stopwatch", "duration"]
 
 _SPEED_SECONDS = 3600.0
 """Time over which a bar measures its speed: an iteration of a large model may take minutes, and Rich's default is 30 s,
@@ -115,3 +116,17 @@ class Reporter:
             console=self.console,
             speed_estimate_period=_SPEED_SECONDS,
         )
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds of each step of an iteration, by its name; laps of one name add up."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def lap(self, name: str) -> Iterator[None]:
+        """Measure a block."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)

@@ -1,4 +1,4 @@
-"""Opens the rewriter that a configuration names."""
+"""Rewriter, summariser and curriculum of a run, as its configuration names them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from rlanything_agents.config import CurriculumConfig, LLMConfig, RunConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.rollout.tasks import GeneratedMixture
-from rlanything_envs.curriculum import FreshRewriter, LLMRewriter, LLMSummariser, Rewriter, ScriptedRewriter
+from rlanything_agents.runs.background import BackgroundRewriter
+from rlanything_envs.curriculum import (
+    Curriculum,
+    FreshRewriter,
+    LLMRewriter,
+    LLMSummariser,
+    Rewriter,
+    ScriptedRewriter,
+)
 from rlanything_envs.llm import (
     Budget,
     Endpoint,
@@ -24,13 +32,13 @@ from rlanything_envs.llm import (
     usage_of,
 )
 from rlanything_envs.sources import GivenTasks, TaskSource
-from rlanything_task_pools import Domain
+from rlanything_task_pools import Domain, TaskPool
 from rlanything_task_pools.collection import read_collection
 
 if TYPE_CHECKING:
     from rlanything_agents.reward_models.judge_model import JudgeModel
 
-__all__ = ["check_rewriter", "make_summariser", "open_rewriter", "service_of"]
+__all__ = ["check_rewriter", "make_curriculum", "make_summariser", "open_rewriter", "service_of"]
 
 CHARACTERS = 3
 """Characters of a prompt for each token of a reward model's context; English text has some four."""
@@ -106,6 +114,25 @@ def make_summariser(config: RunConfig, rewriter: Rewriter, judge: JudgeModel) ->
             judge.generator, params, name=f"reward model {own.checkpoint}"[:200], characters=CHARACTERS * room
         )
     return None
+
+
+def make_curriculum(config: RunConfig, pool: TaskPool, rewriter: Rewriter) -> Curriculum:
+    """The curriculum of a run.
+
+    Args:
+        config: All settings.
+        pool: The tasks.
+        rewriter: The open rewriter; one that depends on a service works in the background.
+    """
+    settings = config.curriculum
+    return Curriculum(
+        pool,
+        rewriter if service_of(rewriter) is None else BackgroundRewriter(rewriter),
+        settings.acceptance,
+        band=settings.band,
+        rollouts=config.rollout.rollouts,
+        seed=config.seed,
+    )
 
 
 def _source(config: CurriculumConfig, domain: Domain) -> TaskSource:

@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,20 @@ from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.feedback.percent import percent
-from rlanything_agents.rollout.screens import store_screens
-from rlanything_agents.rollout.workers import Workers, open_workers
+from rlanything_agents.rollout.workers import LocalWorkers, Workers, open_workers
 from rlanything_agents.runs.evaluate import Evaluation
 from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
-from rlanything_agents.runs.hooks import Hook
+from rlanything_agents.runs.hooks import DropRejected, Hook
 from rlanything_agents.runs.lead import check_launch, leading
 from rlanything_agents.runs.loop import Loop
-from rlanything_agents.runs.monitors import behaviour, watch
+from rlanything_agents.runs.monitors.hook import MonitorHook
 from rlanything_agents.runs.parts import RunParts
+from rlanything_agents.runs.player import make_player
 from rlanything_agents.runs.preflight import collections_of, preflight
 from rlanything_agents.runs.progress import Reporter, duration
+from rlanything_agents.runs.records import RecordHook, ScreenHook, ServiceHook
 from rlanything_agents.runs.report import write_report
-from rlanything_agents.runs.rewriting import make_summariser, open_rewriter, service_of
+from rlanything_agents.runs.rewriting import make_curriculum, make_summariser, open_rewriter, service_of
 from rlanything_agents.runs.stopping import RunStopped, resumably
 from rlanything_agents.runs.storage import storing
 from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
@@ -42,7 +42,6 @@ from rlanything_agents.runs.summary import accepted_rewrites, installed_versions
 from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, iteration_metrics
 from rlanything_agents.runs.warm_start import warm_start
 from rlanything_agents.training.ranks.channel import Ranks
-from rlanything_envs.curriculum import LLMSummariser, Rewriter
 from rlanything_envs.curriculum.prompting import plain
 from rlanything_task_pools import PoolError, TaskPool
 
@@ -165,53 +164,67 @@ class Run:
 
     @contextmanager
     def loop(self, hooks: Sequence[Hook] = ()) -> Iterator[Callable[[], bool]]:
-        """Loop that goes on from the newest checkpoint.
+        """Loop that resumes from the newest checkpoint.
 
         Yields:
             Function that runs one iteration and stores its checkpoint, or returns False where the budget is used up.
         """
+        config, parts, folder = self.config, self.parts, self.folder
         done, pool, checkpoint = self._resume()
-        rows = self.folder.rows()
+        rows = folder.rows()
         if len(rows) != done:
             raise RunFolderError(
-                f"{self.folder.metrics} has {len(rows)} of the {done} iterations before the checkpoint: restore it "
+                f"{folder.metrics} has {len(rows)} of the {done} iterations before the checkpoint: restore it "
                 f"from a copy, or start over with --restart"
             )
-        self.tracking.start(self.config.name, self.folder.path, self.config.model_dump(mode="json"), done)
+        self.tracking.start(config.name, folder.path, config.model_dump(mode="json"), done)
         with (
             pool,
-            open_rewriter(self.config.curriculum, self.folder.prompts, self._say) as rewriter,
-            self.reporter.stage("Closed loop", self.config.iterations) as stage,
+            open_rewriter(config.curriculum, folder.prompts, self._say) as rewriter,
+            self.reporter.stage("Closed loop", config.iterations) as stage,
         ):
-            parts = self.parts
-            summariser = make_summariser(self.config, rewriter, parts.judge_model)
+            summariser = make_summariser(config, rewriter, parts.judge_model)
+            curriculum = make_curriculum(config, pool, rewriter)
+            screens = ScreenHook(parts.envs, config.rollout.screenshots, folder)
+            workers = self.workers or LocalWorkers(config, parts.learners, screens.envs)
+            player = make_player(config, workers, parts.reviewer, curriculum, parts.learners)
+            monitors = MonitorHook(rows, config, self._say)
             loop = Loop(
-                self.config, parts.learners, parts.reviewer, pool, parts.envs, rewriter, self.workers, summariser, hooks
+                parts.learners,
+                parts.reviewer,
+                curriculum,
+                player,
+                used=config.used,
+                seed=config.seed,
+                adapt=config.curriculum.adapt,
+                summariser=summariser,
+                summarise_first=config.summariser == "judge",
+                hooks=[
+                    *([DropRejected(curriculum)] if config.curriculum.rejected == "drop" else []),
+                    *hooks,
+                    ServiceHook(service_of(rewriter), summariser),
+                    monitors,
+                    screens,
+                    RecordHook(folder, parts.learners, player, pool),
+                ],
             )
             if checkpoint is not None:
-                loop.load(checkpoint)
+                player.load(checkpoint)
 
             def step() -> bool:
-                if (used := self.config.used(rows)) >= 1:
+                if (used := config.used(rows)) >= 1:
                     return False
-                stage.reach(round(used * self.config.iterations), _note(rows))
+                stage.reach(round(used * config.iterations), _note(rows))
                 self._evaluate_during_loop(len(rows))
                 self.tracking.reach(len(rows), self._tracked)
-                row = self._iteration(loop, rows, rewriter, summariser)
-                with self.folder.checkpoints.write(len(rows) + 1) as scratch:
-                    parts.learners.save(scratch)
-                    loop.save(scratch)
-                    pool.copy(scratch / "pool.sqlite")
-                self._handle_alarms(row, rows)
-                rows.append(row)
-                for hook in hooks:
-                    hook.iterated(row)
+                rows.append(loop.iterate(rows).row)
+                monitors.stop()
                 if len(rows) == done + 1:
                     self._say_time_left(rows)
                 return True
 
             yield step
-            stage.reach(self.config.iterations, _note(rows))
+            stage.reach(config.iterations, _note(rows))
 
     def _resume(self) -> tuple[int, TaskPool, Path | None]:
         """Restore models and pool from the newest undamaged checkpoint, or begin without one.
@@ -247,44 +260,6 @@ class Run:
     def _delete_pool(self) -> None:
         for leftover in self.folder.path.glob(f"{self.folder.pool.name}*"):
             leftover.unlink()
-
-    def _iteration(
-        self, loop: Loop, rows: Sequence[Mapping[str, Any]], rewriter: Rewriter, summariser: LLMSummariser | None
-    ) -> dict[str, Any]:
-        """Run one iteration and store its results; returns its metrics with the alarms of the monitors."""
-        number, service = len(rows) + 1, service_of(rewriter)
-        if service is not None:
-            service.begin()
-        if summariser is not None:
-            summariser.begin()
-        result = loop.iterate(rows)
-        row = {**result.metrics, "behaviour": behaviour(result.episodes)}
-        if service is not None:
-            row["rewriter"] = asdict(service.served)
-        if summariser is not None:
-            row["summaries"] = summariser.counts
-        row["alarms"] = watch([*rows, row], self.config.monitors.for_run(self.config.iterations))
-        store_screens(loop.envs, self.folder.screens / f"{number:04d}", result.batches)
-        self.folder.store_episodes(number, result.episodes)
-        self.folder.append_metrics(row)
-        return row
-
-    def _handle_alarms(self, row: Mapping[str, Any], before: Sequence[Mapping[str, Any]]) -> None:
-        """Report new alarms, and stop the run for a signature of ``monitors.stop``.
-
-        Raises:
-            RunStopped: There is an alarm of such a signature.
-        """
-        known = before[-1].get("alarms", {}) if before else {}
-        for signature, alarms in row["alarms"].items():
-            if signature not in known:
-                self._say(f"warning, iteration {row['iteration']}: {signature}: {'; '.join(alarms)}")
-        if stop := [name for name in row["alarms"] if name in self.config.monitors.stop]:
-            raise RunStopped(
-                f"stopped after iteration {row['iteration']}: {'; '.join(row['alarms'][stop[0]])} ({stop[0]}). Its "
-                f"checkpoint is kept: the same command goes on, with --set monitors.stop=[] to the end",
-                RunStopped.UNHEALTHY,
-            )
 
     def _say_time_left(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Say how long the rest takes, by the newest iteration and the evaluation before the loop.

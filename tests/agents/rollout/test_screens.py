@@ -12,8 +12,9 @@ from PIL import Image
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.run import RolloutConfig
-from rlanything_agents.rollout.screens import WIDTH, NoScreen, Screens, store_screens
+from rlanything_agents.rollout.screens import WIDTH, NoScreen, Screens
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.records import store_screens
 
 
 def desktop() -> gym.Env[Any, Any]:
@@ -55,22 +56,10 @@ def test_files_are_named_after_the_episodes_of_the_rollout(tmp_path: Path) -> No
     folder = tmp_path / "screens" / "0001"
     folder.mkdir(parents=True)
     (folder / "9999-000.webp").write_bytes(b"of a run that was killed")
-    store_screens([watched, other], folder, [3])
+    store_screens([watched, other], folder)
     assert sorted(path.name for path in folder.iterdir()) == ["0000-000.webp", "0002-000.webp", "0002-001.webp"]
-    store_screens([watched, other], folder, [3])
+    store_screens([watched, other], folder)
     assert not folder.exists()
-    watched.close()
-    other.close()
-
-
-def test_every_batch_begins_with_the_first_environment(tmp_path: Path) -> None:
-    """Batches of 3, 1 and 2 episodes: the first of two environments plays 0 and 2, then 3, then 4."""
-    watched, other = Screens(desktop()), desktop()
-    for _ in range(4):
-        watched.reset(seed=0)
-        watched.step("WAIT")
-    store_screens([watched, other], tmp_path, [3, 1, 2])
-    assert sorted(path.name[:4] for path in tmp_path.iterdir()) == ["0000", "0002", "0003", "0004"]
     watched.close()
     other.close()
 
@@ -80,7 +69,7 @@ def test_a_full_disk_is_no_reason_to_lose_a_run(tmp_path: Path, caplog: pytest.L
     env.reset(seed=0)
     env.step("WAIT")
     (tmp_path / "screens").write_text("in the way")
-    store_screens([env], tmp_path / "screens" / "0001", [1])
+    store_screens([env], tmp_path / "screens" / "0001")
     assert "not complete" in caplog.text
     env.close()
 

@@ -14,7 +14,7 @@ from scripted_service import Asked, Handler, Service, say, served, status
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.runs import loop as loop_module
+from rlanything_agents.runs import rewriting as rewriting_module
 from rlanything_agents.runs.background import Abandoned, BackgroundRewriter
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
@@ -89,7 +89,7 @@ def test_a_run_is_the_same_and_rewrites_while_it_trains(
     service.default = say(answer)
     folders = {name: RunFolder(tmp_path / name) for name in ("after", "beside")}
     with monkeypatch.context() as patched:
-        patched.setattr(loop_module, "service_of", lambda rewriter: None)
+        patched.setattr(rewriting_module, "BackgroundRewriter", lambda rewriter: rewriter)
         train(config(service), folders["after"], Reporter.silent(), command="test")
 
     def wait(self: Learner, *args: Any) -> Any:

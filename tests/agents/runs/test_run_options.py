@@ -211,16 +211,6 @@ def test_fresh_tasks_have_the_knobs_of_the_pool(warm: Path, tmp_path: Path, caps
     assert rows[-1]["curriculum"]["accepted"] == len(accepted)
 
 
-def test_the_judge_is_warmed_up_on_a_policy_that_stands_still(warm: Path, tmp_path: Path) -> None:
-    _, rows = run(warm, tmp_path / "arm", judge={"warmup": 1})
-    start, checkpoints = warm / "stages" / "warm_start", tmp_path / "arm" / "checkpoints"
-    assert rows[0]["policy"] == {}
-    assert rows[1]["policy"]["optimizer_steps"] > 0
-    assert same(start / "policy", checkpoints / "0001" / "policy")
-    assert not same(start / "policy", checkpoints / "0002" / "policy")
-    assert not same(start / "judge", checkpoints / "0001" / "judge")
-
-
 def test_a_judge_that_does_not_learn_is_measured_once(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,7 @@
-"""Monitors: pure functions that recognise failures of learning. Metrics rows of a run and the limits of the section
-``monitors`` come in; alarms go out, as sentences by signature.
+"""Monitors recognise failures of learning: metrics rows of a run come in; alarms go out, as sentences by signature.
 
-- `judge_collapse`, `reward_hacking`, `policy_collapse`, `task_drift`, `infrastructure`: one file per signature.
-- `signatures`: the list of them, `watch` after an iteration, and `health` of a whole run.
-- `series`: windows over one metric; `behaviour`: metrics of the episodes themselves.
+- `alarms`: the checks with their limits; `signatures`: the list of them, `watch` after an iteration, `health` of a run.
+- `series`: windows over one metric; `behaviour`: metrics of the episodes themselves; `hook`: calls them in a run.
 """
 
 from rlanything_agents.runs.monitors.behaviour import behaviour

@@ -6,15 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from rlanything_agents.config.monitors import MonitorsConfig, SignatureName
-from rlanything_agents.runs.monitors.infrastructure import infrastructure
-from rlanything_agents.runs.monitors.judge_collapse import judge_collapse
-from rlanything_agents.runs.monitors.policy_collapse import policy_collapse
-from rlanything_agents.runs.monitors.reward_hacking import reward_hacking
+from rlanything_agents.config.monitors import SignatureName
+from rlanything_agents.runs.monitors.alarms import (
+    infrastructure,
+    judge_collapse,
+    policy_collapse,
+    reward_hacking,
+    task_drift,
+)
 from rlanything_agents.runs.monitors.series import Rows
-from rlanything_agents.runs.monitors.task_drift import task_drift
 
-__all__ = ["SIGNATURES", "Health", "Signature", "health", "watch"]
+__all__ = ["SIGNATURES", "WINDOW", "Health", "Signature", "health", "watch"]
+
+WINDOW = 5
+"""Iterations over which values are averaged, and number of "the first iterations". A shorter run has one window of its
+length; shares of what cannot be read raise an alarm from the first iteration on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +30,12 @@ class Signature:
     Attributes:
         name: Name in the configuration and in the metrics.
         meaning: Explanation for readers.
-        check: Function from the rows and the limits to alarms after the newest row, as sentences.
+        check: Function from the rows and the window to alarms after the newest row, as sentences.
     """
 
     name: SignatureName
     meaning: str
-    check: Callable[[Rows, MonitorsConfig], Iterable[str]]
+    check: Callable[[Rows, int], Iterable[str]]
 
 
 SIGNATURES: tuple[Signature, ...] = (
@@ -42,14 +48,14 @@ SIGNATURES: tuple[Signature, ...] = (
 assert {signature.name for signature in SIGNATURES} == set(get_args(SignatureName))  # nosec B101 # at import, of constants
 
 
-def watch(rows: Rows, config: MonitorsConfig) -> dict[str, list[str]]:
+def watch(rows: Rows, window: int = WINDOW) -> dict[str, list[str]]:
     """Alarms after the newest iteration, as sentences by signature; empty without any.
 
     Args:
         rows: The metrics of all iterations.
-        config: Limits.
+        window: Iterations over which values are averaged.
     """
-    found = {signature.name: list(signature.check(rows, config)) for signature in SIGNATURES}
+    found = {signature.name: list(signature.check(rows, window)) for signature in SIGNATURES}
     return {name: alarms for name, alarms in found.items() if alarms}
 
 

@@ -16,16 +16,13 @@ def examine_health(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     Args:
         rows: Untrusted metrics of all iterations; those of older versions have no alarms on record.
     """
-    from rlanything_agents.config.monitors import MonitorsConfig
     from rlanything_agents.runs.monitors import health, watch
 
     if not rows:
         return
-    config = MonitorsConfig()
     try:
         watched = [
-            row if "alarms" in row else {**row, "alarms": watch(rows[:number], config)}
-            for number, row in enumerate(rows, 1)
+            row if "alarms" in row else {**row, "alarms": watch(rows[:number])} for number, row in enumerate(rows, 1)
         ]
         found = [line for line in health(watched) if line.said]
     except (TypeError, ValueError, AttributeError, KeyError, ArithmeticError) as error:

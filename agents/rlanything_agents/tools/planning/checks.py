@@ -193,7 +193,7 @@ def _memory(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
         remedy = "" if fits else "a smaller model or context, `lora`, `checkpointing: true`, or FSDP2 on more GPUs"
         yield Finding(f"memory: {phase.name}", fits, f"{human(phase.total)}{limit}: {parts}; {phase.note}", remedy)
     parent = _nearest(folder.path)
-    episodes = config.iterations * (1 + config.rollout.refill) * config.rollout.tasks * config.rollout.rollouts
+    episodes = config.iterations * config.rollout.tasks * config.rollout.rollouts
     need = sum(model.stored for model in models) * (Checkpoints.KEPT + 1) + episodes * EPISODES_DISK
     free = shutil.disk_usage(parent).free
     message = f"{human(need)} for checkpoints and records, {human(free)} free in {parent}"

@@ -86,7 +86,7 @@ def _pilot(config: RunConfig, most: Mapping[str, int]) -> RunConfig:
             "epochs": 1,
             "judge_epochs": 1,
         },
-        "rollout": {"tasks": tasks, "refill": 0, "max_steps": min(TURNS, rollout.max_steps)},
+        "rollout": {"tasks": tasks, "max_steps": min(TURNS, rollout.max_steps)},
         "feedback": {**config.feedback.model_dump(mode="json"), **TEACHING},
         "evaluation": {
             "episodes": min(tasks * rollout.rollouts, evaluation.episodes),
@@ -124,8 +124,7 @@ def _iteration(whole: float, row: Mapping[str, Any], small: RunConfig, config: R
     """Seconds of an iteration of the run, from the steps of the pilot's; the rest, such as the checkpoint, is alike."""
     rollout, judge = config.rollout, config.judge
     laps: dict[str, float] = row["seconds"]
-    batches = sum((1 - LEARNING) ** batch for batch in range(1 + rollout.refill))
-    groups = batches * rollout.tasks / small.rollout.tasks
+    groups = rollout.tasks / small.rollout.tasks
     turns = groups * _turns(rollout.max_steps) / small.rollout.max_steps
     pilot_steps = small.rollout.tasks * small.rollout.rollouts * small.rollout.max_steps
     votes = min(judge.steps, turns * LEARNING * pilot_steps) / min(judge.steps, pilot_steps)
