@@ -12,7 +12,7 @@ from typing import Any
 from fuzz_table import Target, of_file
 
 from rlanything_agents.runs.manifest import damage
-from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.runs.stored.episodes import read_episodes
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_agents.tools.benchmark.compare import compare_results
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -141,7 +141,7 @@ TARGETS = (
     Target(
         "stored episodes",
         of_file("episodes.jsonl.gz", lambda path: list(read_episodes(path))),
-        (EpisodesError,),
+        (ReadError,),
         lambda: [gzip.compress(_bytes(EPISODE) + b"\n", mtime=0)],
     ),
     Target(
@@ -149,7 +149,7 @@ TARGETS = (
         lambda content: of_file("episode.jsonl.gz", lambda path: list(read_episodes(path)))(
             gzip.compress(content.replace(b"\n", b" ") + b"\n", 1, mtime=0)
         ),
-        (EpisodesError,),
+        (ReadError,),
         lambda: [_bytes(EPISODE)],
     ),
     Target(

@@ -37,7 +37,8 @@ from rlanything_agents.runs.report import write_report
 from rlanything_agents.runs.rewriting import make_curriculum, make_summariser, open_rewriter, service_of
 from rlanything_agents.runs.stopping import RunStopped, resumably
 from rlanything_agents.runs.storage import storing
-from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.runs.stored.episodes import read_episodes
+from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.runs.summary import accepted_rewrites, installed_versions, summarise
 from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, iteration_metrics
 from rlanything_agents.runs.warm_start import warm_start
@@ -349,7 +350,7 @@ class Run:
             episodes = sorted(
                 (episode.model_dump() for episode in read_episodes(newest)), key=lambda e: len(e["turns"])
             )
-        except EpisodesError as error:
+        except ReadError as error:
             self._say(f"the report shows no episodes: {error}")
             return []
         solved = [e for e in episodes if e["outcome"] == 1]

@@ -3,8 +3,8 @@
 `audit_panel` plays each task with every cheating agent of its domain (`rlanything_agents.domains.cheats`), with random
 play, and with its known solution as a control.
 
-- `agents`: the agents of an audit; `run`: an audit from beginning to end; `report`: its table as text; `probes`: tasks
-  in which each way to judge a program occurs.
+- `agents`: the agents of an audit; `run`: an audit from beginning to end, and panels in which each way to judge a
+  program occurs.
 
 ```python
 from rlanything_agents.tools.audit import audit_panel
@@ -19,15 +19,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rlanything_agents.tools.audit.probes import probe_panel
-    from rlanything_agents.tools.audit.run import audit_panel
+    from rlanything_agents.tools.audit.run import audit_panel, probe_panel
 
 __all__ = ["audit_panel", "probe_panel"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "audit_panel":  # loads SciPy, which worker processes do without
-        return import_module("rlanything_agents.tools.audit.run").audit_panel
-    if name == "probe_panel":
-        return import_module("rlanything_agents.tools.audit.probes").probe_panel
+    if name in __all__:  # loads SciPy, which worker processes do without
+        return getattr(import_module("rlanything_agents.tools.audit.run"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

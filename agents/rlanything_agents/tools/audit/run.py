@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.domains.cheats import Cheat, cheats_of, limit_of
+from rlanything_agents.domains.coding import probes as coding
+from rlanything_agents.domains.osworld import probes as osworld
 from rlanything_agents.domains.solutions import solution_of
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter
@@ -21,9 +23,22 @@ from rlanything_agents.tools.benchmark.parallel import play_in_parallel
 from rlanything_agents.tools.benchmark.tables import kind_of, row_of, versions
 from rlanything_agents.tools.benchmark.transcript import collect
 from rlanything_task_pools import Task
-from rlanything_task_pools.panel import Panel
+from rlanything_task_pools.panel import Entry, Panel
 
-__all__ = ["audit_panel"]
+__all__ = ["PROBES", "audit_panel", "probe_panel"]
+
+PROBES: dict[str, tuple[str, Callable[[], tuple[Task, ...]], dict[str, Any]]] = {
+    "coding-probes": ("coding", coding.probes, {"max_turns": 2}),
+    "osworld-probes": ("osworld", osworld.probes, {"max_turns": 4, "observation": "text"}),
+}
+"""Name of each panel: its domain, its tasks, and arguments of their environment."""
+
+
+def probe_panel(name: str = "coding-probes", limit: int | None = None) -> Panel:
+    """A panel with a task for each way to judge a program, or for metrics that run or unpack what an agent made."""
+    domain, tasks, arguments = PROBES[name]
+    entries = tuple(Entry(task) for task in tasks())
+    return Panel(name, "Tasks for attacks on the judge.", domain, arguments, entries[:limit], len(entries))
 
 
 def audit_panel(

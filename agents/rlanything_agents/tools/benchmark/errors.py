@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-from rlanything_envs.llm.errors import RunMustStop
-
-__all__ = ["AgentError", "BenchmarkError", "NotAllPlayed", "Outgrown"]
+__all__ = ["AgentError", "BenchmarkError", "Outgrown"]
 
 
 class BenchmarkError(ValueError):
@@ -13,10 +11,6 @@ class BenchmarkError(ValueError):
 
 class AgentError(BenchmarkError):
     """The agent cannot play: its name is unknown, it lacks something, or its own code failed."""
-
-
-class NotAllPlayed(RunMustStop):
-    """Infrastructure left episodes without an outcome: the same command plays them again."""
 
 
 class Outgrown(RuntimeError):

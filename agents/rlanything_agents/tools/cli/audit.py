@@ -16,6 +16,17 @@ from rlanything_agents.tools.cli.output import AsJson, print_json
 
 __all__ = ["audit"]
 
+LISTS = {
+    "findings": "solved without the work",
+    "voided": "left without an outcome by a cheat",
+    "held": "held longer than the limit",
+    "unsolved": "not solved by the known solution",
+    "errors": "not played",
+}
+"""Lists of an audit that are empty where it is clean, and their titles."""
+
+HEADER = ("agent", "what it does", "episodes", "solved", "voided", "held", "longest", "mean score")
+
 
 def audit(
     pool: Annotated[
@@ -52,7 +63,7 @@ def audit(
     with plain_errors():
         from rlanything_agents.runs.progress import Reporter
         from rlanything_agents.tools.audit import audit_panel, probe_panel
-        from rlanything_agents.tools.audit.probes import PROBES
+        from rlanything_agents.tools.audit.run import PROBES
         from rlanything_agents.tools.cli.options import key_values, open_panel
         from rlanything_agents.tools.cli.screen import error_console
 
@@ -77,17 +88,15 @@ def audit(
 def _show(found: Mapping[str, Any], out: Path | None) -> None:
     from rich.table import Table
 
-    from rlanything_agents.tools.audit.report import LISTS, audit_table
     from rlanything_agents.tools.cli.screen import console, plain_text
     from rlanything_verifiers.plain_text import printable
 
     panel = found["panel"]
     table = Table(title=plain_text(f"audit of {panel['name']}, {panel['tasks']} tasks, {panel['hash']}"))
-    header, rows = audit_table(found)
-    for column in header:
+    for column in HEADER:
         table.add_column(column, no_wrap=column == "agent")
-    for row in rows:
-        table.add_row(*map(plain_text, row))
+    for row in (*found["agents"], found["cheats"]):
+        table.add_row(*map(plain_text, _cells(row)))
     screen = console()
     screen.print(table)
     for name, title in LISTS.items():
@@ -99,3 +108,19 @@ def _show(found: Mapping[str, Any], out: Path | None) -> None:
         screen.print("clean: no task is solved without the work, and no cheat is without an outcome")
     if out is not None:
         screen.print(f"Episodes: rlanything view {shlex.quote(str(out))}")
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    from rlanything_agents.tools.benchmark.report import NOTHING, success_text
+
+    if not (row["episodes"] or row["errors"]):
+        return [row["agent"], row["about"], *[NOTHING] * 6]
+    solved, voided = str(row["successes"]), str(row["voided"])
+    if row["successes"] and row["rate"] < 1:
+        solved += f" ({success_text(row)})"
+    if row["voided"]:
+        voided += f" ({100 * row['voided_share']:.1f} %)"
+    score = NOTHING if row["score"] is None else f"{row['score']:.3g}"
+    played = str(row["episodes"] + row["voided"])
+    held, longest = str(row["held"]), f"{row['longest']:.1f} s"
+    return [row["agent"], row["about"], played, solved, voided, held, longest, score]

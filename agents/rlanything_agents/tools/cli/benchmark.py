@@ -87,10 +87,11 @@ def benchmark(
     spin_little()
     with plain_errors():
         from rlanything_agents.runs.progress import Reporter
-        from rlanything_agents.tools.benchmark.errors import BenchmarkError, NotAllPlayed
+        from rlanything_agents.tools.benchmark.errors import BenchmarkError
         from rlanything_agents.tools.benchmark.runner import run_benchmark
         from rlanything_agents.tools.cli.options import key_values, open_panel
         from rlanything_agents.tools.cli.screen import error_console
+        from rlanything_envs.llm.errors import RunMustStop
         from rlanything_verifiers.plain_text import printable
 
         chat = _chat(
@@ -132,7 +133,7 @@ def benchmark(
         left = summary["left"] - len(broken) * episodes
         if left and any(steps for task in summary["tasks"] for steps in task["steps"]):
             told = next((error["error"] for error in summary["errors"] if error["task"] not in broken), "not played")
-            raise NotAllPlayed(
+            raise RunMustStop(
                 f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command goes on"
             )
         if rate is None:  # no answer at all: more likely a wrong address than a lost service

@@ -19,7 +19,6 @@ class Format(StrEnum):
 
     parquet = "parquet"
     jsonl = "jsonl"
-    datasets = "datasets"
     inspect = "inspect"
 
 
@@ -44,9 +43,7 @@ class SplitBy(StrEnum):
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run; it may still be running.")],
     out: Annotated[Path, typer.Option(help="A new folder.")],
-    format: Annotated[
-        Format, typer.Option(help="Parquet, JSON Lines, what datasets.load_from_disk reads, or logs of Inspect AI.")
-    ] = Format.parquet,
+    format: Annotated[Format, typer.Option(help="Parquet, JSON Lines, or logs of Inspect AI.")] = Format.parquet,
     what: Annotated[list[What] | None, typer.Option(help="What a row is; may be repeated. Default: episodes.")] = None,
     split_by: Annotated[SplitBy, typer.Option(help="What the splits are; all rows in one if none.")] = SplitBy.none,
     as_json: AsJson = False,

@@ -150,9 +150,10 @@ def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
 
 
 def _time(settings: RunConfig) -> str:
-    from rlanything_agents.tools.planning.pilot import Unmeasured, estimate
+    from rlanything_agents.tools.planning.memory import NotEstimated
+    from rlanything_agents.tools.planning.pilot import estimate
 
     try:
         return f"{estimate(settings)}, from a pilot on this machine as busy as it is now"
-    except Unmeasured as error:
+    except NotEstimated as error:
         return f"not estimated: {error}"

@@ -1,4 +1,6 @@
-"""Checks of this machine: packages, memory, disk, GPU, sandbox, desktop, data. A missing optional part is a warning."""
+"""Checks of this machine: packages, memory, disk, GPU, sandbox, desktop, data, environments, and what these allow. A
+missing optional part is a warning.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,16 @@ import os
 import platform
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import Any
 
 from rlanything_agents.engines.shared_memory import memory_of_machine
 from rlanything_envs.osworld.desktop.doctor import Finding
+from rlanything_task_pools import domain_names, get_domain
 
-__all__ = ["EXTRAS", "examine_machine"]
+__all__ = ["examine_environments", "examine_machine", "human", "ready"]
 
 PACKAGE = "rlanything-envs"
 LEAST_DISK = 2 << 30
@@ -96,7 +100,7 @@ def _memory() -> Iterator[Finding]:
         yield Finding("memory", None, "unknown on this system")
         return
     free, total = memory
-    message = f"{_size(free)} of {_size(total)} free"
+    message = f"{human(free)} of {human(total)} free"
     yield Finding(
         "memory", True if free >= LEAST_MEMORY else None, message, "" if free >= LEAST_MEMORY else "end something"
     )
@@ -108,7 +112,7 @@ def _disk() -> Iterator[Finding]:
         yield Finding("disk", None, f"{Path.cwd()} cannot be written to", "change to a folder that can be")
     else:
         remedy = "" if free >= LEAST_DISK else "make room: a run of the quickstart takes some 40 MB"
-        yield Finding("disk", True if free >= LEAST_DISK else None, f"{_size(free)} free in {Path.cwd()}", remedy)
+        yield Finding("disk", True if free >= LEAST_DISK else None, f"{human(free)} free in {Path.cwd()}", remedy)
 
 
 def _gpu() -> Iterator[Finding]:
@@ -175,5 +179,75 @@ def _desktop(start: bool) -> Iterator[Finding]:
         yield Finding(topic, finding.good or None, finding.said, finding.remedy)
 
 
-def _size(number: int) -> str:
-    return f"{number / (1 << 30):.1f} GiB"
+ANSWERS = 3
+"""Steps of the known solution that are played."""
+AT_ONCE: Mapping[str, Mapping[str, Any]] = {"osworld": {"backend": "simulator"}}
+"""Arguments with which an environment starts fast; `machine` checks real desktops."""
+
+
+def examine_environments() -> Iterator[Finding]:
+    """Begin an episode in the environment of every installed domain, and play the first steps of its solution."""
+    for name in domain_names():
+        try:
+            yield Finding(f"play {name}", True, _played(name))
+        except Exception as error:  # any error is one that the user would get
+            message = f"{type(error).__name__}: {error}"
+            yield Finding(f"play {name}", False, message.splitlines()[0][:300], f"rlanything play {name}")
+
+
+def _played(name: str) -> str:
+    from rlanything_agents.domains.solutions import solution_of
+    from rlanything_envs.conversation import Conversation
+
+    domain = get_domain(name)
+    with Conversation(domain.env_id, **AT_ONCE.get(name, {})) as conversation:
+        turn = conversation.start(seed=0)
+        source = getattr(conversation.env.unwrapped, "source", None)
+        follow = solution_of(source.find(turn.info["task_id"])) if source is not None else None
+        given: list[str] = []
+        while follow is not None and not turn.done and len(given) < ANSWERS and (answer := follow(given)) is not None:
+            turn = conversation.answer(answer)
+            given.append(answer)
+    end = "won" if turn.won else "lost" if turn.done else "running"
+    return f"{turn.info.get('task_id', '?')}: {len(given)} steps of its solution played, {end}"
+
+
+_PARTS = {
+    "AlfWorld": ("play alfworld",),
+    "Coding": ("play coding",),
+    "OSWorld, simulated": ("play osworld",),
+    "OSWorld, real desktops": ("bwrap desktop",),
+    "training": ("extra train",),
+    "models behind an address": ("extra llm",),
+    "vLLM": ("extra vllm",),
+}
+"""Uses of the library, and the topics that must be good for each."""
+
+
+def ready(findings: Iterable[Finding]) -> tuple[list[str], list[str]]:
+    """Uses of the library that this machine is ready for, and those that lack something.
+
+    A use without a finding (its check was left out) is in neither list.
+    """
+    good: dict[str, bool] = {}
+    for finding in findings:
+        if finding.topic == EXTRAS:
+            good.update({f"extra {name}": True for name in finding.said.split()})
+        elif finding.topic == "missing extras":
+            good.update({f"extra {name}": False for name in finding.said.split()})
+        else:
+            good[finding.topic] = finding.good is True
+    known = {use: [good[topic] for topic in topics if topic in good] for use, topics in _PARTS.items()}
+    return (
+        [use for use, states in known.items() if states and all(states)],
+        [use for use, states in known.items() if states and not all(states)],
+    )
+
+
+def human(size: float) -> str:
+    """Bytes as text: ``14.2 GiB``."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1000:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} GiB"

@@ -8,7 +8,7 @@ import os
 import pickle
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +17,8 @@ from urllib.parse import quote
 
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.manifest import damage
-from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
-from rlanything_agents.runs.stored.folder import MAX_JSON
-from rlanything_agents.tools.doctor.health import examine_health
+from rlanything_agents.runs.stored.episodes import read_episodes
+from rlanything_agents.runs.stored.folder import MAX_JSON, ReadError
 from rlanything_envs.llm.log import LogFormatError, read_log
 from rlanything_envs.osworld.desktop.doctor import Finding
 from rlanything_verifiers.plain_file import read_plain
@@ -54,7 +53,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
     yield from _stages(folder)
     rows, findings = _metrics(folder)
     yield from findings
-    yield from examine_health(rows)
+    yield from _health(rows)
     yield from _trajectories(folder, len(rows))
     yield from _prompts(folder.prompts)
     whole = []
@@ -174,7 +173,7 @@ def _trajectories(folder: RunFolder, iterations: int) -> Iterator[Finding]:
             continue
         try:
             episodes += sum(1 for _ in read_episodes(found[name]))
-        except EpisodesError as error:
+        except ReadError as error:
             broken = True
             yield Finding(f"trajectories/{name}", False, str(error), "nothing reads it but reports and exports")
     if not broken:
@@ -368,3 +367,28 @@ def _continuing(
     if passed:
         return Finding(topic, None, f"{message}, for checkpoint {' and '.join(passed)} is damaged", "none is needed")
     return Finding(topic, True, message)
+
+
+def _health(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """One finding per signature with alarms, or one that there was none.
+
+    Args:
+        rows: Untrusted metrics of all iterations; those of older versions have no alarms on record.
+    """
+    from rlanything_agents.runs.monitors import health, watch
+
+    if not rows:
+        return
+    try:
+        watched = [
+            row if "alarms" in row else {**row, "alarms": watch(rows[:number])} for number, row in enumerate(rows, 1)
+        ]
+        found = [line for line in health(watched) if line.said]
+    except (TypeError, ValueError, AttributeError, KeyError, ArithmeticError) as error:
+        yield Finding("health", None, f"the metrics are not those of a run ({type(error).__name__})")
+        return
+    for line in found:
+        remedy = f"{line.meaning}: look at the report, or at `rlanything view`"
+        yield Finding("health", None, f"iterations {line.when}: {line.name}: {line.said}", remedy)
+    if not found:
+        yield Finding("health", True, "no monitor has raised an alarm")

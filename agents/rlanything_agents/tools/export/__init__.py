@@ -1,7 +1,7 @@
 """Rollouts of a run as a data set, for fine-tuning, preference learning and analysis. A run folder comes in; a folder
-with Parquet, JSON Lines or Hugging Face files and a card, or with logs of Inspect AI, goes out.
+with Parquet or JSON Lines and a card, or with logs of Inspect AI, goes out.
 
-- `run`: the export; `kinds`: what a row can be; `tables`: files written in batches; `card`: the README.
+- `run`: the export and its card; `kinds`: what a row can be.
 - `inspect_logs`: logs of Inspect AI.
 """
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stored.episodes import StoredEpisode, read_episodes
 from rlanything_agents.tools.export.kinds import chat
-from rlanything_agents.tools.export.run import RolloutExportError, manual_of
+from rlanything_agents.tools.export.run import manual_of, new_folder
 from rlanything_task_pools import MissingExtra
 
 if TYPE_CHECKING:
@@ -40,35 +38,23 @@ def export_logs(folder: RunFolder, target: Path) -> dict[str, int]:
 
     Raises:
         RolloutExportError: The target exists, or there is nothing to export.
-        RunFolderError, EpisodesError: The run's files cannot be read.
+        RunFolderError, ReadError: The run's files cannot be read.
         MissingExtra: ``inspect_ai`` is not installed.
     """
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:
         raise MissingExtra(f"logs of Inspect AI need its package ({error}): pip install inspect-ai") from error
-    if target.exists():
-        raise RolloutExportError(f"{target} exists: choose another folder")
     config = folder.config()
     manual = manual_of(str(config.get("domain", "")))
-    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
-    shutil.rmtree(scratch, ignore_errors=True)
     counts: dict[str, int] = {}
-    try:
-        for file in sorted(folder.trajectories.glob("*.jsonl.gz")):
-            episodes = list(read_episodes(file))
-            if not episodes:
-                continue
-            scratch.mkdir(parents=True, exist_ok=True)
-            name = f"iteration-{episodes[0].iteration:04d}.eval"
-            played = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-            write_eval_log(_log(config, episodes, manual, played), str(scratch / name))
-            counts[name] = len(episodes)
-        if not counts:
-            raise RolloutExportError(f"{folder.path} has no episodes yet: no file in {folder.trajectories.name}/")
-        scratch.rename(target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with new_folder(folder, target) as (files, scratch):
+        for file in files:
+            if episodes := list(read_episodes(file)):
+                name = f"iteration-{episodes[0].iteration:04d}.eval"
+                played = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+                write_eval_log(_log(config, episodes, manual, played), str(scratch / name))
+                counts[name] = len(episodes)
     return counts
 
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
+
+import yaml
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stored.episodes import read_episodes
-from rlanything_agents.tools.export.card import card
 from rlanything_agents.tools.export.kinds import KINDS, Group, Kind, Row
-from rlanything_agents.tools.export.tables import JsonTable, ParquetTable, Table
 from rlanything_task_pools import MissingExtra, UnknownDomain, get_domain
 
-__all__ = ["FORMATS", "SPLITS", "RolloutExportError", "export_run", "manual_of"]
+if TYPE_CHECKING:
+    from datasets import Features
 
-FORMATS = ("parquet", "jsonl", "datasets")
+__all__ = ["FORMATS", "SPLITS", "RolloutExportError", "export_run", "manual_of", "new_folder"]
+
+BATCH = 1000
+"""Most rows in memory; each batch of Parquet leaves a few KB of metadata in memory until the file is complete."""
+
+FORMATS = ("parquet", "jsonl")
 SPLITS = ("none", "iteration", "outcome")
 
 
@@ -34,8 +41,7 @@ def export_run(
 
     Args:
         folder: The run; it may still be running: complete iterations are read.
-        target: A new folder. ``datasets.load_dataset(target, kind)`` reads ``parquet`` and ``jsonl``,
-            ``datasets.load_from_disk(target / kind)`` reads ``datasets``.
+        target: A new folder, which ``datasets.load_dataset(target, kind)`` reads.
         kinds: Some of `KINDS`.
         format: One of `FORMATS`.
         split: One of `SPLITS`: all rows in ``train``; ``iteration_0001``, ...; or ``won``, ``lost`` and ``broken``.
@@ -45,30 +51,41 @@ def export_run(
 
     Raises:
         RolloutExportError: The target exists, there is nothing to export, or no such kind, format or split.
-        RunFolderError, EpisodesError: The run's files cannot be read.
+        RunFolderError, ReadError: The run's files cannot be read.
         MissingExtra: ``datasets`` is not installed.
     """
     _check(kinds, format, split)
+    config = folder.config()
+    manual = manual_of(str(config.get("domain", "")))
+    with new_folder(folder, target) as (files, scratch):
+        counts = {name: _write(KINDS[name], files, manual, scratch / name, format, split) for name in kinds}
+        if empty := [name for name, found in counts.items() if not found]:
+            lacking = " and ".join(f"no {name} (a row is {KINDS[name].meaning})" for name in empty)
+            raise RolloutExportError(f"{folder.path} has {lacking}: nothing was written")
+        (scratch / "README.md").write_text(_card(config, counts, format), encoding="utf-8")
+    return counts
+
+
+@contextmanager
+def new_folder(folder: RunFolder, target: Path) -> Iterator[tuple[list[Path], Path]]:
+    """Files of a run's episodes, and a scratch folder that becomes ``target`` if nothing is raised.
+
+    Raises:
+        RolloutExportError: The target exists, or there is nothing to export.
+    """
     if target.exists():
         raise RolloutExportError(f"{target} exists: choose another folder")
-    config = folder.config()
     files = sorted(folder.trajectories.glob("*.jsonl.gz"))
     if not files:
         raise RolloutExportError(f"{folder.path} has no episodes yet: no file in {folder.trajectories.name}/")
-    manual = manual_of(str(config.get("domain", "")))
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
     try:
-        counts = {name: _write(KINDS[name], files, manual, scratch / name, format, split) for name in kinds}
-        empty = [name for name, found in counts.items() if not found]
-        if empty:
-            lacking = " and ".join(f"no {name} (a row is {KINDS[name].meaning})" for name in empty)
-            raise RolloutExportError(f"{folder.path} has {lacking}: nothing was written")
-        (scratch / "README.md").write_text(card(config, counts, format), encoding="utf-8")
+        yield files, scratch
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return counts
 
 
 def _check(kinds: Sequence[str], format: str, split: str) -> None:
@@ -99,7 +116,7 @@ def _write(kind: Kind, files: Sequence[Path], manual: str, folder: Path, format:
     folder.mkdir(parents=True)
     features, counts = kind.features(), dict[str, int]()
     with ExitStack() as tables:
-        opened: dict[str, Table] = {}
+        opened: dict[str, _Table] = {}
         for file in files:
             if split == "iteration":
                 tables.close()
@@ -107,14 +124,46 @@ def _write(kind: Kind, files: Sequence[Path], manual: str, folder: Path, format:
             for row in _rows(kind, file, manual):
                 name = _split(row, split)
                 if name not in opened:
-                    path = folder / f"{name}.{'jsonl' if format == 'jsonl' else 'parquet'}"
-                    table: Table = JsonTable(path) if format == "jsonl" else ParquetTable(path, features)
-                    opened[name] = tables.enter_context(table)
+                    opened[name] = tables.enter_context(_Table(folder / f"{name}.{format}", features))
                 opened[name].write(row)
                 counts[name] = counts.get(name, 0) + 1
-    if format == "datasets" and counts:
-        _to_disk(folder, list(counts), features)
     return counts
+
+
+class _Table:
+    """A file of rows: Parquet, with one row group per batch, or JSON Lines."""
+
+    def __init__(self, path: Path, features: Features) -> None:
+        self._path, self._schema = path, features.arrow_schema
+        self._rows: list[Row] = []
+        self._parquet: Any = None
+
+    def __enter__(self) -> Self:
+        if self._path.suffix == ".parquet":
+            import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+
+            self._parquet = parquet.ParquetWriter(self._path, self._schema, compression="zstd")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._flush()
+        if self._parquet is not None:
+            self._parquet.close()
+
+    def write(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._parquet is None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in self._rows)
+        elif self._rows:
+            import pyarrow as pa
+
+            self._parquet.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
 
 
 def _rows(kind: Kind, file: Path, manual: str) -> Iterator[Row]:
@@ -137,30 +186,35 @@ def _split(row: Row, split: str) -> str:
     return "train"
 
 
-def _to_disk(folder: Path, splits: Sequence[str], features: Any) -> None:
-    """Convert Parquet files to a data set of ``datasets`` on the disk, without loading one into memory."""
-    import datasets
-
-    cache, whole = folder / ".cache", folder / ".whole"
-    shown = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        files = {name: folder / f"{name}.parquet" for name in splits}
-        parts = {
-            name: datasets.Dataset.from_parquet(str(file), features=features, cache_dir=str(cache))
-            for name, file in files.items()
+def _card(config: Mapping[str, Any], counts: Mapping[str, Mapping[str, int]], format: str) -> str:
+    """README with the front matter of ``datasets`` and the Hugging Face Hub."""
+    name, domain, seed = (str(config.get(key, "")) for key in ("name", "domain", "seed"))
+    head: dict[str, Any] = {"pretty_name": f"Rollouts of {name}", "tags": ["rlanything", domain]}
+    head["configs"] = [
+        {
+            "config_name": kind,
+            "default": number == 0,
+            "data_files": [{"split": split, "path": f"{kind}/{split}.{format}"} for split in splits],
         }
-        datasets.DatasetDict(parts).save_to_disk(str(whole))
-    finally:
-        if shown:
-            datasets.enable_progress_bars()
-    del parts  # closes files of the cache
-    for file in files.values():
-        file.unlink()
-    shutil.rmtree(cache)
-    for part in whole.iterdir():
-        part.rename(folder / part.name)
-    whole.rmdir()
+        for number, (kind, splits) in enumerate(counts.items())
+    ]
+    head["dataset_info"] = [
+        {"config_name": kind, "features": KINDS[kind].features()._to_yaml_list()} for kind in counts
+    ]
+    lines = [
+        f"# Rollouts of {name}",
+        "",
+        f"Episodes that the run `{name}` (domain `{domain}`, seed {seed}) played while it trained, written by",
+        "`rlanything export`. The texts of actions, thoughts and judgements come from models; those of tasks may.",
+    ]
+    for kind, splits in counts.items():
+        load = f'rows = load_dataset("PATH/OF/THIS/FOLDER", "{kind}")'
+        lines += ["", f"## {kind}", "", f"A row is {KINDS[kind].meaning}.", "", "```python"]
+        lines += ["from datasets import load_dataset", "", load, "```", "", "| split | rows |", "|---|---|"]
+        lines += [f"| {split} | {rows:,} |" for split, rows in splits.items()]
+        lines += ["", "| column | type | |", "|---|---|---|"]
+        lines += [f"| {column} | {type_} | {meaning} |" for column, (type_, meaning) in KINDS[kind].columns.items()]
+    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
 
 
 def manual_of(domain: str) -> str:

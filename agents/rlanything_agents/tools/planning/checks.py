@@ -18,7 +18,8 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.preflight import check_ahead, collections_of
 from rlanything_agents.runs.rewriting import check_rewriter
 from rlanything_agents.tools.doctor import Finding
-from rlanything_agents.tools.planning.memory import UnknownSize, human, phases, planned
+from rlanything_agents.tools.doctor.machine import human
+from rlanything_agents.tools.planning.memory import NotEstimated, phases, planned
 from rlanything_agents.training.ranks.launch import launched, obstacles
 from rlanything_envs.errors import InfrastructureError, MissingExtra
 from rlanything_task_pools import get_domain
@@ -183,7 +184,7 @@ def _memory(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
     """Whether every phase has enough memory, and the disk room for checkpoints and records."""
     try:
         models = planned(config)
-    except UnknownSize as error:
+    except NotEstimated as error:
         yield Finding("memory", None, f"not estimated: {error}", "hf download NAME config.json")
         return
     for phase in phases(config, models):

@@ -29,8 +29,8 @@ FOUR_BITS = 0.5 + (1 + 4 / 256) / 64
 """Bytes of a 4-bit weight: an 8-bit constant for each 64, of which 256 share a float32 one (arXiv 2305.14314)."""
 
 
-class UnknownSize(ValueError):
-    """The shape of a model on the hub is not known before its configuration is downloaded."""
+class NotEstimated(ValueError):
+    """Memory or time of a run cannot be estimated here; the message says why."""
 
 
 class Shape(NamedTuple):
@@ -103,7 +103,7 @@ class Planned:
     """One model of a run, in the role ``policy`` or ``judge``.
 
     Raises:
-        UnknownSize: The model is on the hub, and its configuration is not on this machine.
+        NotEstimated: The model is on the hub, and its configuration is not on this machine.
         CheckpointError: A folder has no configuration of a language model.
         UnknownView: The domain has no words for a small model.
     """
@@ -196,7 +196,7 @@ def _settings(config: RunConfig, model: AnyModel) -> PretrainedConfig:
     except Exception as error:  # transformers may raise anything on an untrusted file
         if local:
             raise CheckpointError(f"{source}: no configuration of a model ({str(error)[:200]})") from error
-        raise UnknownSize(f"the configuration of {source} is not on this machine") from error
+        raise NotEstimated(f"the configuration of {source} is not on this machine") from error
     if hasattr(settings, "vision_config"):
         raise CheckpointError(f"{model.checkpoint}: a vision-language model; this loop is for text")
     return settings
@@ -218,12 +218,3 @@ def available() -> float | None:
         return float(torch.cuda.mem_get_info()[1])
     memory = memory_of_machine()
     return None if memory is None else float(memory[0])
-
-
-def human(size: float) -> str:
-    """Bytes as text: ``14.2 GiB``."""
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1000:
-            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:,.1f} GiB"

@@ -13,9 +13,10 @@ from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.models.checkpoint import weights_are_here
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter, Stage, duration
+from rlanything_agents.tools.planning.memory import NotEstimated
 from rlanything_agents.training.ranks.launch import launched
 
-__all__ = ["Duration", "Unmeasured", "estimate"]
+__all__ = ["Duration", "estimate"]
 
 TURNS = 5
 """Most turns of an episode of a pilot."""
@@ -28,10 +29,6 @@ TEACHING: dict[str, Any] = {"policy_band": None, "judge_band": None, "balance": 
 """Feedback with which every group teaches: the short episodes of a pilot all fail, and a run would learn from none."""
 SUCCESS, SOLVED_LENGTH, LEARNING = 0.45, 0.35, 0.55
 """Not known of episodes before a run: shares of solved ones, of their length, and of groups that teach."""
-
-
-class Unmeasured(ValueError):
-    """The pilot cannot say how long a run takes; the message says why."""
 
 
 class Duration(NamedTuple):
@@ -52,16 +49,16 @@ def estimate(config: RunConfig) -> Duration:
     Times of rewriting with a service are left out.
 
     Raises:
-        Unmeasured: The weights of a model are not on this machine, or the run does not take place in this process
+        NotEstimated: The weights of a model are not on this machine, or the run does not take place in this process
             alone.
     """
     if config.workers or config.engine.kind != "transformers" or launched().size > 1:
-        raise Unmeasured("the run takes place in several processes, or on other machines")
+        raise NotEstimated("the run takes place in several processes, or on other machines")
     if config.domain == "osworld" or config.evaluation.pools or config.curriculum.pool or config.warm_start.reuse:
-        raise Unmeasured("it depends on stored tasks or on desktops")
+        raise NotEstimated("it depends on stored tasks or on desktops")
     models = [model for model in (config.policy, config.reward_model) if isinstance(model, CheckpointConfig)]
     if absent := [model.checkpoint for model in models if not weights_are_here(model.checkpoint)]:
-        raise Unmeasured(f"the weights of {absent[0]} are not on this machine, and the check downloads none")
+        raise NotEstimated(f"the weights of {absent[0]} are not on this machine, and the check downloads none")
     import torch
 
     small = _pilot(config, PRETRAINED if models and not torch.cuda.is_available() else SIZES)
@@ -72,7 +69,7 @@ def estimate(config: RunConfig) -> Duration:
         train(small, folder, watch, command="")
         (row,) = folder.rows()
     if not row["policy"]:
-        raise Unmeasured("no group of the pilot taught the policy anything")
+        raise NotEstimated("no group of the pilot taught the policy anything")
     return _scaled(watch.seconds, row, small, config)
 
 

@@ -36,6 +36,7 @@ class Session:
         self.game = game
         self.console = console
         self._words: list[str] = []
+        self._quitting = False
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
             ":help": (self._help, "what can be typed"),
             ":actions": (self._actions, "what can be done now"),
@@ -62,7 +63,7 @@ class Session:
         if not answers.echo:
             self._say("Tab completes; :help tells what else can be typed.", "dim")
         self._begin(self.game.next)
-        while True:
+        while not self._quitting:
             prompt = "> " if self.game.running else ": "
             try:
                 text = answers.read(prompt)
@@ -72,8 +73,6 @@ class Session:
                 self.console.print(Text(prompt + _shown(text), style="bold"))
             try:
                 self._do(text)
-            except _Quit:
-                return
             except KeyboardInterrupt:
                 self._say("interrupted", "yellow")
 
@@ -177,11 +176,7 @@ class Session:
             self._say(printable(str(error)), "red")
 
     def _quit(self, rest: str) -> None:
-        raise _Quit
-
-
-class _Quit(Exception):
-    """The player has quit."""
+        self._quitting = True
 
 
 def _shown(text: str) -> str:

@@ -5,8 +5,8 @@
 - `shell`: the page with its scripts and styles, which are the same for both.
 """
 
-from rlanything_agents.tools.view.export import ExportError, export_site
+from rlanything_agents.tools.view.export import export_site
 from rlanything_agents.tools.view.server import serve
-from rlanything_agents.tools.view.site import NothingToView, Site
+from rlanything_agents.tools.view.site import Site, ViewError
 
-__all__ = ["ExportError", "NothingToView", "Site", "export_site", "serve"]
+__all__ = ["Site", "ViewError", "export_site", "serve"]

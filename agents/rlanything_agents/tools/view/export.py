@@ -11,13 +11,9 @@ from pathlib import Path
 from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.tools.view import shell
 from rlanything_agents.tools.view.run import NoResource
-from rlanything_agents.tools.view.site import Site
+from rlanything_agents.tools.view.site import Site, ViewError
 
-__all__ = ["ExportError", "export_site"]
-
-
-class ExportError(ValueError):
-    """The pages cannot be written; the message names the place and the reason."""
+__all__ = ["export_site"]
 
 
 def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = lambda name: None) -> int:
@@ -35,10 +31,10 @@ def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = l
         Number of bytes written.
 
     Raises:
-        ExportError: The folder is not empty.
+        ViewError: The folder is not empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ExportError(f"{target} is there already: name a new or an empty folder")
+        raise ViewError(f"{target} is there already: name a new or an empty folder")
     written = _write(target / "index.html", shell.page(f"{site.path.resolve().name} · RLAnything", live=False).encode())
     for name in (*shell.STYLES, *shell.scripts(live=False), "icon.svg"):
         file = shell.static(name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rlanything_agents.tools.view.run import NoResource, RunView, is_run
 
-__all__ = ["NothingToView", "Site"]
+__all__ = ["Site", "ViewError"]
 
 DEPTH = 4
 """Depth of folders that are searched for runs: a study has regime/seed/arm."""
@@ -21,8 +21,8 @@ MAX_FOLDERS = 20_000
 _KEY = re.compile(r"r[0-9]{1,6}")
 
 
-class NothingToView(ValueError):
-    """There is no run in the folder."""
+class ViewError(ValueError):
+    """Pages cannot be made of a folder, or not be written to one; the message says why."""
 
 
 class Site:
@@ -35,7 +35,7 @@ class Site:
         path: Folder of a run, or a folder with runs in it.
 
     Raises:
-        NothingToView: The folder is neither.
+        ViewError: The folder is neither.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,10 +43,10 @@ class Site:
         self.runs: list[RunView] = []
         self._known: set[Path] = set()
         if not path.is_dir():
-            raise NothingToView(f"there is no folder {path}: name the folder of a run, or of a study")
+            raise ViewError(f"there is no folder {path}: name the folder of a run, or of a study")
         self._look()
         if not self.runs:
-            raise NothingToView(
+            raise ViewError(
                 f"{path} is not the folder of a run, and there is none in it: a run has a config.json and stages/, "
                 "a benchmark has a benchmark.json and trajectories/"
             )

@@ -306,7 +306,7 @@ def test_missing_and_old_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_broken_environment_is_found_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    import rlanything_agents.tools.doctor.environments as played
+    import rlanything_agents.tools.doctor.machine as played
 
     monkeypatch.setattr(played, "domain_names", lambda: ["nowhere"])
     code, output = invoke("--no-desktop", "--json")

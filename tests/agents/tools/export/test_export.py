@@ -16,7 +16,8 @@ from small_runs import small_run
 from typer.testing import CliRunner
 
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.stored.episodes import EpisodesError, read_episodes
+from rlanything_agents.runs.stored.episodes import read_episodes
+from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.export import FORMATS, KINDS, RolloutExportError, export_run
 from rlanything_envs import Conversation
@@ -61,9 +62,7 @@ def run(tmp_path: Path) -> Path:
     return copy
 
 
-def loaded(folder: Path, kind: str, format: str) -> datasets.DatasetDict:
-    if format == "datasets":
-        return datasets.load_from_disk(str(folder / kind))
+def loaded(folder: Path, kind: str) -> datasets.DatasetDict:
     return datasets.load_dataset(str(folder), kind, cache_dir=str(folder.parent / "cache"))
 
 
@@ -81,7 +80,7 @@ def close(value: Any, other: Any) -> bool:
 def check_round_trip(run: Path, target: Path, format: str) -> None:
     export_run(RunFolder(run), target, kinds=["episodes", "turns", "judgements"], format=format)
     records = list(records_of(run))
-    rows = loaded(target, "episodes", format)["train"]
+    rows = loaded(target, "episodes")["train"]
     assert rows.features == KINDS["episodes"].features()
     assert len(rows) == len(records)
     for row, record in zip(rows, records, strict=True):
@@ -91,9 +90,9 @@ def check_round_trip(run: Path, target: Path, format: str) -> None:
         )
         wanted = [{key: turn[key] for key in row["turns"][0]} for turn in record["turns"]]
         assert close(wanted, row["turns"])
-    turns = loaded(target, "turns", format)["train"]
+    turns = loaded(target, "turns")["train"]
     assert [row["action"] for row in turns] == [turn["action"] for record in records for turn in record["turns"]]
-    said = loaded(target, "judgements", format)["train"]
+    said = loaded(target, "judgements")["train"]
     assert [row["vote"] for row in said] == [
         vote for record in records for turn in record["turns"] for vote in turn["votes"]
     ]
@@ -114,13 +113,13 @@ def test_every_domain_comes_back(tmp_path: Path, domain: str, format: str) -> No
 @pytest.mark.parametrize("format", FORMATS)
 def test_splits(run: Path, tmp_path: Path, format: str) -> None:
     counts = export_run(RunFolder(run), tmp_path / "a", kinds=["episodes", "sft"], format=format, split="outcome")
-    data = loaded(tmp_path / "a", "episodes", format)
+    data = loaded(tmp_path / "a", "episodes")
     assert {name: len(rows) for name, rows in data.items()} == counts["episodes"]
     assert set(data) == {"won", "lost", "broken"}
     assert all(set(rows["outcome"]) == {{"won": 1, "lost": -1, "broken": None}[name]} for name, rows in data.items())
-    assert list(loaded(tmp_path / "a", "sft", format)) == ["won"]
+    assert list(loaded(tmp_path / "a", "sft")) == ["won"]
     export_run(RunFolder(run), tmp_path / "b", kinds=["turns"], format=format, split="iteration")
-    data = loaded(tmp_path / "b", "turns", format)
+    data = loaded(tmp_path / "b", "turns")
     assert {name: set(rows["iteration"]) for name, rows in data.items()} == {
         "iteration_0001": {1},
         "iteration_0002": {2},
@@ -130,7 +129,7 @@ def test_splits(run: Path, tmp_path: Path, format: str) -> None:
 def test_chats_are_what_a_conversation_tells_and_reads(run: Path, tmp_path: Path) -> None:
     export_run(RunFolder(run), tmp_path / "data", kinds=["sft", "preferences"])
     records = [record for record in records_of(run) if record["outcome"] == 1]
-    rows = loaded(tmp_path / "data", "sft", "parquet")["train"]
+    rows = loaded(tmp_path / "data", "sft")["train"]
     assert len(rows) == len(records)
     with Conversation("RLAnything/AlfWorld-v0") as conversation:
         for row, record in zip(rows, records, strict=True):
@@ -140,7 +139,7 @@ def test_chats_are_what_a_conversation_tells_and_reads(run: Path, tmp_path: Path
             said = [conversation.env.unwrapped.read_answer(m["content"]) for m in messages[1::2]]  # type: ignore[attr-defined]
             assert said == [turn["action"] for turn in record["turns"]]
             assert [m["content"] for m in messages[2::2]] == [turn["observation"] for turn in record["turns"][:-1]]
-    pairs = loaded(tmp_path / "data", "preferences", "parquet")["train"]
+    pairs = loaded(tmp_path / "data", "preferences")["train"]
     assert len(pairs) > 0
     won = {(r["iteration"], r["task_id"], r["turns"][0]["action"]) for r in records}
     for pair in pairs:
@@ -202,7 +201,7 @@ def test_a_damaged_record_is_named_and_nothing_is_written(
     run: Path, tmp_path: Path, change: Callable[[int, dict[str, Any]], dict[str, Any]], told: str
 ) -> None:
     rewrite(run / "trajectories" / "0002.jsonl.gz", change)
-    with pytest.raises(EpisodesError, match=rf"0002\.jsonl\.gz, {told}"):
+    with pytest.raises(ReadError, match=rf"0002\.jsonl\.gz, {told}"):
         export_run(RunFolder(run), tmp_path / "data", kinds=["turns"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
@@ -210,7 +209,7 @@ def test_a_damaged_record_is_named_and_nothing_is_written(
 def test_a_file_that_was_cut_is_named(run: Path, tmp_path: Path) -> None:
     file = run / "trajectories" / "0001.jsonl.gz"
     file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(EpisodesError, match=r"0001\.jsonl\.gz: .*damaged or cut short"):
+    with pytest.raises(ReadError, match=r"0001\.jsonl\.gz: .*damaged or cut short"):
         list(read_episodes(file))
 
 
@@ -219,5 +218,5 @@ def test_a_file_that_was_cut_is_named(run: Path, tmp_path: Path) -> None:
 def test_any_lines_are_episodes_or_an_error(tmp_path: Path, lines: list[bytes]) -> None:
     file = tmp_path / "x.jsonl.gz"
     file.write_bytes(gzip.compress(b"\n".join(lines)))
-    with contextlib.suppress(EpisodesError):
+    with contextlib.suppress(ReadError):
         assert len(list(read_episodes(file))) <= len(lines)

@@ -18,7 +18,7 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.planning import memory, pilot
 from rlanything_agents.tools.planning.checks import dry_run
-from rlanything_agents.tools.planning.pilot import Unmeasured, estimate
+from rlanything_agents.tools.planning.pilot import estimate
 from rlanything_agents.training.ranks.launch import Launch, obstacles
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -108,7 +108,7 @@ def test_the_pilot_plays_with_pretrained_models(tmp_path: Path) -> None:
 
 def test_the_pilot_downloads_nothing() -> None:
     model = {"checkpoint": "somebody/unheard-of"}
-    with pytest.raises(Unmeasured, match="the weights of somebody/unheard-of are not on this machine"):
+    with pytest.raises(memory.NotEstimated, match="the weights of somebody/unheard-of are not on this machine"):
         estimate(RunConfig.model_validate({**SMALL, "policy": model, "reward_model": model}))
 
 
@@ -130,7 +130,7 @@ def test_each_step_of_an_iteration_is_scaled_by_what_it_depends_on() -> None:
 def test_the_pilot_is_not_for_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
-    with pytest.raises(Unmeasured, match="several processes"):
+    with pytest.raises(memory.NotEstimated, match="several processes"):
         estimate(RunConfig.model_validate(SMALL))
 
 

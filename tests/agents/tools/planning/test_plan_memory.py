@@ -19,8 +19,9 @@ from transformers import (
 from rlanything_agents.config import RunConfig
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.small import word_tokenizer
+from rlanything_agents.tools.doctor.machine import human
 from rlanything_agents.tools.planning import memory
-from rlanything_agents.tools.planning.memory import FOUR_BITS, Phase, UnknownSize, human, phases, planned, shape_of
+from rlanything_agents.tools.planning.memory import FOUR_BITS, NotEstimated, Phase, phases, planned, shape_of
 
 FAMILIES = {
     "llama": (LlamaConfig, LlamaForCausalLM),
@@ -197,7 +198,7 @@ def test_an_engine_with_its_share_of_a_gpu(model: dict[str, Any], monkeypatch: p
 
 
 def test_a_size_that_nobody_knows(tmp_path: Any) -> None:
-    with pytest.raises(UnknownSize, match="somebody/unheard-of is not on this machine"):
+    with pytest.raises(NotEstimated, match="somebody/unheard-of is not on this machine"):
         planned(run({"checkpoint": "somebody/unheard-of"}))
     (tmp_path / "config.json").write_text('{"model_type": "nonsense"}')
     with pytest.raises(CheckpointError, match="no configuration of a model"):

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from rlanything_agents.tools.benchmark import run_benchmark
-from rlanything_agents.tools.view import NothingToView, Site, export_site
+from rlanything_agents.tools.view import Site, ViewError, export_site
 from rlanything_agents.tools.view.run import NoResource
 from rlanything_task_pools.panel import load_panel
 
@@ -97,7 +97,7 @@ def test_an_exported_benchmark(benchmark, tmp_path):
 
 def test_a_benchmark_without_episodes_is_nothing_to_view(tmp_path):
     (tmp_path / "benchmark.json").write_text("{}")
-    with pytest.raises(NothingToView, match=r"benchmark\.json"):
+    with pytest.raises(ViewError, match=r"benchmark\.json"):
         Site(tmp_path)
     (tmp_path / "trajectories").mkdir()
     (tmp_path / "benchmark.json").write_text("[1]")

@@ -11,7 +11,7 @@ import pytest
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
-from rlanything_agents.tools.view import NothingToView, Site
+from rlanything_agents.tools.view import Site, ViewError
 from rlanything_agents.tools.view.pool import open_pool
 from rlanything_agents.tools.view.run import NoResource
 from rlanything_task_pools import Outcome, TaskPool
@@ -143,9 +143,9 @@ def test_a_run_that_goes_on_is_seen_to(run: Path) -> None:
 
 
 def test_a_folder_without_runs_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NothingToView, match="there is no folder"):
+    with pytest.raises(ViewError, match="there is no folder"):
         Site(tmp_path / "none")
-    with pytest.raises(NothingToView, match="not the folder of a run"):
+    with pytest.raises(ViewError, match="not the folder of a run"):
         Site(tmp_path)
 
 
@@ -161,7 +161,7 @@ def test_a_run_that_begins_later_joins_and_keeps_its_number(runs: Path, tmp_path
 
 def test_runs_behind_links_are_not_found(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(runs)
-    with pytest.raises(NothingToView):
+    with pytest.raises(ViewError):
         Site(tmp_path)
 
 
