@@ -14,8 +14,7 @@ import openai
 from rlanything_envs.llm import wire
 from rlanything_envs.llm.endpoint import Endpoint
 from rlanything_envs.llm.errors import EndpointRefused, GenerationStopped, MissingKey, RequestFailed
-from rlanything_envs.llm.redact import redact
-from rlanything_envs.llm.refusal import is_about_length
+from rlanything_envs.llm.log import redact
 
 __all__ = ["Client"]
 
@@ -135,7 +134,7 @@ class Client:
         if status in _BUSY or status >= 500:
             return RequestFailed("ServerBusy", message, wait_s=wire.retry_after(error.response.headers))
         return RequestFailed(
-            "PromptTooLong" if is_about_length(status, error.response.text) else "RequestRejected", message
+            "PromptTooLong" if wire.is_about_length(status, error.response.text) else "RequestRejected", message
         )
 
     def _clean(self, message: str) -> str:

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from rlanything_envs.llm.errors import MissingKey
@@ -34,7 +34,6 @@ class Endpoint:
         samples_per_request: Most completions of one request (field ``n``). With 1, each completion is
             a request of its own, which every service understands and seeds one by one; a hosted service charges
             the prompt once per request. The rest is requested again from a service that returns fewer.
-        max_tokens_field: The service's name of the limit on new tokens.
         extra: Further fields of the request body; a value of None removes a field, such as ``temperature`` for
             models that accept none.
 
@@ -50,7 +49,6 @@ class Endpoint:
     read_timeout_s: float = 300.0
     max_response_bytes: int = 4 * 2**20
     samples_per_request: int = 1
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

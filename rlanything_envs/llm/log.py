@@ -1,7 +1,7 @@
 """A log of prompts and answers: JSON lines, one per completion, written by any number of threads and processes.
 
 A line is in the file as a whole or not at all when a process dies; a line that a power failure or a full disk cut short
-affects neither other lines nor later appends.
+affects neither other lines nor later appends. Keys are redacted before anything is written.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -18,18 +19,29 @@ from typing import Any, Literal
 
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.generator import Prompt, SamplingParams
-from rlanything_envs.llm.redact import redact
 
 try:
     import fcntl
 except ImportError:  # Windows: appends of one process are still ordered, those of several may mix
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LogFormatError", "PromptLog", "Record", "prompt_key", "read_log", "usage_of"]
+__all__ = ["REDACTED", "LogFormatError", "PromptLog", "Record", "prompt_key", "read_log", "redact", "usage_of"]
 
 logger = logging.getLogger(__name__)
 
 _VERSION = 1
+
+REDACTED = "[redacted]"
+
+_HEADER = re.compile(
+    r"""(?ix) ( ["']? (?: proxy-)? (?: authorization | x-api-key | api[-_]?key | access[-_]?token | cookie ) ["']?
+    \s* [:=] \s* ["']? ) (?: (?: bearer | basic ) \s+ )? [^\s"',;}]{6,} """
+)
+_BEARER = re.compile(r"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{8,}")
+# Prefixes of keys; a length of sixteen characters distinguishes them from ordinary hyphenated words.
+_PREFIXED = re.compile(r"\b(?:sk|pk|rk|hf|gsk|ghp|gho|ghs|xai|nvapi|AKIA|AIza)[-_]?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}")
+
+_NAMES = re.compile(r"(?i)\A(?:proxy-)?(?:authorization|x-api-key|api[-_]?key|access[-_]?token|cookie)\Z")
 
 
 class LogFormatError(ValueError):
@@ -207,3 +219,37 @@ def usage_of(path: str | os.PathLike[str]) -> Usage:
     if not Path(path).exists():
         return Usage()
     return sum((record.usage for record in read_log(path)), Usage())
+
+
+def redact(value: Any, secrets: Iterable[str] = ()) -> Any:
+    """Replace keys in ``value``: the given ones, and all that look like a key or an Authorization header.
+
+    Args:
+        value: A text, or JSON-like data whose texts are searched.
+        secrets: Exact texts to hide.
+
+    Examples:
+        >>> redact({"Authorization": "Bearer abc", "say": "my key is k-12345"}, ["k-12345"])
+        {'Authorization': '[redacted]', 'say': 'my key is [redacted]'}
+    """
+    known = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+    return _redact(value, known)
+
+
+def _redact(value: Any, known: list[str]) -> Any:
+    if isinstance(value, str):
+        for secret in known:
+            value = value.replace(secret, REDACTED)
+        value = _HEADER.sub(rf"\1{REDACTED}", value)
+        value = _BEARER.sub(rf"\1{REDACTED}", value)
+        return _PREFIXED.sub(REDACTED, value)
+    if isinstance(value, dict):
+        return {
+            _redact(name, known): REDACTED
+            if isinstance(name, str) and _NAMES.match(name) and isinstance(item, str)
+            else _redact(item, known)
+            for name, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_redact(item, known) for item in value]
+    return value

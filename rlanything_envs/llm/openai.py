@@ -1,8 +1,7 @@
 """Generator for any service with an OpenAI-compatible interface: vLLM, ``transformers serve``, llama.cpp, hosted
 models.
 
-One background thread runs all requests; `OpenAIGenerator.generate` (blocking) and `OpenAIGenerator.agenerate` (for
-coroutines) submit to it from any number of threads.
+One background thread runs all requests; `OpenAIGenerator.generate` submits to it from any number of threads.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class OpenAIGenerator:
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
-        Blocks its thread; inside a coroutine use `agenerate`. Chats go to ``/chat/completions``, token ids to
+        Blocks its thread. Chats go to ``/chat/completions``, token ids to
         ``/completions``. Samples of one prompt get different seeds, made from ``params.seed``.
 
         Raises:
@@ -138,10 +137,6 @@ class OpenAIGenerator:
         except BaseException:
             future.cancel()
             raise
-
-    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """The same as `generate` for coroutines; cancelling it cancels its running requests."""
-        return await asyncio.wrap_future(self._start(prompts, params))
 
     def update_weights(self, source: Any | Path, version: int) -> None:
         """Always raises GeneratorError: the weights belong to the service."""

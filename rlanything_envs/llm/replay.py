@@ -127,10 +127,6 @@ class ReplayGenerator:
             found.append(known)
         return found
 
-    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """The same as `generate`; it never waits."""
-        return self.generate(prompts, params)
-
     def update_weights(self, source: Any | Path, version: int) -> None:
         """Always raises GeneratorError."""
         raise GeneratorError("recorded answers have no weights to update")
@@ -169,10 +165,6 @@ class ScriptedGenerator:
         """
         with self._lock:
             return [[self._next(prompt, sample, params) for sample in range(params.n)] for prompt in prompts]
-
-    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """The same as `generate`; it never waits."""
-        return self.generate(prompts, params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:
         """Always raises GeneratorError."""

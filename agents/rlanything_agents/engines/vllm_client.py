@@ -6,7 +6,6 @@ had the right weights before the request and after the answer.
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -104,10 +103,6 @@ class VLLMClient(OpenAIGenerator):
     def version(self) -> int:
         """Version of the weights of the next completion."""
         return self.served.version
-
-    async def agenerate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        """Run `generate` in a thread, for coroutines."""
-        return await asyncio.to_thread(self.generate, prompts, params)
 
     def close(self) -> None:
         """Close all connections; the server keeps running."""

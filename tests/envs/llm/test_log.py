@@ -28,8 +28,7 @@ from rlanything_envs.llm import (
     read_log,
 )
 from rlanything_envs.llm.errors import GeneratorError, RunMustStop, is_outage
-from rlanything_envs.llm.log import LogFormatError, prompt_key
-from rlanything_envs.llm.redact import REDACTED, redact
+from rlanything_envs.llm.log import REDACTED, LogFormatError, prompt_key, redact
 
 PARAMS = SamplingParams(max_tokens=16, n=2, seed=5)
 PROMPTS = [chat("a"), chat("b"), chat("a")]

@@ -1,6 +1,5 @@
 """The client against a real HTTP server that behaves: order, samples, fields, threads, processes."""
 
-import asyncio
 import json
 import logging
 import multiprocessing
@@ -99,7 +98,8 @@ def test_fields_of_the_request(service: Service) -> None:
 
 def test_extra_fields_are_added_and_removed(service: Service) -> None:
     extra = {"temperature": None, "top_p": None, "chat_template_kwargs": {"enable_thinking": False}}
-    endpoint = service.endpoint(extra=extra, max_tokens_field="max_completion_tokens")
+    extra |= {"max_tokens": None, "max_completion_tokens": 9}
+    endpoint = service.endpoint(extra=extra)
     with OpenAIGenerator(endpoint) as generator:
         generator.generate([chat("hi")], SamplingParams(max_tokens=9))
     assert service.asked[0].body == {
@@ -160,48 +160,6 @@ def test_malformed_prompts_are_refused_before_anything_is_sent(service: Service,
     with OpenAIGenerator(service.endpoint()) as generator, pytest.raises(ValueError, match="prompt 1"):
         generator.generate([chat("good"), prompt], PARAMS)
     assert service.asked == []
-
-
-def test_coroutines_wait_together(service: Service) -> None:
-    service.default = lambda handler, asked: (time.sleep(0.1), handler.reply(answer("ok")))
-
-    async def both():
-        ticks = 0
-
-        async def tick():
-            nonlocal ticks
-            while True:
-                await asyncio.sleep(0.01)
-                ticks += 1
-
-        ticking = asyncio.create_task(tick())
-        results = await asyncio.gather(*[generator.agenerate([chat(f"{i}")], PARAMS) for i in range(3)])
-        ticking.cancel()
-        return results, ticks
-
-    with OpenAIGenerator(service.endpoint()) as generator:
-        results, ticks = asyncio.run(both())
-    assert [texts(result) for result in results] == [[["ok"]]] * 3
-    assert ticks >= 3, "the caller's loop kept running"
-
-
-def test_a_cancelled_coroutine_ends_its_requests(service: Service) -> None:
-    service.default = hang
-    endpoint = service.endpoint(concurrency=1, read_timeout_s=30)
-
-    async def cancel():
-        waiting = asyncio.ensure_future(generator.agenerate([chat("a"), chat("b")], PARAMS))
-        while not service.asked:
-            await asyncio.sleep(0.01)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        service.default = echo
-        return await asyncio.wait_for(generator.agenerate([chat("c")], PARAMS), 5)
-
-    with OpenAIGenerator(endpoint) as generator:
-        assert asyncio.run(cancel())[0][0].text.startswith("c/"), "its slot is free again"
-    assert [asked.body["messages"][0]["content"] for asked in service.asked] == ["a", "c"]
 
 
 def test_closing_cancels_and_a_later_call_starts_anew(service: Service) -> None:

@@ -7,8 +7,7 @@ from scripted_service import Service, chat
 
 from rlanything_envs.llm import OpenAIGenerator, Retries, SamplingParams
 from rlanything_envs.llm.errors import RequestFailed, is_failure, is_outage
-from rlanything_envs.llm.refusal import is_about_length
-from rlanything_envs.llm.wire import parse_answer
+from rlanything_envs.llm.wire import is_about_length, parse_answer
 
 OPENAI = "This model's maximum context length is 4097 tokens. However, your messages resulted in 4100 tokens."
 
