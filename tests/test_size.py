@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_812,
+    "lines of the four packages": 93_774,
     "lines of studies, benchmarks, scripts and examples": 7_458,
-    "lines of tests": 65_518,
-    "files of the four packages": 707,
+    "lines of tests": 65_473,
+    "files of the four packages": 705,
     "settings of a run": 228,
     "commands": 18,
 }
