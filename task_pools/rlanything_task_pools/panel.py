@@ -29,10 +29,8 @@ __all__ = [
     "Entry",
     "Panel",
     "PanelError",
-    "PanelMismatch",
     "Part",
     "Recipe",
-    "UnknownPanel",
     "Unreadable",
     "load_panel",
     "make_tasks",
@@ -52,14 +50,6 @@ ROOT, ADAPTED = "root", "adapted"
 
 class PanelError(ValueError):
     """A panel cannot be loaded; the message gives the reason and the remedy."""
-
-
-class UnknownPanel(PanelError):
-    """No panel has this name."""
-
-
-class PanelMismatch(PanelError):
-    """The tasks are not those that the recipe pins; the message has both hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +168,7 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     """The recipe of a shipped panel by its name, or of a file.
 
     Raises:
-        UnknownPanel: Neither a panel nor a file has this name.
+        PanelError: Neither a panel nor a file has this name.
         PanelError: The file is not a recipe.
     """
     name = os.fspath(source)
@@ -189,7 +179,7 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
             raise PanelError(f"{name}: more than {MAX_BYTES} bytes are not read as the recipe of a panel")
         text = Path(name).read_bytes()
     else:
-        raise UnknownPanel(
+        raise PanelError(
             f"no panel is called {name!r:.200}: choose from {', '.join(panel_names())}, or name the JSON file of one"
         )
     try:
@@ -209,8 +199,7 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
 
     Raises:
         PanelError: The recipe is malformed, the limit is not positive, or none of its games can be read.
-        UnknownPanel: There is no such panel.
-        PanelMismatch: The tasks or their number differ from the recipe.
+        PanelError: There is no such panel, or the tasks or their number differ from the recipe.
         UnknownDomain, KnobError: The recipe names an unknown domain, split or knob.
         LookupError: The official games are not found.
     """
@@ -320,7 +309,7 @@ def _compare(recipe: Recipe, panel: Panel) -> None:
     if list(pinned) == found:
         return
     number = next(i for i, (one, other) in enumerate(zip(pinned, found, strict=True)) if one != other)
-    raise PanelMismatch(
+    raise PanelError(
         f"panel {recipe.name}: expected the hash {panel_hash(pinned)} over {len(found)} tasks, found "
         f"{panel_hash(found)}; the first that differs is task {number}, expected {pinned[number]}, found "
         f"{found[number]}. Another version of the generator makes other tasks: use the release that pinned the panel"
@@ -334,7 +323,7 @@ def _official_files(domain: Domain, recipe: Recipe) -> list[Path]:
         raise PanelError(f"panel {recipe.name}: the domain {domain.name} has no official games") from error
     games: list[Path] = official.find_games(split=recipe.official)
     if len(games) != recipe.count:
-        raise PanelMismatch(
+        raise PanelError(
             f"panel {recipe.name}: expected {recipe.count} games of the split {recipe.official}, found {len(games)}; "
             f"{official.HOW_TO_GET}"
         )

@@ -24,10 +24,6 @@ class NoGamesFound(LookupError):
     """No official game files were found."""
 
 
-class UnsolvableGame(GameFormatError):
-    """A game file was read, but no plan reaches its goal."""
-
-
 def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "train") -> list[Path]:
     """The game files of an official split, ordered by folder and trial name.
 
@@ -89,13 +85,13 @@ def load(source: str | os.PathLike[str]) -> Task:
 
     Raises:
         GameFormatError: The file is not such a game.
-        UnsolvableGame: No plan reaches the goal, or it is true from the start.
+        GameFormatError: No plan reaches the goal, or it is true from the start.
     """
     path = Path(source)
     game = load_game(path)
     proof = prove(game)
     if not proof:
-        raise UnsolvableGame(
+        raise GameFormatError(
             f"{path}: {'no plan reaches the goal' if proof is None else 'won before the first action'}"
         )
     names = path.absolute().parts
