@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_774,
+    "lines of the four packages": 93_758,
     "lines of studies, benchmarks, scripts and examples": 7_458,
-    "lines of tests": 65_473,
+    "lines of tests": 65_471,
     "files of the four packages": 705,
     "settings of a run": 228,
     "commands": 18,
