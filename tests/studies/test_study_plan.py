@@ -28,9 +28,9 @@ def test_layers_win_in_their_order(micro: StudyFile) -> None:
 
 
 def test_fields_go_on_top_of_a_preset(micro: StudyFile) -> None:
-    plan = make_plan(micro, arms=["outcome"], overrides=["feedback.std=group"])
+    plan = make_plan(micro, arms=["outcome"], overrides=["feedback.lone=raw"])
     feedback = plan.config("small", "outcome", 0).feedback
-    assert (feedback.lam, feedback.std) == (0.0, "group")
+    assert (feedback.lam, feedback.lone) == (0.0, "raw")
 
 
 def test_a_study_begins_with_all_arms_of_its_first_seed(micro: StudyFile, tmp_path: Path) -> None:

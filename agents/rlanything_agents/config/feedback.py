@@ -35,33 +35,20 @@ class UnknownPreset(LookupError):
 class FeedbackConfig(BaseModel):
     """Formulas that turn outcomes and votes into advantages. The defaults are those of the paper.
 
-    The last two fields concern both models, the four before them the reward model; of the others, all but ``lam``
-    concern the policy alone.
-
     Attributes:
         outcome_weight: Weight of the outcome in the policy's reward, ``R_i = outcome_weight * O + lam * ...``
             (paper: 1). 0 leaves step-wise rewards only. The reward model is always scored against the outcome,
             the only ground truth of its votes.
         lam: Weight of the credit of a step, by default the reward model's view of it, in the integrated reward
             (lambda; paper: 1). With ``credit: gigpo`` it is that method's omega.
-        reliability: ``"batch"`` multiplies ``lam``, for the policy, by ``clip(mu - 1, 0, 1)``, with mu = p+ + p-
-            measured on the batch (Theorem 1: below mu = 1 the votes point the wrong way). Where all
-            trajectories compared share the outcome, standardising cancels ``lam``, so there the factor
-            multiplies the advantage. ``"off"``: a constant ``lam`` (paper).
-        agreement: Mean votes nearer to 0 than this count 0 for the policy: the reward model contradicts itself on
-            such steps (0 = all count, paper).
         credit: Rule of `CREDITS` that turns votes into credit for the policy. ``"vote"``: a step's own mean vote
             (paper). It is myopic: going back and forth can earn more than an honest search. ``"return"``: the
             discounted sum of the mean votes from this step on. Back and forth cancel in it, but a long search collects
             more of it than a quick solution. ``"gigpo"`` (arXiv 2505.10978) needs no reward model: the episode's own
             discounted return, where a solved episode earns 1 at its last step and a failed one nothing, standardised
             over the steps of the group that answer the same message, times `lam`, is added to the outcome
-            standardised over the episodes; `std`, `lone` and `shared_weight` have no part in it.
+            standardised over the episodes; `lone` and `shared_weight` have no part in it.
         gamma: Discount of the returns, in [0, 1].
-        std: ``"step"`` divides by the standard deviation at one step index (paper), ``"group"`` by that of
-            all integrated rewards of the group, the mean being taken per step index in both; ``"task"``
-            takes both over all steps of the group, so that ``lone`` has no part in it.
-        std_floor: Smallest standard deviation divided by (reward units; 0 = no floor).
         lone: Advantage at a step index that only one trajectory reaches. ``"zero"``: one value has no spread,
             so its advantage is 0 (paper). ``"raw"``: the integrated reward itself, not standardised (released
             code).
@@ -73,12 +60,7 @@ class FeedbackConfig(BaseModel):
         silent: Treatment of groups whose valid outcomes are all failures. ``"drop"``: `policy_band` decides.
             ``"return"``: the policy learns from them by the reward model's credit alone. Only with a
             `credit` other than ``"vote"``: a policy farms even faultless myopic labels there.
-        silent_weight: Factor on the advantages of such groups, in place of `shared_weight`.
         judge_band: As `policy_band`, for the reward model (released code: 0.2 to 0.8).
-        judge_baseline: Votes over which ``R * S`` is standardised. ``"step"``: the votes on one step (paper);
-            for lambda <= 1.5 and few votes only the outcome's sign survives. ``"batch"``: all votes
-            of the batch that pass the filter, so that the size of R counts as well. ``"kind"``: those of them on
-            steps of one kind, such as the first word of the action.
         unparsable_reward: Raw reward of an unparsable judgement. ``None`` puts S = 0 into ``R * S``, which is
             0 and so beats a wrong vote; the released code gives -2.
         balance: Train the reward model on equally many steps of solved and of failed trajectories (see
@@ -98,19 +80,13 @@ class FeedbackConfig(BaseModel):
 
     outcome_weight: Weight = 1.0
     lam: Weight = 1.0
-    reliability: Literal["off", "batch"] = "off"
-    agreement: Share = 0.0
     credit: Credit = "vote"
     gamma: Share = 0.95
-    std: Literal["step", "group", "task"] = "step"
-    std_floor: Weight = 0.0
     lone: Literal["zero", "raw"] = "zero"
     shared_weight: Share = 1.0
     policy_band: Band | None = (1 / 8, 7 / 8)
     silent: Literal["drop", "return"] = "drop"
-    silent_weight: Share = 1.0
     judge_band: Band | None = (0.2, 0.8)
-    judge_baseline: Literal["step", "batch", "kind"] = "step"
     unparsable_reward: float | None = Field(default=None, allow_inf_nan=False)
     balance: bool = False
     overlong: Literal["fail", "mask"] = "fail"
@@ -133,14 +109,6 @@ class FeedbackConfig(BaseModel):
             raise ValueError(
                 "silent='return' with credit='vote': on groups that all failed a myopic vote is farmed by going to "
                 "and fro; choose credit 'return'"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _reliability_is_that_of_votes(self) -> Self:
-        if self.reliability != "off" and self.credit in WITHOUT_VOTES:
-            raise ValueError(
-                f"reliability={self.reliability!r} with credit={self.credit!r}, which reads no votes: drop reliability"
             )
         return self
 

@@ -13,14 +13,14 @@ It has two halves:
 * for the reward model, ``R_i * S_ij``, standardised over the ``m`` votes of that step (`judge`).
 
 An advantage of exactly 0 means "leave this sample out". The equations are those of RLAnything (arXiv
-2602.02488); the preset ``reference`` follows the released code where it deviates from them, and all options
-beyond the two are off in both.
+2602.02488); the preset ``reference`` follows the released code where it deviates from them.
 
 - ``batch``: both halves on all groups of an iteration, with filters; ``policy`` and ``judge``: one half each;
-- ``credits``: rules that turn votes into credit of steps; ``reliability``: agreement of votes and outcomes;
+- ``credits``: rules that turn votes into credit of steps;
 - ``format``: answers that can be read against those that cannot, in groups that the filters leave out;
 - ``steps``: steps that train the reward model; ``unit_tests``: feedback between programs and generated tests;
-- ``stats``, ``metrics``: diagnostics of an iteration, success rates and judge quality; ``arrays``: shared arithmetic.
+- ``stats``, ``metrics``: diagnostics of an iteration, agreement of votes and outcomes, success rates and judge quality;
+- ``arrays``: shared arithmetic.
 """
 
 from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
@@ -36,8 +36,7 @@ from rlanything_agents.feedback.policy import (
     policy_advantages,
     step_credit,
 )
-from rlanything_agents.feedback.reliability import Reliability, reliability
-from rlanything_agents.feedback.stats import FeedbackStats, feedback_stats
+from rlanything_agents.feedback.stats import FeedbackStats, Reliability, feedback_stats, reliability
 from rlanything_agents.feedback.steps import StepIndex, judged_steps
 
 __all__ = [

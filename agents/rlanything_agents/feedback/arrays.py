@@ -18,10 +18,10 @@ class FeedbackError(ValueError):
     """Outcomes or votes of a shape or value that no trajectory can have."""
 
 
-def standardise(values: Floats, mean: Floats | float, spread: Floats | float, floor: float = 0.0) -> Floats:
-    """Compute ``(values - mean) / max(spread, floor)``; zeros where ``spread`` is below `ZERO`."""
+def standardise(values: Floats, mean: Floats | float, spread: Floats | float) -> Floats:
+    """Compute ``(values - mean) / spread``; zeros where ``spread`` is below `ZERO`."""
     spread = np.asarray(spread)
-    standard = np.where(spread < ZERO, 0.0, (values - mean) / np.maximum(spread, max(floor, ZERO)))
+    standard = np.where(spread < ZERO, 0.0, (values - mean) / np.maximum(spread, ZERO))
     # A value that equals the mean up to rounding drops its sample: no tiny advantages.
     standard[np.abs(standard) < ZERO] = 0.0
     return standard

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from rlanything_agents.config.feedback import Band, FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError, Floats
 from rlanything_agents.feedback.format import format_advantages
-from rlanything_agents.feedback.judge import Kinds, batch_judge_advantages
+from rlanything_agents.feedback.judge import judge_advantages
 from rlanything_agents.feedback.policy import gigpo_advantages, integrated_rewards, policy_advantages
-from rlanything_agents.feedback.reliability import reliability, trust
 
 Outcomes = Sequence[float | None] | Floats
 
@@ -30,7 +29,6 @@ class GroupFeedback:
         policy: ``policy[t]`` has shape (steps,): policy advantages, 0 = leave out.
         judge: ``judge[t]`` has shape (steps, m): advantages of the votes, 0 = leave out.
         accuracy: Share of solved trajectories among those not masked; ``None`` if all are masked.
-        lam: Weight of the reward model in ``rewards``, after `FeedbackConfig.reliability`.
         policy_kept: Whether the group passed the policy's accuracy filter.
         silent_kept: Whether its valid trajectories all failed and the policy learns from it by the reward
             model's credit alone.
@@ -45,7 +43,6 @@ class GroupFeedback:
     policy: tuple[Floats, ...]
     judge: tuple[Floats, ...]
     accuracy: float | None
-    lam: float
     policy_kept: bool
     silent_kept: bool
     judge_kept: bool
@@ -57,23 +54,16 @@ def batch_feedback(
     groups: Sequence[tuple[Outcomes, Sequence[ArrayLike]]],
     config: FeedbackConfig,
     *,
-    kinds: Kinds | None = None,
-    mu: float | None = None,
     readable: Sequence[Sequence[Floats]] | None = None,
     states: Sequence[Sequence[Sequence[str]]] | None = None,
 ) -> list[GroupFeedback]:
     """Compute the advantages of all groups of an iteration, after the filters.
-
-    `feedback_stats` of the result has the measured mu and the resulting weight of the reward model.
 
     Args:
         groups: For each group one outcome per trajectory (-1, +1, or ``None``/NaN for an infrastructure error),
             and one array of votes of shape (steps, m) per trajectory, real numbers or ``None``/NaN for those that could
             not be parsed. ``m = 0`` where no reward model judged.
         config: See `FeedbackConfig`.
-        kinds: ``kinds[g][t][i]`` names the kind of a step; for ``judge_baseline="kind"`` only.
-        mu: Reliability for a batch without votes on solved or without votes on failed trajectories, such as
-            that of earlier batches. Without it the votes of such a batch get weight 0.
         readable: ``readable[g][t]``, shape (steps,): 1 where the answer of a step held an action, 0 where not, NaN
             where that is unknown; for ``teach_format``. All are unknown if None.
         states: ``states[g][t][i]`` identifies the state before a step; for ``credit="gigpo"`` only.
@@ -82,22 +72,13 @@ def batch_feedback(
         FeedbackError: Lengths, shapes or values that do not fit together.
     """
     checked = [_checked(g, outcomes, votes) for g, (outcomes, votes) in enumerate(groups)]
-    factor = 1.0
-    if config.reliability == "batch":
-        measured = reliability(pair for o, v in checked for pair in zip(o, v, strict=True)).mu
-        factor = trust(mu if measured is None else measured)
-    kept = [_inside(group_accuracy(outcomes), config.judge_band) for outcomes, _ in checked]
-    judge = batch_judge_advantages(checked, kept, config, kinds)
     if states is None and config.credit == "gigpo":
         raise FeedbackError("credit 'gigpo' needs the state before each step: pass states=")
     return [
         _group(
             outcomes,
             votes,
-            judge[g],
-            kept[g],
             config,
-            factor,
             None if readable is None else readable[g],
             () if states is None else states[g],
         )
@@ -110,8 +91,6 @@ def group_feedback(
     votes: Sequence[ArrayLike],
     config: FeedbackConfig,
     *,
-    kinds: Sequence[Sequence[str]] | None = None,
-    mu: float | None = None,
     readable: Sequence[Floats] | None = None,
     states: Sequence[Sequence[str]] | None = None,
 ) -> GroupFeedback:
@@ -123,8 +102,6 @@ def group_feedback(
     (group,) = batch_feedback(
         [(outcomes, votes)],
         config,
-        kinds=None if kinds is None else [kinds],
-        mu=mu,
         readable=None if readable is None else [readable],
         states=None if states is None else [states],
     )
@@ -148,37 +125,38 @@ def votes_count(outcomes: Outcomes, config: FeedbackConfig) -> bool:
 def _group(
     outcomes: Floats,
     votes: list[Floats],
-    judge: list[Floats],
-    judge_kept: bool,
     config: FeedbackConfig,
-    factor: float,
     readable: Sequence[Floats] | None,
     states: Sequence[Sequence[str]],
 ) -> GroupFeedback:
-    accuracy, lam = group_accuracy(outcomes), config.lam * factor
+    accuracy = group_accuracy(outcomes)
     rewards = integrated_rewards(
         outcomes,
         votes,
-        lam=lam,
+        lam=config.lam,
         outcome_weight=config.outcome_weight,
         credit=config.credit,
         gamma=config.gamma,
-        agreement=config.agreement,
     )
     silent = config.silent == "return" and accuracy == 0
     kept = not silent and _inside(accuracy, config.policy_band)
     if silent:
         credits = [r - config.outcome_weight * o for r, o in zip(rewards, outcomes, strict=True)]
-        policy = policy_advantages(outcomes, credits, config, shared_weight=config.silent_weight * factor)
+        policy = policy_advantages(outcomes, credits, config, shared_weight=1.0)
     elif kept and config.credit == "gigpo":
         policy = gigpo_advantages(outcomes, states, [len(r) for r in rewards], config)
     elif kept:
-        policy = policy_advantages(outcomes, rewards, config, shared_weight=config.shared_weight * factor)
+        policy = policy_advantages(outcomes, rewards, config, shared_weight=config.shared_weight)
     else:
         policy = [np.zeros(len(r)) for r in rewards]
         if config.teach_format and readable is not None:
             policy = format_advantages(readable, outcomes)
     policy_format = not (silent or kept) and any(a.any() for a in policy)
+    judge_kept = _inside(accuracy, config.judge_band)
+    judge = [np.zeros_like(scores) for scores in votes]
+    if judge_kept:  # the paper's reward, whatever the policy's credit is
+        judged = zip(integrated_rewards(outcomes, votes, lam=config.lam), votes, strict=True)
+        judge = [judge_advantages(r, s, unparsable_reward=config.unparsable_reward) for r, s in judged]
     if config.teach_format and not judge_kept:
         judge = format_advantages([np.where(np.isnan(scores), 0.0, 1.0) for scores in votes], outcomes)
     return GroupFeedback(
@@ -188,7 +166,6 @@ def _group(
         policy=tuple(policy),
         judge=tuple(judge),
         accuracy=accuracy,
-        lam=lam,
         policy_kept=kept,
         silent_kept=silent,
         judge_kept=judge_kept,

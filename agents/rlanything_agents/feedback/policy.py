@@ -8,32 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlanything_agents.config.feedback import WITHOUT_VOTES, FeedbackConfig
-from rlanything_agents.feedback.arrays import ZERO, FeedbackError, Floats, standardise, standardise_by
+from rlanything_agents.feedback.arrays import FeedbackError, Floats, standardise, standardise_by
 from rlanything_agents.feedback.credits import credit_rule, environment_rewards
 
 
-def mean_votes(votes: Floats, agreement: float = 0.0) -> Floats:
-    """``mean_j S_ij`` of each step, shape (steps,); means nearer to 0 than ``agreement`` become 0.
-
-    The mean is over all ``m`` votes, unparsable ones (NaN) included: they count 0.
-    """
-    mean = np.nan_to_num(votes).mean(axis=1) if votes.shape[1] else np.zeros(len(votes))
-    return np.where(np.abs(mean) < agreement - ZERO, 0.0, mean)
+def mean_votes(votes: Floats) -> Floats:
+    """``mean_j S_ij`` of each step, shape (steps,), over all ``m`` votes; unparsable ones (NaN) count 0."""
+    return np.nan_to_num(votes).mean(axis=1) if votes.shape[1] else np.zeros(len(votes))
 
 
-def step_credit(votes: Floats, *, credit: str = "vote", gamma: float = 1.0, agreement: float = 0.0) -> Floats:
+def step_credit(votes: Floats, *, credit: str = "vote", gamma: float = 1.0) -> Floats:
     """Compute the credit of each step of a trajectory from the votes on it; see `FeedbackConfig`.
 
     Args:
         votes: Shape (steps, m).
         credit: Name of the rule in `config.feedback.CREDITS`, one that reads votes.
         gamma: Discount of the returns.
-        agreement: Smallest absolute mean vote that counts.
 
     Returns:
         Shape (steps,).
     """
-    return credit_rule(credit)(mean_votes(votes, agreement), gamma)
+    return credit_rule(credit)(mean_votes(votes), gamma)
 
 
 def environment_credit(outcome: float, steps: int, *, credit: str, gamma: float) -> Floats:
@@ -49,7 +44,6 @@ def integrated_rewards(
     outcome_weight: float = 1.0,
     credit: str = "vote",
     gamma: float = 1.0,
-    agreement: float = 0.0,
 ) -> list[Floats]:
     """``R_i = outcome_weight * O + lam * credit_i`` of every step; NaN where the outcome is NaN.
 
@@ -60,21 +54,21 @@ def integrated_rewards(
         if credit in WITHOUT_VOTES:
             credits = environment_credit(outcome, len(scores), credit=credit, gamma=gamma)
         else:
-            credits = step_credit(scores, credit=credit, gamma=gamma, agreement=agreement)
+            credits = step_credit(scores, credit=credit, gamma=gamma)
         rewards.append(outcome_weight * outcome + lam * credits)
     return rewards
 
 
 def policy_advantages(
-    outcomes: Floats, rewards: Sequence[Floats], config: FeedbackConfig, *, shared_weight: float | None = None
+    outcomes: Floats, rewards: Sequence[Floats], config: FeedbackConfig, *, shared_weight: float
 ) -> list[Floats]:
     """Standardise integrated rewards over the group (population standard deviation).
 
     Args:
         outcomes: Shape (n,); NaN = masked.
         rewards: Integrated rewards, one array (steps,) per trajectory.
-        config: Settings; uses ``std``, ``std_floor``, ``lone`` and ``shared_weight``, but not the accuracy filter.
-        shared_weight: Replaces ``config.shared_weight``.
+        config: Settings; uses ``lone``.
+        shared_weight: Factor where every live trajectory shares the outcome.
 
     Returns:
         One array (steps,) per trajectory; zeros for masked ones.
@@ -83,9 +77,8 @@ def policy_advantages(
     advantages = [np.zeros(len(r)) for r in rewards]
     grid = _grid([rewards[t] for t in valid])
     if grid.size:
-        weight = config.shared_weight if shared_weight is None else shared_weight
         standard = _standardised(grid, config)
-        standard[:, _shared(outcomes[valid], grid)] *= weight
+        standard[:, _shared(outcomes[valid], grid)] *= shared_weight
         for row, t in zip(standard, valid, strict=True):
             advantages[t] = row[: len(rewards[t])]
     return advantages
@@ -138,12 +131,7 @@ def _grid(rows: Sequence[Floats]) -> Floats:
 
 
 def _standardised(grid: Floats, config: FeedbackConfig) -> Floats:
-    whole = float(np.nanstd(grid))
-    if config.std == "task":
-        return standardise(grid, float(np.nanmean(grid)), whole, config.std_floor)
-    own = np.nanstd(grid, axis=0)
-    spread = own if config.std == "step" else np.where(own < ZERO, 0.0, whole)
-    standard = standardise(grid, np.nanmean(grid, axis=0), spread, config.std_floor)
+    standard = standardise(grid, np.nanmean(grid, axis=0), np.nanstd(grid, axis=0))
     if config.lone == "raw":
         alone = (~np.isnan(grid)).sum(axis=0) == 1
         standard[:, alone] = grid[:, alone]

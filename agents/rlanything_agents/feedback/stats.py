@@ -1,16 +1,47 @@
-"""Diagnostics of the feedback of an iteration."""
+"""Diagnostics of the feedback of an iteration, and the reliability of votes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlanything_agents.feedback.arrays import Floats, flat, mean_of
 from rlanything_agents.feedback.batch import GroupFeedback
-from rlanything_agents.feedback.reliability import reliability
+
+
+class Reliability(NamedTuple):
+    """Quantities of Theorem 1, with the outcome of a trajectory in place of the true label of each step.
+
+    Attributes:
+        p_plus: P(S > 0) over the votes with a sign on solved trajectories; ``None`` without one. Unparsable votes and
+            those of 0 have none.
+        p_minus: P(S < 0) over the votes with a sign on failed trajectories; ``None`` without one.
+    """
+
+    p_plus: float | None
+    p_minus: float | None
+
+    @property
+    def mu(self) -> float | None:
+        """``p_plus + p_minus``: above 1 the votes carry information about the outcome; ``None`` if unknown."""
+        return None if self.p_plus is None or self.p_minus is None else self.p_plus + self.p_minus
+
+
+def reliability(judged: Iterable[tuple[float, Floats]]) -> Reliability:
+    """Measure the agreement of votes with outcomes.
+
+    Args:
+        judged: Outcome and votes (steps, m) of each trajectory; trajectories with a NaN outcome do not count.
+    """
+    sides: dict[bool, list[Floats]] = {True: [], False: []}
+    for outcome, votes in judged:
+        if not np.isnan(outcome):
+            sides[outcome > 0].append(np.sign(votes[(votes != 0) & ~np.isnan(votes)]))
+    return Reliability(mean_of(flat(sides[True]) == 1), mean_of(flat(sides[False]) == -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +53,6 @@ class FeedbackStats:
         p_plus: P(S > 0) over the votes with a sign on solved trajectories (p_+ of Theorem 1).
         p_minus: P(S < 0) over the votes with a sign on failed trajectories (p_- of Theorem 1).
         mu: ``p_plus + p_minus``; above 1 the votes carry information about the outcome.
-        lam: Weight of the reward model in the policy's rewards, after `FeedbackConfig.reliability`.
         mixed_rate: Share of judged steps with differing votes; near 0 the reward model has nothing to learn
             from.
         unparsable_rate: Share of votes that could not be parsed.
@@ -40,7 +70,6 @@ class FeedbackStats:
     p_plus: float | None
     p_minus: float | None
     mu: float | None
-    lam: float | None
     mixed_rate: float | None
     unparsable_rate: float | None
     accuracy: float | None
@@ -62,7 +91,6 @@ def feedback_stats(groups: Sequence[GroupFeedback]) -> FeedbackStats:
         p_plus=measured.p_plus,
         p_minus=measured.p_minus,
         mu=measured.mu,
-        lam=mean_of(np.array([g.lam for g in groups])),
         mixed_rate=mean_of(flat([_mixed(s) for _, s in pairs if s.shape[1]])),
         unparsable_rate=mean_of(flat([np.isnan(s) for _, s in pairs])),
         accuracy=mean_of(np.array([o > 0 for o, _ in pairs])),

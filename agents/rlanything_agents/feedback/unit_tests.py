@@ -114,7 +114,7 @@ def unit_test_feedback(
         correct: Shape (n,): 1 if it passes all of them, 0 if not, NaN if the infrastructure failed.
         passes: Shape (n, m): whether program i passes generated test k (1, 0, or NaN if unknown).
         config: Settings; uses ``outcome_weight``, ``lam`` (here the weight of the share of generated tests passed;
-            published: 0), ``std_floor``, ``policy_band``, ``judge_band``, ``unparsable_reward`` and ``teach_format``.
+            published: 0), ``policy_band``, ``judge_band``, ``unparsable_reward`` and ``teach_format``.
         readable: For each test False where the answer held no test: every program fails such a test, and
             ``config.unparsable_reward`` replaces its reward unless it is ``None``. Where tests have no reward, since
             no program is correct or the band leaves the group out, ``config.teach_format`` teaches the format.
@@ -136,7 +136,7 @@ def unit_test_feedback(
             test_rewards[~np.asarray(readable, dtype=bool) & ~np.isnan(test_rewards)] = config.unparsable_reward
     accuracy = mean_of(right[known])
     policy_kept, judge_kept = _inside(accuracy, config.policy_band), _inside(accuracy, config.judge_band)
-    judge = _standardised(test_rewards, 0.0 if judge_kept else None)
+    judge = _standardised(test_rewards) if judge_kept else np.zeros(len(test_rewards))
     formats = config.teach_format and accuracy is not None and not (judge_kept and accuracy)
     if formats and readable is not None:
         unknown = np.isnan(runs).all(axis=0)  # the generator failed
@@ -145,7 +145,7 @@ def unit_test_feedback(
         correct=right,
         passes=runs,
         rewards=rewards,
-        policy=_standardised(rewards, config.std_floor if policy_kept else None),
+        policy=_standardised(rewards) if policy_kept else np.zeros(len(rewards)),
         test_rewards=test_rewards,
         judge=judge,
         accuracy=accuracy,
@@ -236,13 +236,13 @@ def _checked(correct: ArrayLike, passes: ArrayLike) -> tuple[Floats, Floats]:
     return right, runs
 
 
-def _standardised(rewards: Floats, floor: float | None) -> Floats:
-    """Standardise the known rewards, with 0 for unknown ones; all 0 if ``floor`` is None (a dropped group)."""
+def _standardised(rewards: Floats) -> Floats:
+    """Standardise the known rewards, with 0 for unknown ones."""
     advantages = np.zeros(len(rewards))
     known = ~np.isnan(rewards)
-    if floor is not None and known.any():
+    if known.any():
         values = rewards[known]
-        advantages[known] = standardise(values, float(values.mean()), float(values.std()), floor)
+        advantages[known] = standardise(values, float(values.mean()), float(values.std()))
     return advantages
 
 

@@ -30,10 +30,6 @@ class JudgedGroup(RolloutGroup):
         """Scores of the votes on each trajectory, one array of shape (steps, votes) each."""
         return [score_matrix(steps) for steps in self.votes]
 
-    def step_kinds(self) -> list[list[str]]:
-        """The kind of each step of each trajectory: the first word of its action."""
-        return [[step.action.partition(" ")[0] for step in trajectory.steps] for trajectory in self.trajectories]
-
     def flipped(self, rng: np.random.Generator, share: float) -> Self:
         """The same group with a share of its single votes flipped."""
         return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])

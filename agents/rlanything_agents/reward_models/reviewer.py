@@ -116,12 +116,11 @@ class Reviewer(Protocol[G]):
         """
         ...
 
-    def review(self, groups: Sequence[G], before: Sequence[Mapping[str, Any]]) -> Review:
+    def review(self, groups: Sequence[G]) -> Review:
         """Integrate outcomes and the reward model's answers.
 
         Args:
             groups: Result of `collate`, or copies of it with other outcomes.
-            before: Metrics of all earlier iterations.
         """
         ...
 

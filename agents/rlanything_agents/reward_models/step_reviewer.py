@@ -95,14 +95,12 @@ class StepReviewer:
         groups = zip(assignments, played, votes, strict=True)
         return [JudgedGroup(assignment, *_masked(group, steps)) for assignment, group, steps in groups]
 
-    def review(self, groups: Sequence[JudgedGroup], before: Sequence[Mapping[str, Any]]) -> StepReview:
+    def review(self, groups: Sequence[JudgedGroup]) -> StepReview:
         """Integrate outcomes and votes."""
         feedback = self.config.feedback
         found = batch_feedback(
             [(rewarded_outcomes(group.trajectories, feedback), group.scores()) for group in groups],
             feedback,
-            kinds=[group.step_kinds() for group in groups],
-            mu=_last_mu(before),
             readable=[group.readable() for group in groups],
             states=[group.states() for group in groups],
         )
@@ -300,12 +298,6 @@ def _masked(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list
         masked.append(replace(trajectory, outcome=None, error=f"reward model: {error}") if error else trajectory)
         kept.append([StepVotes([], ())] * len(steps) if error else steps)
     return masked, kept
-
-
-def _last_mu(before: Sequence[Mapping[str, Any]]) -> float | None:
-    """Reliability of the votes in the newest iteration that has one, which needs solved and failed episodes."""
-    measured = (row["feedback"]["mu"] for row in reversed(before))
-    return next((mu for mu in measured if mu is not None), None)
 
 
 def label_votes(scores: Sequence[float], votes: int) -> list[StepVotes]:

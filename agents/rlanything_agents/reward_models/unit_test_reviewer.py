@@ -166,7 +166,7 @@ class UnitTestReviewer:
         rewarded = rewarded_outcomes(group, self.config.feedback)
         return wanted or any(outcome == 1 or (formats and outcome is not None) for outcome in rewarded)
 
-    def review(self, groups: Sequence[ProgramGroup], before: Sequence[Mapping[str, Any]]) -> UnitTestReview:
+    def review(self, groups: Sequence[ProgramGroup]) -> UnitTestReview:
         """Reward the programs by the hidden tests, and the written tests by the programs."""
         settings = self.config.judge
         feedback = [

@@ -85,7 +85,7 @@ class Loop:
 
         # Integrated rewards for both models (paper, equations 1 to 4).
         with stopwatch.lap("feedback"):
-            review = self.reviewer.review(groups, before)
+            review = self.reviewer.review(groups)
         for hook in self.hooks:
             review = hook.reviewed(review, groups, number)
 

@@ -72,7 +72,7 @@ def test_states_must_fit(states: list[list[str]] | None, said: str) -> None:
         group_feedback(OUTCOMES, VOTES, config(credit="gigpo"), states=states)
 
 
-@pytest.mark.parametrize("changes", [{"silent": "return"}, {"reliability": "batch"}])
+@pytest.mark.parametrize("changes", [{"silent": "return"}])
 def test_what_only_votes_can_do_is_refused(changes: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="with credit='gigpo'"):
         config(credit="gigpo", **changes)

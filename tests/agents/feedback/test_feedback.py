@@ -151,14 +151,6 @@ def test_shared_weight():
     assert group_feedback(outcomes, votes, raw).policy[1].tolist()[2] == 0
 
 
-def test_group_standard_deviation():
-    """Rewards of the two trajectories: 2, 1 and -1, -2, -1.5; one spread for all of them."""
-    group = group_feedback(OUTCOMES, VOTES, config(std="group"))
-    spread = np.std([2, 1, -1, -2, -1.5])
-    assert group.policy[0] == pytest.approx(np.array([1.5, 1.5]) / spread)
-    assert group.policy[1] == pytest.approx(np.array([-1.5, -1.5, 0]) / spread)
-
-
 def test_outcome_only_ignores_the_votes():
     silent = [np.zeros((2, 0)), np.zeros((3, 0))]
     with_votes = group_feedback(OUTCOMES, VOTES, config(PRESETS["outcome"]))
@@ -176,14 +168,6 @@ def test_return_to_go():
     assert [a.tolist() for a in group.judge] == [a.tolist() for a in group_feedback(OUTCOMES, VOTES, config()).judge]
     myopic = group_feedback(OUTCOMES, VOTES, config(credit="return", gamma=0.0))
     assert [r.tolist() for r in myopic.rewards] == [[2, 1], [-1, -2, -1.5]]
-
-
-def test_standard_deviation_floor():
-    """Both won: rewards 2 and 1.5, std .25, which a floor of 1 keeps from being blown up."""
-    votes = [[[1, 1]], [[1, 0]]]
-    assert np.concatenate(group_feedback([1, 1], votes, config()).policy) == pytest.approx([1, -1])
-    floored = group_feedback([1, 1], votes, config(std_floor=1.0))
-    assert np.concatenate(floored.policy) == pytest.approx([0.25, -0.25])
 
 
 @given(st.data())
@@ -342,8 +326,8 @@ def test_bad_input(outcomes, votes, message):
 def test_bad_config():
     with pytest.raises(ValidationError, match=r"judge_band: the lower end 0\.8 exceeds the upper end 0\.2"):
         FeedbackConfig(judge_band=(0.8, 0.2))
-    for bad in ({"lam": -1}, {"lam": math.inf}, {"gamma": 1.5}, {"std": "steps"}, {"lambda": 1}, {"std_floor": -1},
-                {"shared_weight": 2}, {"outcome_weight": -1}, {"credit": "best"}, {"agreement": 1.5}):  # fmt: skip
+    for bad in ({"lam": -1}, {"lam": math.inf}, {"gamma": 1.5}, {"lambda": 1},
+                {"shared_weight": 2}, {"outcome_weight": -1}, {"credit": "best"}):  # fmt: skip
         with pytest.raises(ValidationError):
             FeedbackConfig(**bad)
     with pytest.raises(UnknownPreset, match="choose one of paper, reference, outcome, recommended"):
@@ -354,11 +338,10 @@ def test_bad_config():
 
 def test_presets():
     assert FeedbackConfig.preset("paper") == FeedbackConfig()
-    assert (PAPER.lam, PAPER.outcome_weight, PAPER.credit, PAPER.balance, PAPER.std) == (1, 1, "vote", False, "step")
+    assert (PAPER.lam, PAPER.outcome_weight, PAPER.credit, PAPER.balance) == (1, 1, "vote", False)
     assert REFERENCE.unparsable_reward == -2
     assert FeedbackConfig.preset("outcome").lam == 0
     for name in ("paper", "reference", "outcome"):
         options = FeedbackConfig.preset(name)
-        assert (options.shared_weight, options.agreement, options.reliability) == (1, 0, "off")
-        assert (options.silent, options.judge_baseline, options.std_floor) == ("drop", "step", 0)
+        assert (options.shared_weight, options.silent) == (1, "drop")
     assert FeedbackConfig.preset("recommended").shared_weight == 0

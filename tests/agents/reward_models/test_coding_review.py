@@ -131,7 +131,7 @@ def test_every_program_runs_on_every_test(group: ProgramGroup) -> None:
 
 def test_both_sides_learn(group: ProgramGroup) -> None:
     """Tests: +1 (the empty program fails), +2, -1, 0 for none. Programs: 1, .5, 0, 1."""
-    review = reviewer().review([group], [])
+    review = reviewer().review([group])
     assert review.feedback[0].test_rewards.tolist() == [1, 2, -1, 0]
     shares = np.array([1, 0.5, 0, 1])
     ((*advantages,),) = review.advantages
@@ -147,10 +147,10 @@ def test_both_sides_learn(group: ProgramGroup) -> None:
 
 
 def test_a_limit_thins_the_tests(group: ProgramGroup) -> None:
-    rows, _ = reviewer(judge={"votes": 4, "steps": 2}).review([group], []).samples(np.random.default_rng(0))
+    rows, _ = reviewer(judge={"votes": 4, "steps": 2}).review([group]).samples(np.random.default_rng(0))
     assert len(rows) == 2
     still = reviewer(judge={"votes": 4, "train": False}, feedback={"lam": 0.1})
-    assert still.review([group], []).samples(np.random.default_rng(0)) == ([], 0)
+    assert still.review([group]).samples(np.random.default_rng(0)) == ([], 0)
 
 
 def test_quality_against_the_policys_programs(group: ProgramGroup) -> None:
@@ -168,7 +168,7 @@ def test_infrastructure_failures_are_no_rewards(task: Task, played: list[Traject
     passes = group.passes.copy()
     passes[:, 3] = NAN
     masked = ProgramGroup(group.assignment, [played[0], lost, *played[2:]], tests, passes)
-    review = reviewer().review([masked], [])
+    review = reviewer().review([masked])
     found = review.feedback[0]
     assert np.isnan(found.rewards[1])
     assert found.policy[1] == 0
@@ -185,7 +185,7 @@ def test_a_masked_overlong_episode_is_no_program(played: list[Trajectory], group
     shorter = dataclasses.replace(group, trajectories=[played[0], cut, *played[2:]])
     for overlong, rewards in (("fail", [1, 0.5, 0, 1]), ("mask", [1, NAN, 0, 1])):
         config = {"lam": 0.0, "policy_band": None, "judge_band": None, "overlong": overlong}
-        review = reviewer(feedback=config).review([shorter], [])
+        review = reviewer(feedback=config).review([shorter])
         assert review.feedback[0].rewards.tolist() == pytest.approx(rewards, nan_ok=True)
         known = np.array(rewards)
         expected = np.nan_to_num((known - np.nanmean(known)) / np.nanstd(known))
@@ -199,7 +199,7 @@ def test_credit_of_single_steps_is_refused() -> None:
 
 
 def test_records_are_json_with_every_test(group: ProgramGroup) -> None:
-    records = reviewer().review([group], []).records(0, 3)
+    records = reviewer().review([group]).records(0, 3)
     assert json.loads(json.dumps(records)) == records
     assert [record["outcome"] for record in records] == [1, -1, -1, 1]
     turn = records[1]["turns"][0]
@@ -225,7 +225,7 @@ def test_verdicts_are_those_the_answer_to_a_submission_counts(played: list[Traje
 
 
 def test_a_critique_shows_the_nearest_wrong_program(group: ProgramGroup) -> None:
-    made = reviewer().review([group], []).critique(0)
+    made = reviewer().review([group]).critique(0)
     assert made.text.startswith("On average a program passes 62 % of the hidden tests.\n")
     assert MINUS in made.text
     assert (made.author, made.solved, made.attempts) == ("scripted", 2, 4)
@@ -240,7 +240,7 @@ def test_a_summary_of_programs_reads_the_written_tests(group: ProgramGroup) -> N
         return "It added where it had to multiply."
 
     summariser = LLMSummariser(ScriptedGenerator(answer), name="m")
-    made = reviewer().review([group], []).critique(0, summariser)
+    made = reviewer().review([group]).critique(0, summariser)
     assert made.author == "m"
     assert "2 of 2 failed attempts: It added where it had to multiply." in made.text
     read = [line for prompt in prompts for line in prompt.splitlines() if line.startswith("   judge: ")]
@@ -262,7 +262,7 @@ def test_groups_without_a_correct_program_need_no_tests(task: Task, played: list
     assignments = [Assignment(slot=n, role="active", task=task) for n in range(2)]
     lost, won = ask(sparing, assignments, [played[1:3], played[:2]])
     assert (len(lost.tests), len(won.tests)) == (0, 4)
-    assert not sparing.review([lost, won], []).feedback[0].judge.size
+    assert not sparing.review([lost, won]).feedback[0].judge.size
 
 
 def test_a_generated_task_in_the_short_view() -> None:

@@ -34,7 +34,7 @@ GROUP = JudgedGroup(Assignment(0, DOMAIN.generate(0), "active"), EPISODES, [vote
 def review(overlong: str) -> Any:
     feedback = {"overlong": overlong, "policy_band": None, "judge_band": None}
     config = RunConfig.model_validate({"name": "a", "feedback": feedback})
-    return StepReviewer(config, None, lambda *_: None).review([GROUP], [])  # type: ignore[arg-type]
+    return StepReviewer(config, None, lambda *_: None).review([GROUP])  # type: ignore[arg-type]
 
 
 def test_as_a_failure_it_counts_in_every_mean() -> None:

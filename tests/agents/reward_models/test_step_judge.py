@@ -222,7 +222,7 @@ def test_nothing_is_learnt_from_groups_that_are_left_out() -> None:
     groups = [[replace(trajectory(2), outcome=outcome) for outcome in (1, -1, 1, -1)] for _ in assignments]
     prompts = [p for a, group in zip(assignments, groups, strict=True) for p in reviewer.queries(a, group)]
     answers = list(zip(prompts, judge.generator.generate(list(prompts), reviewer.params(1)), strict=True))
-    whole = reviewer.review(reviewer.collate(assignments, groups, answers), [])
+    whole = reviewer.review(reviewer.collate(assignments, groups, answers))
     assert all(any(steps.any() for steps in group) for group in whole.advantages)
     part = whole.without({0})
     assert not any(steps.any() for steps in part.advantages[0])
