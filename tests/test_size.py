@@ -14,11 +14,11 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_758,
+    "lines of the four packages": 93_590,
     "lines of studies, benchmarks, scripts and examples": 7_458,
-    "lines of tests": 65_471,
-    "files of the four packages": 705,
-    "settings of a run": 228,
+    "lines of tests": 65_329,
+    "files of the four packages": 704,
+    "settings of a run": 222,
     "commands": 18,
 }
 
