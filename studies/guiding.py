@@ -58,7 +58,7 @@ CLUMSY = 0.75
 
 PROPOSAL, JUDGEMENT, CONTEXT = 1024, 128, 8192
 """Most tokens of a proposal, where nothing is cut off, of a vote with its reason, and of a prompt with its answer."""
-STEPS = 8
+STEPS = 4
 """Steps at the end of an episode that `Guiding.model` judges."""
 SUMMARY = SamplingParams(max_tokens=320, temperature=0.7, seed=0)
 
