@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rlanything_agents.tools.cli.errors import plain_errors
 from rlanything_agents.tools.cli.options import Changes
+from rlanything_agents.tools.cli.output import plain_errors
 
 if TYPE_CHECKING:
     from rlanything_agents.config import LLMConfig

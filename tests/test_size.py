@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_590,
+    "lines of the four packages": 93_556,
     "lines of studies, benchmarks, scripts and examples": 7_458,
     "lines of tests": 65_329,
-    "files of the four packages": 704,
+    "files of the four packages": 699,
     "settings of a run": 222,
     "commands": 18,
 }

@@ -1,9 +1,9 @@
 """The ``rlanything`` command. Options come in; tables or JSON, and an exit code, go out. There is one file per
 subcommand, whose heavy imports happen when it is called.
 
-- `train`, `view`, `pool`, `pool_views`, `task_diff`, `export`, `doctor`: runs and their pools.
+- `train`, `view`, `pool`, `pool_views`, `export`, `doctor`: runs and their pools.
 - `benchmark`, `compare`, `audit`, `play`, `serve`, `desktop`: agents, environments and desktops.
-- `options`, `completion`, `output`, `screen`, `errors`, `threads`: parts that subcommands share.
+- `options`, `output`: parts that subcommands share.
 """
 
 from __future__ import annotations

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli import completion
-from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli import options
+from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
 
 __all__ = ["audit"]
 
@@ -38,7 +37,7 @@ def audit(
         typer.Option(
             help="In place of a pool: name of a panel, the JSON file of one, or coding-probes or osworld-probes: "
             "tasks for attacks on the judge.",
-            autocompletion=completion.panels,
+            autocompletion=options.panels,
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many tasks from the beginning.")] = None,
@@ -65,7 +64,7 @@ def audit(
         from rlanything_agents.tools.audit import audit_panel, probe_panel
         from rlanything_agents.tools.audit.run import PROBES
         from rlanything_agents.tools.cli.options import key_values, open_panel
-        from rlanything_agents.tools.cli.screen import error_console
+        from rlanything_agents.tools.cli.output import error_console
 
         found = audit_panel(
             probe_panel(panel, limit) if panel in PROBES and pool is None else open_panel(panel, pool, limit),
@@ -88,7 +87,7 @@ def audit(
 def _show(found: Mapping[str, Any], out: Path | None) -> None:
     from rich.table import Table
 
-    from rlanything_agents.tools.cli.screen import console, plain_text
+    from rlanything_agents.tools.cli.output import console, plain_text
     from rlanything_verifiers.plain_text import printable
 
     panel = found["panel"]

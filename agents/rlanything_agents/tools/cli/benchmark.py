@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli import completion
-from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson, print_json
-from rlanything_agents.tools.cli.threads import spin_little
+from rlanything_agents.tools.cli import options
+from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
+from rlanything_agents.tools.cli.train import spin_little
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.settings import ChatSettings
@@ -36,7 +35,7 @@ def benchmark(
         ),
     ],
     panel: Annotated[
-        str | None, typer.Option(help="Name of a panel, or the JSON file of one.", autocompletion=completion.panels)
+        str | None, typer.Option(help="Name of a panel, or the JSON file of one.", autocompletion=options.panels)
     ] = None,
     pool: Annotated[
         Path | None,
@@ -90,7 +89,7 @@ def benchmark(
         from rlanything_agents.tools.benchmark.errors import BenchmarkError
         from rlanything_agents.tools.benchmark.runner import run_benchmark
         from rlanything_agents.tools.cli.options import key_values, open_panel
-        from rlanything_agents.tools.cli.screen import error_console
+        from rlanything_agents.tools.cli.output import error_console
         from rlanything_envs.llm.errors import RunMustStop
         from rlanything_verifiers.plain_text import printable
 
@@ -166,7 +165,7 @@ def _show(summary: Mapping[str, Any], folder: Path) -> None:
     from rich.table import Table
 
     from rlanything_agents.tools.benchmark.report import table_of
-    from rlanything_agents.tools.cli.screen import console, plain_text
+    from rlanything_agents.tools.cli.output import console, plain_text
     from rlanything_verifiers.plain_text import printable
 
     panel = summary["panel"]

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
 
 __all__ = ["compare"]
 
@@ -44,7 +43,7 @@ def _show(found: Mapping[str, Any]) -> None:
         comparison_cells,
         comparison_header,
     )
-    from rlanything_agents.tools.cli.screen import console, plain_text
+    from rlanything_agents.tools.cli.output import console, plain_text
 
     screen = console()
     agents = found["agents"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import plain_errors
 from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app"]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
 
 if TYPE_CHECKING:
     from rlanything_envs.osworld.desktop.doctor import Finding
@@ -78,7 +77,7 @@ def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
     """Print findings one by one, or all of them as JSON; returns whether nothing is broken."""
     from rich.text import Text
 
-    from rlanything_agents.tools.cli.screen import console, plain_text
+    from rlanything_agents.tools.cli.output import console, plain_text
     from rlanything_verifiers.plain_text import printable
 
     if as_json:

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
 
 __all__ = ["export"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli import completion
-from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli import options
+from rlanything_agents.tools.cli.output import plain_errors
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.play.game import Tasks
@@ -22,11 +22,11 @@ __all__ = ["play"]
 def play(
     domain: Annotated[
         str,
-        typer.Argument(help="alfworld, coding, osworld, or any installed domain.", autocompletion=completion.domains),
+        typer.Argument(help="alfworld, coding, osworld, or any installed domain.", autocompletion=options.domains),
     ] = "alfworld",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first task; each next one adds 1.")] = 0,
     split: Annotated[
-        str | None, typer.Option(help="Split of the task generator.", autocompletion=completion.splits)
+        str | None, typer.Option(help="Split of the task generator.", autocompletion=options.splits)
     ] = None,
     knob: Annotated[
         list[str] | None,
@@ -52,7 +52,7 @@ def play(
     """
     with plain_errors():
         from rlanything_agents.tools.cli.options import OptionError, key_values
-        from rlanything_agents.tools.cli.screen import console
+        from rlanything_agents.tools.cli.output import console
         from rlanything_agents.tools.play.game import Game
         from rlanything_agents.tools.play.input import standard_answers
         from rlanything_agents.tools.play.session import Session

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rlanything_agents.runs.storage import failing_disk
-from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsLines, print_lines
+from rlanything_agents.tools.cli.output import AsLines, plain_errors, print_lines
 
 if TYPE_CHECKING:
     from rlanything_task_pools import TaskPool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli.errors import plain_errors
+from rlanything_agents.tools.cli.output import plain_errors
 
 if TYPE_CHECKING:
     from rlanything_envs.adapters.serving import Server

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlanything_agents.tools.cli.errors import plain_errors
-from rlanything_agents.tools.cli.output import AsJson, print_lines
+from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_lines
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.view import Site

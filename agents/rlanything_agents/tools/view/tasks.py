@@ -9,8 +9,7 @@ from typing import Any
 
 from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.runs.stored.values import readable
-from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows
-from rlanything_agents.tools.cli.task_diff import word_diff, world_diff
+from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows, word_diff, world_diff
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, UnknownDomain, Version, get_domain
 

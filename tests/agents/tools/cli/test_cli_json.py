@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from small_runs import config_file, small_run
 from typer.testing import CliRunner
 
-from rlanything_agents.tools.cli import app, completion
+from rlanything_agents.tools.cli import app, options
 from rlanything_agents.tools.cli.options import OptionError, key_values
 from rlanything_agents.tools.cli.output import print_json
 from rlanything_task_pools import TaskPool
@@ -141,10 +141,10 @@ def test_the_shell_is_offered_names() -> None:
 
 
 def test_names_to_complete() -> None:
-    assert completion.domains("co") == ["coding"]
-    assert completion.splits("valid_s") == ["valid_seen"]
-    assert completion.trackers("w") == ["wandb"]
-    keys = completion.config_keys("")
+    assert options.domains("co") == ["coding"]
+    assert options.splits("valid_s") == ["valid_seen"]
+    assert options.trackers("w") == ["wandb"]
+    keys = options.config_keys("")
     assert {"seed=", "rollout.tasks=", "curriculum.llm=", "feedback.lam=", "policy_trainer.learning_rate="} <= set(keys)
 
 
