@@ -10,8 +10,10 @@ __all__ = [
     "InfrastructureError",
     "InvalidAction",
     "MissingExtra",
+    "SettingError",
     "UnknownOption",
     "UnknownTask",
+    "Unreadable",
 ]
 
 
@@ -29,6 +31,14 @@ class InfrastructureError(RuntimeError):
 
 class UnknownOption(ValueError):
     """A key of the ``options`` of `reset` that an environment does not know."""
+
+
+class SettingError(ValueError):
+    """An argument of an environment, a desktop or a server is unknown or out of range."""
+
+
+class Unreadable(ValueError):
+    """An answer is not an action; the message says what is wrong with it."""
 
 
 class CurriculumError(ValueError):

@@ -113,7 +113,7 @@ def create_mcp_server(
         arguments: Arguments of `gymnasium.make`.
 
     Raises:
-        ServerSettingError: A setting is out of range, or the environment cannot be made.
+        SettingError: A setting is out of range, or the environment cannot be made.
     """
     check_settings(host, token, max_sessions, idle_seconds, max_message_bytes)
     manager = StreamableHTTPSessionManager(
@@ -129,7 +129,7 @@ def serve_stdio(env_id: str, **arguments: Any) -> None:
     """Serve one environment to the process at the other end of standard input and output, until it closes them.
 
     Raises:
-        ServerSettingError: The environment cannot be made.
+        SettingError: The environment cannot be made.
     """
     protocol = _protocol(env_id, arguments, max_sessions=1)
 

@@ -122,7 +122,7 @@ class DesktopEnv:
         """Begin an episode on a decoded task file of OSWorld or RLAnything; without one, on a task drawn by chance.
 
         Raises:
-            OSWorldTaskError, EvaluatorError, TaskFormatError: The task is malformed or needs what is not there.
+            TaskFormatError, EvaluatorError, TaskFormatError: The task is malformed or needs what is not there.
             InfrastructureError: The desktop or its set-up failed, or a file of the task is missing.
         """
         wanted = dict(options or {})

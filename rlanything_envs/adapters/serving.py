@@ -15,11 +15,11 @@ import gymnasium as gym
 
 from rlanything_envs.adapters.connections import WAITING, connection_class
 from rlanything_envs.conversation import Conversation, Turn
-from rlanything_envs.errors import InfrastructureError, UnknownTask
+from rlanything_envs.errors import InfrastructureError, SettingError, UnknownTask
 from rlanything_envs.sources import is_task_id
 from rlanything_envs.tools import ToolsetError
 
-__all__ = ["App", "Message", "Receive", "Scope", "Send", "Server", "ServerSettingError", "answer", "check_request"]
+__all__ = ["App", "Message", "Receive", "Scope", "Send", "Server", "answer", "check_request"]
 __all__ += ["check_settings", "client_error", "make", "outcome_of", "refusal"]
 
 Scope = MutableMapping[str, Any]
@@ -32,10 +32,6 @@ C = TypeVar("C", bound=Conversation)
 _STARTING_S = 30
 _CONNECTIONS = 64
 _ENDING_S = 10
-
-
-class ServerSettingError(ValueError):
-    """A setting of a server is out of range; the message names it."""
 
 
 class Server:
@@ -91,7 +87,7 @@ class Server:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             self._socket = socket.create_server((host, port), family=family)
         except OSError as error:
-            raise ServerSettingError(f"cannot serve at {host}, port {port}: {error}") from error
+            raise SettingError(f"cannot serve at {host}, port {port}: {error}") from error
         self._thread.start()
         for _ in range(_STARTING_S * 100):
             if self._server.started or not self._thread.is_alive():
@@ -119,30 +115,30 @@ def check_settings(
     """Check the settings of a server.
 
     Raises:
-        ServerSettingError: One is out of range.
+        SettingError: One is out of range.
     """
     if token is None and not _is_loopback(host):
-        raise ServerSettingError(f"host {host!r} can be reached from elsewhere: give a token, or serve on 127.0.0.1")
+        raise SettingError(f"host {host!r} can be reached from elsewhere: give a token, or serve on 127.0.0.1")
     if token is not None and (not token.isascii() or not token.isprintable() or len(token) < 16 or " " in token):
-        raise ServerSettingError("a token has at least 16 printable ASCII characters and no blanks")
+        raise SettingError("a token has at least 16 printable ASCII characters and no blanks")
     if isinstance(max_sessions, bool) or not isinstance(max_sessions, int) or max_sessions < 1:
-        raise ServerSettingError(f"max_sessions = {max_sessions!r}: give an integer from 1")
+        raise SettingError(f"max_sessions = {max_sessions!r}: give an integer from 1")
     if not 0 < idle_seconds < math.inf:
-        raise ServerSettingError(f"idle_seconds = {idle_seconds!r}: give a positive number of seconds")
+        raise SettingError(f"idle_seconds = {idle_seconds!r}: give a positive number of seconds")
     if max_message_bytes < 1:
-        raise ServerSettingError(f"max_message_bytes = {max_message_bytes!r}: give a positive number")
+        raise SettingError(f"max_message_bytes = {max_message_bytes!r}: give a positive number")
 
 
 def make(kind: type[C], env_id: str, arguments: Mapping[str, Any]) -> C:
     """Make the environment of a server.
 
     Raises:
-        ServerSettingError: There is no such environment, or no such argument.
+        SettingError: There is no such environment, or no such argument.
     """
     try:
         return kind(env_id, **arguments)
     except (gym.error.Error, TypeError, ToolsetError) as error:
-        raise ServerSettingError(f"{env_id!r:.80} cannot be made: {error}") from error
+        raise SettingError(f"{env_id!r:.80} cannot be made: {error}") from error
 
 
 def check_request(conversation: Conversation, task: object, seed: object) -> None:

@@ -14,13 +14,13 @@ from typing import Literal
 from rlanything_envs.coding.blocks import Block, dedented, looks_like_code, read_items
 from rlanything_envs.coding.tool_calls import read_call
 from rlanything_envs.coding.words import Verb, Word, intended_verbs, word_of
+from rlanything_envs.errors import Unreadable
 from rlanything_verifiers.coding import TITLES, Language, find_tag
 
 __all__ = [
     "MAX_ACTION_LENGTH",
     "Action",
     "ActionFormat",
-    "Unreadable",
     "Verb",
     "WrongLanguage",
     "brief_action",
@@ -40,10 +40,6 @@ _INPUT_LABELS = frozenset({"stdin", "input"})
 _READS = ("input", "stdin", "open(0", "read(0", "cin", "scanf", "getline", "getchar", "readline", "Scanner")
 _WRITES = ("print", "stdout", "cout", "putchar", "puts(", "write(1", "console.log")
 _NEEDS_FENCE = "put your program into a fenced block (```{} ... ```)"
-
-
-class Unreadable(ValueError):
-    """The text is not an action; the message tells the agent how to mend it."""
 
 
 class WrongLanguage(Unreadable):

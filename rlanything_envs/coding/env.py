@@ -12,29 +12,28 @@ from rlanything_envs.coding.actions import (
     MAX_ACTION_LENGTH,
     Action,
     ActionFormat,
-    Unreadable,
     WrongLanguage,
     brief_action,
     read_action,
 )
 from rlanything_envs.coding.messages import MAX_OBSERVATION_LENGTH
 from rlanything_envs.coding.tools import toolset
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, Unreadable
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.tools import Toolset
 from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
-from rlanything_task_pools.coding import SPLITS, CodingDomain, CodingTaskError, Example, Payload, read_payload
+from rlanything_task_pools.coding import SPLITS, CodingDomain, Example, Payload, read_payload
 from rlanything_task_pools.coding.generate import make_knobs
 from rlanything_verifiers.coding import (
     Job,
     JudgeError,
     Judgement,
     Language,
-    PackageError,
     Sandbox,
     SandboxError,
+    SandboxUnsupported,
     Test,
     UnsafeSandbox,
     check_job,
@@ -61,7 +60,7 @@ def problem_of(task: Task) -> Payload:
         for tests in (problem.public, problem.hidden):
             if tests:
                 check_job(_job("", tests, problem))
-    except (CodingTaskError, JudgeError) as error:
+    except (TaskFormatError, JudgeError) as error:
         raise TaskFormatError(f"task {task.id}: {error}") from error
     return problem
 
@@ -179,7 +178,7 @@ class CodingEnv(gym.Env[str, str]):
 
         Raises:
             ValueError: an argument is not one of its choices, or `tasks` is empty.
-            LanguageError: a language is unknown.
+            JudgeError: a language is unknown.
             KnobError: a knob of the generator is unknown or its value is out of range.
         """
         if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
@@ -221,9 +220,9 @@ class CodingEnv(gym.Env[str, str]):
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
             UnsafeSandbox: there is no safe sandbox here.
-            PackageError: a package is not installed.
-            MissingLanguage: there is no compiler here for a language that counts; the message names what to install.
-            InteractionUnsupported: the problem is interactive, and the backend cannot connect programs.
+            SandboxUnsupported: a package is not installed.
+            SandboxUnsupported: there is no compiler here for a language that counts; the message names what to install.
+            SandboxUnsupported: the problem is interactive, and the backend cannot connect programs.
             InfrastructureError: the sandbox failed to start.
         """
         super().reset(seed=seed)
@@ -232,7 +231,7 @@ class CodingEnv(gym.Env[str, str]):
         try:
             tier = self._sandbox().tier
             task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)
-        except (UnsafeSandbox, PackageError):
+        except (UnsafeSandbox, SandboxUnsupported):
             raise
         except SandboxError as error:
             raise InfrastructureError(f"the sandbox failed to begin an episode: {error}") from error

@@ -73,7 +73,7 @@ class Curriculum:
     Raises:
         CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, a name is
             unknown, or operators are given with a rewriter object.
-        UnknownOperator: the domain has no such operator.
+        KnobError: the domain has no such operator.
     """
 
     def __init__(

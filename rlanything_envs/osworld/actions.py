@@ -12,10 +12,11 @@ import warnings
 from dataclasses import dataclass
 from typing import Literal
 
+from rlanything_envs.errors import Unreadable
+
 __all__ = [
     "MAX_ACTION_LENGTH",
     "Action",
-    "Unreadable",
     "brief_action",
     "last_block",
     "read_action",
@@ -33,10 +34,6 @@ _INLINE_FENCE = re.compile(r"```(?:(?:python3?|py|json|bash|text|code)\s+)?(.+?)
 _LABEL = re.compile(r"[\s>#*_-]*(?:(?:final\s+)?(?:action|answer|code)\s*[*_]*\s*:)?[\s*_`]*", re.IGNORECASE)
 _WORD = re.compile(r"(WAIT|DONE|FAIL)[\s*_`.!;:]*\Z", re.IGNORECASE)
 _CODE_LINE = re.compile(r"(?:pyautogui\.\w+\s*\(|time\.sleep\s*\(|import (?:pyautogui|time)\b)")
-
-
-class Unreadable(ValueError):
-    """The text is not an action; the message tells the agent how to mend it."""
 
 
 @dataclass(frozen=True, slots=True)

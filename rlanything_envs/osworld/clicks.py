@@ -12,8 +12,8 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image, ImageDraw
 
-from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.osworld.actions import Unreadable, read_action
+from rlanything_envs.errors import InfrastructureError, Unreadable
+from rlanything_envs.osworld.actions import read_action
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop.observation import Pixels

@@ -12,7 +12,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, last_block, without_thoughts
+from rlanything_envs.errors import Unreadable
+from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_block, without_thoughts
 from rlanything_envs.osworld.coordinates import to_pixels
 
 __all__ = ["ACTION_TYPES", "Computer13", "action_of", "read_dictionary"]

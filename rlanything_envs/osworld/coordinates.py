@@ -10,7 +10,7 @@ import ast
 import math
 import warnings
 
-from rlanything_envs.osworld.actions import Unreadable
+from rlanything_envs.errors import Unreadable
 
 __all__ = ["absolute", "to_pixels"]
 

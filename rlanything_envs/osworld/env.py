@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import gymnasium as gym
 
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, Unreadable
 from rlanything_envs.osworld import messages
-from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, brief_action, read_action
+from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, brief_action, read_action
 from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
@@ -35,7 +35,6 @@ from rlanything_task_pools.osworld import (
     AssetError,
     Assets,
     OSWorldDomain,
-    OSWorldTaskError,
     Payload,
     read_payload,
     requirements_of,
@@ -73,8 +72,8 @@ def problem_of(task: Task) -> Payload:
     """The payload of a task; read once and shared by all environments of the process.
 
     Raises:
-        TaskFormatError: the task is not of this domain, or its payload is malformed; `StepError` where it is a step of
-            its set-up, `UnsupportedStep` where nothing here can carry that out.
+        TaskFormatError: the task is not of this domain, its payload is malformed, or nothing here can carry out a step
+            of its set-up.
     """
     if task.domain != "osworld":
         raise TaskFormatError(f"task {task.id} is of the domain {task.domain!r}; this environment plays osworld")
@@ -82,9 +81,7 @@ def problem_of(task: Task) -> Payload:
         problem = read_payload(task.payload)
         check_steps([step.model_dump() for step in problem.config], "config")
         check_steps(problem.evaluator.get("postconfig", ()), f"evaluators.{problem.current}.postconfig")
-    except TaskFormatError as error:
-        raise type(error)(f"task {task.id}: {error}") from error
-    except (OSWorldTaskError, EvaluatorError, TypeError) as error:
+    except (TaskFormatError, EvaluatorError, TypeError) as error:
         raise TaskFormatError(f"task {task.id}: {error}") from error
     return problem
 
@@ -211,7 +208,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
         Raises:
             ValueError: an argument is not one of its choices, or `tasks` is empty.
-            DesktopSettingError: there is no such desktop.
+            SettingError: there is no such desktop.
         """
         if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
             raise ValueError(f"OSWorldEnv: max_turns must be a positive integer, got {max_turns!r}")

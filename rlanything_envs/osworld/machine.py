@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from rlanything_envs.osworld.desktop import BACKENDS, Client, Desktop, DesktopSettingError, make_desktop
+from rlanything_envs.errors import SettingError
+from rlanything_envs.osworld.desktop import BACKENDS, Client, Desktop, make_desktop
 from rlanything_envs.osworld.winnable import Provided
 from rlanything_task_pools.osworld import Requirements
 
@@ -25,14 +26,14 @@ class Machine:
         settings: further settings of the backend.
 
     Raises:
-        DesktopSettingError: there is no such backend, or a desktop was given with settings.
+        SettingError: there is no such backend, or a desktop was given with settings.
     """
 
     def __init__(self, backend: str | Desktop, screen: tuple[int, int], settings: Mapping[str, Any] | None) -> None:
         if isinstance(backend, str) and backend not in BACKENDS:
-            raise DesktopSettingError(f"no desktop is called {backend!r}; there are {', '.join(BACKENDS)}")
+            raise SettingError(f"no desktop is called {backend!r}; there are {', '.join(BACKENDS)}")
         if not isinstance(backend, str) and settings:
-            raise DesktopSettingError("settings are for a backend by its name; this desktop has been made already")
+            raise SettingError("settings are for a backend by its name; this desktop has been made already")
         self._backend, self._settings, self.screen = backend, dict(settings or {}), screen
         self._desktop: Desktop | None = None if isinstance(backend, str) else backend
         self._running = False
@@ -63,7 +64,7 @@ class Machine:
 
         Raises:
             DesktopError: the desktop cannot be started or reset.
-            DesktopSettingError: its screen has another size, or it has no such settings.
+            SettingError: its screen has another size, or it has no such settings.
         """
         desktop = self._made()
         if not self._running:
@@ -75,7 +76,7 @@ class Machine:
             desktop.reset()
         found = desktop.client.screen_size()
         if found != self.screen:
-            raise DesktopSettingError(f"the screen has {found[0]} by {found[1]} pixels; give screen={found!r}")
+            raise SettingError(f"the screen has {found[0]} by {found[1]} pixels; give screen={found!r}")
         return desktop.client
 
     def intact(self) -> bool:

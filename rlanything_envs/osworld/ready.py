@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rlanything_envs.osworld.accessibility import Element, read_elements
-from rlanything_envs.osworld.desktop.errors import NotReady
+from rlanything_envs.osworld.desktop.errors import GuestRefusal
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.desktop.protocol import Client
 from rlanything_envs.osworld.settle import Limit
@@ -123,7 +123,7 @@ class Applications:
             before: how many windows there were; now there must be more, unless the program ran already.
 
         Raises:
-            NotReady: they do not, within the limit.
+            GuestRefusal: they do not, within the limit.
             DesktopError: the desktop is out of order.
         """
         limit = Limit(_AGAIN_SECONDS, lambda: self.client.health().held)
@@ -138,7 +138,7 @@ class Applications:
             if enough and self._ready(len(shown)):
                 return
             if limit.passed > self.seconds:
-                raise NotReady(
+                raise GuestRefusal(
                     f"{program}: no window with content after {self.seconds:g} seconds; there are "
                     f"{', '.join(map(repr, shown.values())) or 'no windows'}"
                 )

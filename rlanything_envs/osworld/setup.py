@@ -18,9 +18,9 @@ from rlanything_envs.osworld.desktop.protocol import Client
 from rlanything_envs.osworld.ready import Applications, program_of
 from rlanything_envs.osworld.settle import Limit
 from rlanything_task_pools import TaskFormatError
-from rlanything_task_pools.osworld import OSWorldTaskError, file_of
+from rlanything_task_pools.osworld import file_of
 
-__all__ = ["Files", "Stage", "StepError", "UnsupportedStep", "check_steps", "run_steps", "substitute"]
+__all__ = ["Files", "Stage", "check_steps", "run_steps", "substitute"]
 
 _LONGEST_SLEEP = 60.0
 _REST_SECONDS, _REST_EVERY, _QUIET_LOOKS = 5.0, 0.05, 3
@@ -28,14 +28,6 @@ _REST_SECONDS, _REST_EVERY, _QUIET_LOOKS = 5.0, 0.05, 3
 _ACTIVE_SECONDS = 5.0
 """Limit until a window that is to be activated is there and has the keyboard; the agent may have closed it."""
 _UNTIL_SECONDS = 60.0
-
-
-class StepError(TaskFormatError):
-    """A step of a task cannot be carried out as it is written; the message names its place."""
-
-
-class UnsupportedStep(StepError):
-    """A step needs a feature that no desktop of this package has."""
 
 
 class Files(Protocol):
@@ -244,8 +236,8 @@ def check_steps(steps: Iterable[Mapping[str, Any]], place: str) -> None:
         place: where they are in the task, for messages.
 
     Raises:
-        UnsupportedStep: a step needs an unsupported feature; the message names it.
-        StepError: a step is unknown, or its parameters are.
+        TaskFormatError: a step needs an unsupported feature; the message names it.
+        TaskFormatError: a step is unknown, or its parameters are.
     """
     for number, step in enumerate(steps):
         _read(step, f"{place}[{number}]", {})
@@ -262,7 +254,7 @@ def run_steps(steps: Iterable[Mapping[str, Any]], stage: Stage, place: str, *, l
             the file that a step opens.
 
     Raises:
-        StepError: as `check_steps`.
+        TaskFormatError: as `check_steps`.
         DesktopError: the desktop is broken, or, unless `lenient`, refuses a step.
         Exception: any error of reading a file.
     """
@@ -280,31 +272,31 @@ def run_steps(steps: Iterable[Mapping[str, Any]], stage: Stage, place: str, *, l
 
 def _read(step: Mapping[str, Any], place: str, names: Mapping[str, str]) -> tuple[_Step, dict[str, Any]]:
     if not isinstance(step, Mapping) or not isinstance(step.get("parameters", {}), Mapping):
-        raise StepError(f'{place}: a step is {{"type": ..., "parameters": {{...}}}}, not {step!r:.80}')
+        raise TaskFormatError(f'{place}: a step is {{"type": ..., "parameters": {{...}}}}, not {step!r:.80}')
     name = step.get("type")
     if isinstance(name, str) and name in _ACCOUNTS:
-        raise UnsupportedStep(f"{place}: the step {name!r} needs {_ACCOUNTS[name]}; leave this task out")
+        raise TaskFormatError(f"{place}: the step {name!r} needs {_ACCOUNTS[name]}; leave this task out")
     if not isinstance(name, str) or name not in _STEPS:
-        raise StepError(f"{place}: the step {name!r:.80} is unknown; there are {', '.join(_STEPS)}")
+        raise TaskFormatError(f"{place}: the step {name!r:.80} is unknown; there are {', '.join(_STEPS)}")
     own = name == "write_file"  # its content is taken literally
     try:
         kind, given = _STEPS[name], substitute(step.get("parameters", {}), {} if own else names)
     except RecursionError:
-        raise StepError(f"{place}: {name}: the parameters are nested too deeply") from None
+        raise TaskFormatError(f"{place}: {name}: the parameters are nested too deeply") from None
     known = {**kind.required, **kind.optional}
     if missing := [key for key in kind.required if key not in given]:
-        raise StepError(f"{place}: {name} needs the parameter {missing[0]!r}")
+        raise TaskFormatError(f"{place}: {name} needs the parameter {missing[0]!r}")
     if unknown := [key for key in given if key not in known]:
-        raise StepError(f"{place}: {name} has no parameter {unknown[0]!r:.80}; it has {', '.join(known)}")
+        raise TaskFormatError(f"{place}: {name} has no parameter {unknown[0]!r:.80}; it has {', '.join(known)}")
     values = {}
     for key, value in given.items():
         try:
             values[key] = known[key](value)
         except ValueError as error:
-            raise StepError(f"{place}: {name}: {key} {error}, not {value!r:.80}") from None
+            raise TaskFormatError(f"{place}: {name}: {key} {error}, not {value!r:.80}") from None
     if own:
         try:
             file_of(values)
-        except OSWorldTaskError as error:
-            raise StepError(f"{place}: {error}") from None
+        except TaskFormatError as error:
+            raise TaskFormatError(f"{place}: {error}") from None
     return kind, values

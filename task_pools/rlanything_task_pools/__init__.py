@@ -5,8 +5,9 @@ rewrite and prove tasks. Checking of answers is in `rlanything_verifiers`, envir
 `rlanything_envs`.
 """
 
-from rlanything_task_pools.domain import Domain, UnknownDomain, UnknownOperator, domain_names, get_domain
+from rlanything_task_pools.domain import Domain, UnknownDomain, domain_names, get_domain
 from rlanything_task_pools.errors import CandidateError, MissingExtra, PoolError, UnknownTask
+from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.records import FRESH, Event, OutcomeRecord, Version
 from rlanything_task_pools.task import Outcome, Rejection, Rewrite, Task, TaskFormatError
@@ -16,6 +17,7 @@ __all__ = [
     "CandidateError",
     "Domain",
     "Event",
+    "KnobError",
     "MissingExtra",
     "Outcome",
     "OutcomeRecord",
@@ -26,7 +28,6 @@ __all__ = [
     "TaskFormatError",
     "TaskPool",
     "UnknownDomain",
-    "UnknownOperator",
     "UnknownTask",
     "Version",
     "domain_names",

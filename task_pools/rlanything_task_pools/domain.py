@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Rejection, Task
 
 GROUP = "rlanything.domains"
@@ -20,19 +21,15 @@ class UnknownDomain(LookupError):
     # LookupError is an Exception whose str() is the plain message (KeyError would quote it).
 
 
-class UnknownOperator(ValueError):
-    """A domain has no rewrite operator of this name."""
-
-
 def check_operators(names: object, known: Sequence[str]) -> tuple[str, ...]:
     """Validated names of operators, in the order of ``known``.
 
     Raises:
-        UnknownOperator: A name is unknown, or there are no names.
+        KnobError: A name is unknown, or there are no names.
     """
     wanted = tuple(dict.fromkeys(names)) if isinstance(names, list | tuple | set | frozenset) else (names,)
     if not wanted or any(name not in known for name in wanted):
-        raise UnknownOperator(f"operators = {names!r:.80}: choose one or more of {', '.join(known)}")
+        raise KnobError(f"operators = {names!r:.80}: choose one or more of {', '.join(known)}")
     return tuple(name for name in known if name in wanted)
 
 
@@ -59,7 +56,7 @@ class Domain(Protocol):
         """The same domain with these rewrite operators enabled and no others.
 
         Raises:
-            UnknownOperator: There is no such operator; the message lists them.
+            KnobError: There is no such operator; the message lists them.
         """
         ...
 

@@ -20,7 +20,7 @@ K = TypeVar("K", bound="DataclassInstance")
 
 
 class KnobError(ValueError):
-    """A seed, a split or a knob of a generator is out of range, or no task satisfies all knobs."""
+    """A seed, a split, a knob or an operator is unknown or out of range, or no task satisfies all knobs."""
 
 
 def check_seed(seed: object) -> int:

@@ -198,10 +198,10 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
         limit: Most tasks, from the beginning.
 
     Raises:
-        PanelError: The recipe is malformed, the limit is not positive, or none of its games can be read.
-        PanelError: There is no such panel, or the tasks or their number differ from the recipe.
+        PanelError: There is no such panel, its recipe is malformed, the limit is not positive, none of its games can be read,
+            or the tasks or their number differ from the recipe.
         UnknownDomain, KnobError: The recipe names an unknown domain, split or knob.
-        LookupError: The official games are not found.
+        CollectionError: The official games are not found.
     """
     recipe = source if isinstance(source, Recipe) else read_recipe(source)
     count = _limited(recipe.count, limit)

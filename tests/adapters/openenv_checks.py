@@ -26,7 +26,8 @@ from websockets.sync.client import connect
 from worlds import FAILING, ONE_QUICKLY, WORLDS, World
 
 from rlanything_agents.tools.cli import app
-from rlanything_envs.adapters.openenv import ServerSettingError, TextClient, create_server
+from rlanything_envs.adapters.openenv import TextClient, create_server
+from rlanything_envs.errors import SettingError
 
 TOKEN = "correct-horse-battery"
 ALFWORLD = "RLAnything/AlfWorld-v0"
@@ -252,21 +253,21 @@ def test_other_doors_are_shut() -> None:
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ServerSettingError, match=words):
+    with pytest.raises(SettingError, match=words):
         create_server(ALFWORLD, **settings)
 
 
 def test_a_port_that_is_taken() -> None:
     with create_server(ALFWORLD) as server:
         port = int(server.url.rpartition(":")[2])
-        with pytest.raises(ServerSettingError, match=f"port {port}"), create_server(ALFWORLD, port=port):
+        with pytest.raises(SettingError, match=f"port {port}"), create_server(ALFWORLD, port=port):
             pass
 
 
 def test_an_environment_that_there_is_not() -> None:
-    with pytest.raises(ServerSettingError, match="'RLAnything/Nowhere-v0' cannot be made"):
+    with pytest.raises(SettingError, match="'RLAnything/Nowhere-v0' cannot be made"):
         create_server("RLAnything/Nowhere-v0")
-    with pytest.raises(ServerSettingError, match="rooms"):
+    with pytest.raises(SettingError, match="rooms"):
         create_server(ALFWORLD, rooms=["Kitchen"])
 
 

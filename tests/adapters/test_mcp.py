@@ -32,7 +32,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from rlanything_envs.adapters.mcp import META, OVER, create_mcp_server
-from rlanything_envs.adapters.serving import Server, ServerSettingError
+from rlanything_envs.adapters.serving import Server
+from rlanything_envs.errors import SettingError
 
 ALFWORLD = "RLAnything/AlfWorld-v0"
 TOKEN = "correct-horse-battery"
@@ -272,7 +273,7 @@ def test_only_those_with_the_token_come_in() -> None:
 
 @pytest.mark.parametrize("settings", [{"host": "0.0.0.0"}, {"token": "short"}, {"max_sessions": 0}, {"rooms": 3}])
 def test_settings_that_cannot_be(settings: dict[str, Any]) -> None:
-    with pytest.raises(ServerSettingError):
+    with pytest.raises(SettingError):
         create_mcp_server(ALFWORLD, **settings)
 
 

@@ -13,7 +13,7 @@ from rlanything_envs.adapters.osworld import DesktopEnv
 from rlanything_envs.errors import EpisodeOver, InfrastructureError
 from rlanything_envs.osworld.clicks import Click, clicks_of, mark_clicks
 from rlanything_envs.osworld.env import OSWorldEnv
-from rlanything_task_pools.osworld import OSWorldTaskError
+from rlanything_task_pools.task import TaskFormatError
 
 PATH = "/home/user/Desktop/a.txt"
 EXAMPLE = {
@@ -132,7 +132,7 @@ def test_the_controller(env, tmp_path):
 def test_what_goes_wrong(env, monkeypatch):
     with pytest.raises(ValueError, match="action_space"):
         DesktopEnv(action_space="other")
-    with pytest.raises(OSWorldTaskError):
+    with pytest.raises(TaskFormatError):
         env.reset(task_config={"id": "x"})
     env.reset(task_config=EXAMPLE)
     assert "name 'x'" in env.step("x.y()")[3]["message"]

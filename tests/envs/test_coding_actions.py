@@ -9,8 +9,9 @@ from coding_answers import ANSWERS, FUNCTION_ANSWERS, PROGRAMS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs.coding.actions import MAX_ACTION_LENGTH, Action, Unreadable, WrongLanguage, read_action
+from rlanything_envs.coding.actions import MAX_ACTION_LENGTH, Action, WrongLanguage, read_action
 from rlanything_envs.coding.words import VERBS
+from rlanything_envs.errors import Unreadable
 
 CODE = "print(1)\n"
 BLOCK = "```python\nprint(1)\n```"

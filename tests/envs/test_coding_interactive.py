@@ -5,7 +5,7 @@ import pytest
 from coding_tasks import ASKS, GUESSES, act, make_interactive_task
 
 from rlanything_envs.coding.env import CodingEnv
-from rlanything_verifiers.coding import InteractionUnsupported, Sandbox
+from rlanything_verifiers.coding import Sandbox, SandboxUnsupported
 
 TASK = make_interactive_task()
 
@@ -50,5 +50,5 @@ def test_a_backend_that_cannot_is_named_at_the_reset(monkeypatch):
     with Sandbox(1) as sandbox:
         sandbox.tier = "docker"
         monkeypatch.setattr(env, "_sandbox", lambda: sandbox)
-        with pytest.raises(InteractionUnsupported, match="backend='process'"):
+        with pytest.raises(SandboxUnsupported, match="backend='process'"):
             env.reset()

@@ -6,8 +6,9 @@ from coding_tasks import RIGHT, act, make_task
 
 import rlanything_envs  # noqa: F401 - registers the environments
 from rlanything_envs.coding.env import CodingEnv
-from rlanything_task_pools.coding import CodingTaskError, read_payload
-from rlanything_verifiers.coding import LanguageError, MissingLanguage, PackageError
+from rlanything_task_pools.coding import read_payload
+from rlanything_task_pools.task import TaskFormatError
+from rlanything_verifiers.coding import JudgeError, SandboxUnsupported
 from rlanything_verifiers.coding.sandbox import toolchain
 
 CPP = "#include <iostream>\nint main() {\n    int a, b;\n    std::cin >> a >> b;\n    std::cout << a + b;\n}\n"
@@ -18,7 +19,7 @@ BOTH = ("python", "cpp")
 def _compiler():
     try:
         toolchain.toolchain()
-    except MissingLanguage as error:
+    except SandboxUnsupported as error:
         pytest.skip(str(error))
 
 
@@ -69,9 +70,9 @@ def test_tasks_of_python_alone_keep_their_ids():
     assert read_payload({**payload, "languages": ["python"]}).to_dict() == read_payload(payload).to_dict()
     assert read_payload({**payload, "languages": ["cpp", "python"]}).to_dict()["languages"] == ("cpp", "python")
     for languages in ([], ["java"], ["cpp", "cpp"], "cpp"):
-        with pytest.raises(CodingTaskError):
+        with pytest.raises(TaskFormatError):
             read_payload({**payload, "languages": languages})
-    with pytest.raises(CodingTaskError, match="a function is written in Python"):
+    with pytest.raises(TaskFormatError, match="a function is written in Python"):
         read_payload({**payload, "languages": ["cpp"], "entry_point": "f"})
 
 
@@ -84,13 +85,13 @@ def test_a_function_is_written_in_python_whatever_counts():
 
 
 def test_wrong_arguments_are_named():
-    with pytest.raises(LanguageError, match="expected one of 'python', 'cpp', got 'rust'"):
+    with pytest.raises(JudgeError, match="expected one of 'python', 'cpp', got 'rust'"):
         CodingEnv(tasks=[make_task()], languages=["rust"])
     with pytest.raises(ValueError, match="languages is empty"):
         CodingEnv(tasks=[make_task()], languages=[])
     with pytest.raises(ValueError, match="list of names"):
         CodingEnv(tasks=[make_task()], packages="numpy")
-    with pytest.raises(PackageError, match="'no-such-package' is not installed"):
+    with pytest.raises(SandboxUnsupported, match="'no-such-package' is not installed"):
         CodingEnv(tasks=[make_task()], packages=["no-such-package"]).reset(seed=0)
 
 
@@ -98,7 +99,7 @@ def test_without_a_compiler_the_reset_names_the_package(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     toolchain.toolchain.cache_clear()
     try:
-        with pytest.raises(MissingLanguage, match=r"install g\+\+"):
+        with pytest.raises(SandboxUnsupported, match=r"install g\+\+"):
             CodingEnv(tasks=[make_task()], languages=["cpp"]).reset(seed=0)
     finally:
         toolchain.toolchain.cache_clear()

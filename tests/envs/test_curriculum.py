@@ -11,7 +11,7 @@ from rlanything_envs.curriculum import Assignment, Curriculum, Request, Rewritin
 from rlanything_envs.errors import CurriculumError
 from rlanything_task_pools import Outcome, PoolError, Rejection, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
-from rlanything_task_pools.domain import UnknownOperator
+from rlanything_task_pools.knobs import KnobError
 from rlanything_verifiers.alfworld import World
 
 
@@ -587,7 +587,7 @@ def test_bad_arguments(pool, kwargs):
 
 
 def test_operators_are_checked_when_they_are_given(pool):
-    with pytest.raises(UnknownOperator, match="choose from"):
+    with pytest.raises(KnobError, match="choose from"):
         Curriculum(pool, operators=("fly",))
     with pytest.raises(CurriculumError, match="give them to the rewriter"):
         Curriculum(pool, ScriptedRewriter(), operators=("start",))

@@ -20,7 +20,7 @@ from rlanything_envs.errors import CurriculumError
 from rlanything_envs.llm import Completion, SamplingParams, ScriptedGenerator
 from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused
 from rlanything_envs.llm.schema import schema_text
-from rlanything_task_pools import Outcome, Rejection, Task, TaskPool, UnknownOperator
+from rlanything_task_pools import KnobError, Outcome, Rejection, Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 
 TASK = DOMAIN.generate(3)  # put a clean mug in coffeemachine
@@ -167,7 +167,7 @@ def test_a_generator_that_gives_nothing(answers):
 def test_failures_of_our_own_are_loud():
     with pytest.raises(KeyboardInterrupt):
         ask(KeyboardInterrupt())
-    with pytest.raises(UnknownOperator):
+    with pytest.raises(KnobError):
         LLMRewriter(Model(HELD), operators=["moon"]).rewrite(Request(TASK, "easier", 0.0), rng())
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, Unreadable, read_action
+from rlanything_envs.errors import Unreadable
+from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, read_action
 from rlanything_envs.osworld.computer_13 import ACTION_TYPES, Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute, to_pixels
 

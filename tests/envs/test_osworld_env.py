@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from osworld_tasks import HAS_TEXT, INFEASIBLE, INSTRUCTION, PATH, SETUP, SOLUTION, make
 
 from rlanything_envs import AdaptiveDifficulty, Verdict
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
-from rlanything_envs.osworld.desktop import DesktopError, DesktopSettingError, make_desktop
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, SettingError, UnknownTask
+from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.env import OSWorldEnv, problem_of
-from rlanything_envs.osworld.setup import UnsupportedStep
 from rlanything_envs.osworld.view import OBSERVATIONS
 from rlanything_task_pools import Task, TaskFormatError, TaskPool
 from rlanything_task_pools.knobs import KnobError
@@ -372,7 +371,7 @@ def test_tasks_that_cannot_be_played_are_refused_at_the_reset(payload, words, en
 
 def test_tasks_that_need_an_account_are_refused(env):
     config = [{"type": "login", "parameters": {"settings_file": "x", "platform": "googledrive"}}]
-    with pytest.raises(UnsupportedStep, match=r"task osworld-\w+: config\[0\]: the step 'login' needs an account"):
+    with pytest.raises(TaskFormatError, match=r"task osworld-\w+: config\[0\]: the step 'login' needs an account"):
         env.reset(options={"task": TASK.model_copy(update={"payload": {**TASK.payload, "config": config}})})
 
 
@@ -400,7 +399,7 @@ def test_tasks_that_need_an_account_are_refused(env):
 )
 def test_wrong_arguments_are_refused(arguments, words):
     if words is None:
-        with pytest.raises(DesktopSettingError, match="colour"):
+        with pytest.raises(SettingError, match="colour"):
             OSWorldEnv(**{"tasks": [TASK], **SMALL, **arguments}).reset()
         return
     with pytest.raises(ValueError, match=words):
@@ -418,9 +417,9 @@ def test_a_given_desktop_is_put_back_and_left_to_its_owner():
         assert desktop.client.read_file("/home/user/Desktop/old.txt") is None
         env.close()
         assert desktop.client.read_file(PATH) == b"hello"
-        with pytest.raises(DesktopSettingError, match="give screen=\\(800, 600\\)"):
+        with pytest.raises(SettingError, match="give screen=\\(800, 600\\)"):
             made(backend=desktop, screen=[640, 480]).reset()
-        with pytest.raises(DesktopSettingError, match="made already"):
+        with pytest.raises(SettingError, match="made already"):
             made(backend=desktop, desktop={"network": True})
 
 

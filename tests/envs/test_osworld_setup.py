@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs.osworld.setup import StepError, UnsupportedStep, check_steps, substitute
+from rlanything_envs.osworld.setup import check_steps, substitute
 from rlanything_task_pools import TaskFormatError
 from rlanything_task_pools.osworld import STEP_TYPES
 
@@ -72,7 +72,7 @@ def bad(kind, **parameters):
     ],
 )
 def test_bad_steps_are_named_with_their_place(step, words):
-    with pytest.raises(StepError, match=r"config\[1\]") as caught:
+    with pytest.raises(TaskFormatError, match=r"config\[1\]") as caught:
         check_steps([GOOD[0], step], "config")
     assert words in str(caught.value)
     assert isinstance(caught.value, TaskFormatError)
@@ -81,7 +81,7 @@ def test_bad_steps_are_named_with_their_place(step, words):
 @pytest.mark.parametrize("kind", ["googledrive", "login"])
 def test_steps_that_need_an_account_are_refused_when_the_task_is_read(kind):
     step = bad(kind, settings_file="evaluation_examples/settings/googledrive/settings.yml")
-    with pytest.raises(UnsupportedStep, match=rf"config\[0\]: the step '{kind}' needs an? .*account"):
+    with pytest.raises(TaskFormatError, match=rf"config\[0\]: the step '{kind}' needs an? .*account"):
         check_steps([step], "config")
 
 
@@ -123,7 +123,7 @@ NAMES = st.sampled_from(sorted({name for step in GOOD for name in step["paramete
 def test_any_step_is_accepted_or_refused_by_name(kind, parameters):
     try:
         check_steps([{"type": kind, "parameters": parameters}], "config")
-    except StepError as error:
+    except TaskFormatError as error:
         said = str(error)
     else:
         said = "config[0]"

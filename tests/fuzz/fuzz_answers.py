@@ -24,11 +24,12 @@ from rlanything_envs.coding.short import read as read_short_coding
 from rlanything_envs.coding.tools import toolset
 from rlanything_envs.curriculum import JudgedEpisode, JudgedStep, LLMSummariser, task_critique
 from rlanything_envs.curriculum.llm_rewriter import read_proposal
+from rlanything_envs.errors import Unreadable
 from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.llm.errors import RequestFailed
 from rlanything_envs.llm.log import LogFormatError, read_log
 from rlanything_envs.llm.wire import is_about_length, parse_answer, retry_after
-from rlanything_envs.osworld.actions import Unreadable, read_action
+from rlanything_envs.osworld.actions import read_action
 from rlanything_envs.osworld.clicks import clicks_of
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute

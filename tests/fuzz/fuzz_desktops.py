@@ -20,12 +20,13 @@ from rlanything_envs.osworld.accessibility import linearise, read_elements
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
-from rlanything_envs.osworld.desktop.guest.multipart import MultipartError, parse_multipart
+from rlanything_envs.osworld.desktop.guest.multipart import parse_multipart
 from rlanything_envs.osworld.desktop.observation import GuestOutput
 from rlanything_envs.osworld.desktop.transport import Response, Transport
-from rlanything_envs.osworld.setup import StepError, check_steps
+from rlanything_envs.osworld.setup import check_steps
 from rlanything_task_pools import get_domain
 from rlanything_task_pools.osworld import HELD_OUT, KINDS
+from rlanything_task_pools.task import TaskFormatError
 from rlanything_verifiers.osworld import EvaluatorError, check_evaluator, evaluate
 from rlanything_verifiers.osworld.archives import members
 from rlanything_verifiers.osworld.database import query
@@ -343,7 +344,7 @@ TARGETS = (
     Target(
         "form of a guest",
         lambda content: parse_multipart("multipart/form-data; boundary=x", content),
-        (MultipartError,),
+        (ValueError,),
         lambda: [FORM],
     ),
     Target(
@@ -352,7 +353,7 @@ TARGETS = (
     Target(
         "set-up step",
         of_json(lambda value: check_steps([value], "config")),
-        (StepError,),
+        (TaskFormatError,),
         lambda: [json.dumps(step).encode() for step in STEPS],
     ),
 )

@@ -19,7 +19,6 @@ from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
 from rlanything_task_pools.coding import ImportFormatError, import_tasks
 from rlanything_task_pools.errors import UnknownTask
 from rlanything_task_pools.export import export_pool, import_pool
-from rlanything_task_pools.osworld import OSWorldTaskError
 from rlanything_task_pools.osworld.importing import load as load_osworld
 from rlanything_task_pools.panel import PanelError, read_recipe
 from rlanything_task_pools.records import pack, unpack
@@ -256,7 +255,7 @@ TARGETS = (
     Target(
         "osworld task file",
         of_file("task.json", load_osworld),
-        (OSWorldTaskError, EvaluatorError, TaskFormatError),
+        (TaskFormatError, EvaluatorError, TaskFormatError),
         lambda: [_bytes(OSWORLD), task("osworld").to_json().encode()],
     ),
     Target("stored task", _task, (TaskFormatError,), lambda: [task("alfworld").to_json().encode()]),

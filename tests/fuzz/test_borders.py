@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import socket
 import sqlite3
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from fuzz_bounds import bounded
-from fuzz_tasks import PROBLEM_YAML, task
+from fuzz_tasks import ROWS, task
 
 from rlanything_agents.tools.doctor.run import examine_run
 from rlanything_agents.tools.view import Site
@@ -29,7 +30,8 @@ from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
 from rlanything_envs.osworld.desktop.transport import Transport
 from rlanything_task_pools import PoolError, TaskPool
 from rlanything_task_pools.coding import ImportFormatError, import_tasks
-from rlanything_task_pools.osworld import AssetError, Assets, OSWorldTaskError, load
+from rlanything_task_pools.osworld import AssetError, Assets, load
+from rlanything_task_pools.task import TaskFormatError
 from rlanything_verifiers.alfworld import load_game
 from rlanything_verifiers.osworld import EvaluatorError, check_evaluator
 from rlanything_verifiers.osworld.archives import MAX_TAR, members
@@ -147,7 +149,7 @@ def test_pipes_and_devices_are_not_read(read: Callable[[Path], object], tmp_path
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "device").symlink_to("/dev/zero")
     for name in ("pipe", "device"):
-        with bounded(), pytest.raises((OSError, OSWorldTaskError), match="regular"):
+        with bounded(), pytest.raises((OSError, TaskFormatError), match="regular"):
             read(tmp_path / name)
 
 
@@ -161,46 +163,24 @@ def test_pipes_in_a_run_are_not_waited_for(tmp_path: Path) -> None:
         assert not all(finding.good for finding in examine_run(tmp_path))
 
 
-def problem(folder: Path) -> Path:
-    for name, text in {
-        "problem.yaml": PROBLEM_YAML.decode(),
-        "problem_statement/problem.en.md": "Add.",
-        "data/secret/1.in": "1 2\n",
-        "data/secret/1.ans": "3\n",
-        "submissions/accepted/a.py": "print(3)",
-    }.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
-
-
-@pytest.mark.parametrize(
-    "name", ["problem_statement/problem.en.md", "data/secret/1.in", "data/secret/1.ans", "submissions/accepted/a.py"]
-)
-def test_links_lead_out_of_no_problem(name: str, tmp_path: Path) -> None:
-    folder = problem(tmp_path / "sum")
-    secret = tmp_path / "secret"
-    secret.write_text("what is the user's own\n")
-    (folder / name).unlink()
-    (folder / name).symlink_to(secret)
+def test_links_lead_out_of_no_folder_of_problems(tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text(json.dumps(ROWS[0]))
+    folder = tmp_path / "problems"
+    folder.mkdir()
+    (folder / "b.json").write_text(json.dumps(ROWS[1]))
+    (folder / "a.json").symlink_to(tmp_path / "secret.json")
+    (folder / "c.json").symlink_to("b.json")
     found = import_tasks(folder, prove=False)
-    assert not found.tasks
+    assert len(found.tasks) == 1
     assert "leads out of the folder" in found.rejected[0].reason
+    assert "the same task" in found.rejected[1].reason
 
 
-def test_links_within_a_problem_are_followed(tmp_path: Path) -> None:
-    folder = problem(tmp_path / "sum")
-    (folder / "data" / "sample").mkdir()
-    for suffix in ("in", "ans"):
-        (folder / "data" / "sample" / f"1.{suffix}").symlink_to(Path("..", "secret", f"1.{suffix}"))
-    assert len(import_tasks(folder, prove=False).tasks) == 1
-
-
-def test_a_pipe_in_a_problem_is_not_waited_for(tmp_path: Path) -> None:
-    folder = problem(tmp_path / "sum")
-    (folder / "data" / "secret" / "1.ans").unlink()
-    os.mkfifo(folder / "data" / "secret" / "1.ans")
-    assert "regular" in import_tasks(folder, prove=False).rejected[0].reason
+def test_a_pipe_among_problems_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(ROWS[0]))
+    os.mkfifo(tmp_path / "b.json")
+    with bounded():
+        assert len(import_tasks(tmp_path, prove=False).tasks) == 1
 
 
 def test_one_row_of_a_file_that_is_not_there(tmp_path: Path) -> None:

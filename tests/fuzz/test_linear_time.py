@@ -14,6 +14,7 @@ from fuzz_time import Use, attacks, modules, pumped, too_long, uses
 
 from rlanything_envs.coding import actions, messages
 from rlanything_envs.coding.tools import toolset
+from rlanything_envs.errors import Unreadable
 from rlanything_envs.tools import ToolCallError
 from rlanything_verifiers.coding import Limits, Run, function
 from rlanything_verifiers.coding.checkers import (
@@ -175,7 +176,7 @@ def _result(content: bytes) -> None:
 
 def _action(content: bytes) -> None:
     for only_submit in (False, True):
-        with contextlib.suppress(actions.Unreadable):
+        with contextlib.suppress(Unreadable):
             actions.read_action(as_text(content)[: actions.MAX_ACTION_LENGTH], only_submit=only_submit)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from toy_tasks import child, outcome, root
 
-from rlanything_task_pools import CandidateError, Rejection, TaskPool
+from rlanything_task_pools import PoolError, Rejection, TaskPool
 
 
 def write(path: Path, journal: Path, rng: random.Random) -> None:
@@ -35,7 +35,7 @@ def write(path: Path, journal: Path, rng: random.Random) -> None:
         note(label=label, begun=kind, slot=slot, **more)
         try:
             event = call()
-        except CandidateError:
+        except PoolError:
             note(label=label, refused=True)
         else:
             note(label=label, done=None if event is None else event.index)

@@ -8,7 +8,8 @@ import pytest
 from alfworld_tasks import replay
 
 from rlanything_task_pools import Task
-from rlanything_task_pools.alfworld import DOMAIN, NoGamesFound, find_games
+from rlanything_task_pools.alfworld import DOMAIN, find_games
+from rlanything_task_pools.collection import CollectionError
 from rlanything_verifiers.alfworld import Game, GameFormatError, Goal, Scene, load_game, write_game
 
 
@@ -45,11 +46,11 @@ def test_official_games_are_rewritten(alfworld_data: Path) -> None:
 
 def test_no_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-    with pytest.raises(NoGamesFound, match="ALFWORLD_DATA"):
+    with pytest.raises(CollectionError, match="ALFWORLD_DATA"):
         find_games()
-    with pytest.raises(NoGamesFound, match=r"json_2\.1\.1.*alfworld-download"):
+    with pytest.raises(CollectionError, match=r"json_2\.1\.1.*alfworld-download"):
         find_games(tmp_path)
-    with pytest.raises(NoGamesFound, match="valid_seen"):
+    with pytest.raises(CollectionError, match="valid_seen"):
         find_games(tmp_path, "test")
 
 

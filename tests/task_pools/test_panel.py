@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
+from rlanything_task_pools.collection import CollectionError
 from rlanything_task_pools.panel import (
     Panel,
     PanelError,
@@ -164,7 +165,7 @@ def test_no_such_panel_and_no_tasks() -> None:
 
 def test_official_games_are_pinned_by_their_number(alfworld_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-    with pytest.raises(LookupError, match="ALFWORLD_DATA"):
+    with pytest.raises(CollectionError, match="ALFWORLD_DATA"):
         load_panel("alfworld-valid-seen")
     monkeypatch.setenv("ALFWORLD_DATA", str(alfworld_data))
     count = len(list((alfworld_data / "json_2.1.1" / "train").glob("*/*/game.tw-pddl")))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rlanything_verifiers.coding import Test, TestFormatError
+from rlanything_verifiers.coding import JudgeError, Test
 
 __all__ = ["MAX_ANSWER", "MAX_TEXT", "UnreadableTest", "read_unit_test"]
 
@@ -81,7 +81,7 @@ def make_test(stdin: str, stdout: str) -> Test:
             raise UnreadableTest(f"the test {name} has {len(text)} characters; at most {MAX_TEXT} are run")
     try:
         return Test(*(text if text.endswith("\n") else f"{text}\n" for text in (stdin, stdout)))
-    except TestFormatError as error:
+    except JudgeError as error:
         raise UnreadableTest(str(error)) from None
 
 

@@ -30,10 +30,11 @@ from rlanything_agents.rollout.group import RolloutGroup, rewarded_outcomes
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
-from rlanything_envs.coding.actions import Unreadable, read_action
+from rlanything_envs.coding.actions import read_action
 from rlanything_envs.coding.messages import FAILED, LAST_BLOCK
 from rlanything_envs.curriculum import Assignment, Critique, Summariser, task_critique
 from rlanything_envs.curriculum.summary import MAX_REASON, JudgedEpisode, JudgedStep
+from rlanything_envs.errors import Unreadable
 from rlanything_envs.llm.generator import Prompt, SamplingParams
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import read_payload

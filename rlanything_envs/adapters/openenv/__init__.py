@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from rlanything_envs.adapters.openenv.client import TextClient
     from rlanything_envs.adapters.openenv.messages import TextAction, TextObservation, TextState
     from rlanything_envs.adapters.openenv.server import create_server
-    from rlanything_envs.adapters.serving import Server, ServerSettingError
+    from rlanything_envs.adapters.serving import Server
 
-__all__ = ["Server", "ServerSettingError", "TextAction", "TextClient", "TextObservation", "TextState", "create_server"]
+__all__ = ["Server", "TextAction", "TextClient", "TextObservation", "TextState", "create_server"]
 
 _HERE = "rlanything_envs.adapters.openenv"
 _HOMES = {
     "Server": "rlanything_envs.adapters.serving",
-    "ServerSettingError": "rlanything_envs.adapters.serving",
     "TextAction": f"{_HERE}.messages",
     "TextClient": f"{_HERE}.client",
     "TextObservation": f"{_HERE}.messages",

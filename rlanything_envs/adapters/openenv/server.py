@@ -43,7 +43,7 @@ def create_server(
         arguments: Arguments of `gymnasium.make`.
 
     Raises:
-        ServerSettingError: A setting is out of range.
+        SettingError: A setting is out of range.
         MissingExtra: OpenEnv is not installed.
     """
     from openenv.core.env_server.http_server import create_fastapi_app

@@ -6,11 +6,9 @@ The environment, its actions and its observations are in `rlanything_envs.osworl
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import (
     DesktopError,
-    DesktopSettingError,
     DesktopWrecked,
     GuestRefusal,
     MissingPackages,
-    NotReady,
     Unwinnable,
 )
 from rlanything_envs.osworld.desktop.make import BACKENDS, make_desktop
@@ -22,14 +20,12 @@ __all__ = [
     "Client",
     "Desktop",
     "DesktopError",
-    "DesktopSettingError",
     "DesktopWrecked",
     "GuestClient",
     "GuestOutput",
     "GuestRefusal",
     "Health",
     "MissingPackages",
-    "NotReady",
     "Observation",
     "Unwinnable",
     "make_desktop",

@@ -18,7 +18,7 @@ class HttpDesktop:
         token: the bearer token, for guests that want one.
 
     Raises:
-        DesktopSettingError: that is no address.
+        SettingError: that is no address.
     """
 
     name = "http"

@@ -115,7 +115,7 @@ class BwrapDesktop(LocalDesktop):
             make one, else of each process alone.
 
     Raises:
-        DesktopSettingError: no possible size of a screen or of a memory.
+        SettingError: no possible size of a screen or of a memory.
     """
 
     name = "bwrap"

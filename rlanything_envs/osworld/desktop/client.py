@@ -64,7 +64,7 @@ class GuestClient:
         framebuffer: the guest's pixels, where this machine has them too: 8 MB less to send.
 
     Raises:
-        DesktopSettingError: the address is neither.
+        SettingError: the address is neither.
         DesktopError: (all methods) no answer, or none that makes sense; `GuestRefusal` where a program or a file that
             is asked for is not there; `DesktopWrecked` where a file or an output has no end.
     """

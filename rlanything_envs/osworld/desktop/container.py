@@ -83,7 +83,7 @@ class DockerDesktop(LocalDesktop):
         memory: limit of its memory as docker writes it (``"4g"``).
 
     Raises:
-        DesktopSettingError: no possible size of a screen.
+        SettingError: no possible size of a screen.
     """
 
     name = "docker"

@@ -15,8 +15,9 @@ from rlanything_envs.osworld.desktop import vm
 from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop, restrictions
 from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.packages import NEEDED, OPTIONAL, install_command, missing
-from rlanything_envs.osworld.setup import StepError, check_steps
+from rlanything_envs.osworld.setup import check_steps
 from rlanything_envs.osworld.winnable import Provided
+from rlanything_task_pools import TaskFormatError
 from rlanything_task_pools.osworld import Assets, asset_urls, import_folder, read_payload, requirements_of
 
 __all__ = ["Finding", "examine", "install", "judge_tasks"]
@@ -146,7 +147,7 @@ def judge_tasks(folder: Path) -> Iterator[Finding]:
                 lacking.append(f"{len(absent)} files (rlanything desktop fetch-assets {folder})")
             try:
                 check_steps([step.model_dump() for step in payload.config], "config")
-            except StepError as error:
+            except TaskFormatError as error:
                 lacking.append(str(error))
             winnable += not lacking
             name = str(payload.source.get("id", task.id))

@@ -4,11 +4,9 @@ from rlanything_envs.errors import InfrastructureError
 
 __all__ = [
     "DesktopError",
-    "DesktopSettingError",
     "DesktopWrecked",
     "GuestRefusal",
     "MissingPackages",
-    "NotReady",
     "Unwinnable",
 ]
 
@@ -20,10 +18,6 @@ class DesktopError(InfrastructureError):
 class DesktopWrecked(DesktopError):
     """What no set-up makes and no machine's failure: the session was ended, the disk is full, or a device or something
     without end is in the place of a file. An agent that has acted did it."""
-
-
-class DesktopSettingError(ValueError):
-    """A setting of a desktop is unknown or out of range."""
 
 
 class MissingPackages(DesktopError):
@@ -41,10 +35,6 @@ class MissingPackages(DesktopError):
 
 class GuestRefusal(DesktopError):
     """A working guest refused a set-up step: no such file, no such program, no window."""
-
-
-class NotReady(GuestRefusal):
-    """An application that was started shows no window with content within the limit."""
 
 
 class Unwinnable(DesktopError):

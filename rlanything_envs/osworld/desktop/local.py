@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from concurrent.futures import Future
 from typing import Any, Protocol, Self
 
+from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.desktop.client import GuestClient
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.errors import DesktopError
 
 __all__ = ["LocalDesktop", "Running", "check_memory", "check_screen", "end_process", "start_process"]
 
@@ -105,10 +106,10 @@ def check_screen(screen: tuple[int, int]) -> tuple[int, int]:
     """A size of a screen.
 
     Raises:
-        DesktopSettingError: not two numbers from 320 to 8192.
+        SettingError: not two numbers from 320 to 8192.
     """
     if len(screen) != 2 or not all(isinstance(side, int) and 320 <= side <= 8192 for side in screen):
-        raise DesktopSettingError(f"a screen has a width and a height of 320 to 8192 pixels, not {screen!r}")
+        raise SettingError(f"a screen has a width and a height of 320 to 8192 pixels, not {screen!r}")
     return screen[0], screen[1]
 
 
@@ -116,11 +117,11 @@ def check_memory(text: str) -> int:
     """A number of bytes, as docker writes it: ``"4g"``, ``"512m"``.
 
     Raises:
-        DesktopSettingError: it is written otherwise.
+        SettingError: it is written otherwise.
     """
     number, unit = text[:-1], text[-1:].lower()
     if not number.isascii() or not number.isdigit() or unit not in _UNITS:
-        raise DesktopSettingError(f"a memory is written like '4g' or '512m', not {text!r:.80}")
+        raise SettingError(f"a memory is written like '4g' or '512m', not {text!r:.80}")
     return int(number) << _UNITS[unit]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rlanything_envs.osworld.desktop.errors import DesktopSettingError
+from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.desktop.protocol import Desktop
 
 __all__ = ["BACKENDS", "make_desktop"]
@@ -61,13 +61,13 @@ def make_desktop(backend: str, **settings: Any) -> Desktop:
             ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url`` and ``token`` for ``http``.
 
     Raises:
-        DesktopSettingError: no such backend, or it has no such setting.
+        SettingError: no such backend, or it has no such setting.
     """
     make = BACKENDS.get(backend)
     if make is None:
-        raise DesktopSettingError(f"no desktop is called {backend!r}; there are {', '.join(BACKENDS)}")
+        raise SettingError(f"no desktop is called {backend!r}; there are {', '.join(BACKENDS)}")
     given = {name: value for name, value in settings.items() if value is not None}
     try:
         return make(**given)
     except TypeError as error:
-        raise DesktopSettingError(f"the {backend} desktop: {error}") from error
+        raise SettingError(f"the {backend} desktop: {error}") from error

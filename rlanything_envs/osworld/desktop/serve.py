@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Self
 
+from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.desktop.client import GuestClient
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.protocol import Client
 from rlanything_envs.osworld.desktop.transport import Response
 
@@ -30,13 +31,13 @@ class Relay:
         token: the bearer token; without one a random one is made.
 
     Raises:
-        DesktopSettingError: the client is no connection to a guest.
+        SettingError: the client is no connection to a guest.
         DesktopError: the port is taken.
     """
 
     def __init__(self, client: Client, port: int = 0, token: str | None = None) -> None:
         if not isinstance(client, GuestClient):
-            raise DesktopSettingError(f"{type(client).__name__} speaks no HTTP that could be passed on")
+            raise SettingError(f"{type(client).__name__} speaks no HTTP that could be passed on")
         self.token = token or secrets.token_urlsafe(32)
         handler = type("Handler", (_Handler,), {"client": client, "token": self.token})
         try:

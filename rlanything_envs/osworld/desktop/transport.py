@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.errors import SettingError
+from rlanything_envs.osworld.desktop.errors import DesktopError
 
 __all__ = ["Response", "Transport", "multipart"]
 
@@ -124,7 +125,7 @@ class Transport:
         token: the bearer token, for guests that want one.
 
     Raises:
-        DesktopSettingError: the address is neither.
+        SettingError: the address is neither.
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
@@ -141,7 +142,7 @@ class Transport:
         except ValueError:
             port = -1
         if parts.scheme != "http" or not parts.hostname or port == -1:
-            raise DesktopSettingError(f"the address of a guest is http://HOST:PORT, not {url!r}")
+            raise SettingError(f"the address of a guest is http://HOST:PORT, not {url!r}")
         self._host, self._port, self._prefix = parts.hostname, port or 5000, parts.path.rstrip("/")
 
     def __repr__(self) -> str:

@@ -16,8 +16,9 @@ import time
 import weakref
 from pathlib import Path
 
+from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.desktop.client import GuestClient
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.local import (
     LocalDesktop,
     Running,
@@ -62,7 +63,7 @@ class VmDesktop(LocalDesktop):
         network: whether its programs reach what this process reaches.
 
     Raises:
-        DesktopSettingError: there is no such disk image; no possible size of a screen or of a memory.
+        SettingError: there is no such disk image; no possible size of a screen or of a memory.
     """
 
     name = "vm"
@@ -77,7 +78,7 @@ class VmDesktop(LocalDesktop):
         super().__init__()
         self.disk = Path(qcow2).expanduser().resolve()
         if not _is_qcow2(self.disk):
-            raise DesktopSettingError(
+            raise SettingError(
                 f"{self.disk} is no qcow2 disk image; build one with: rlanything desktop build --vm FILE, "
                 f"or unpack OSWorld's, {DISK_IMAGE}"
             )

@@ -7,10 +7,11 @@ from typing import Any
 
 import gymnasium as gym
 
+from rlanything_envs.errors import Unreadable
 from rlanything_envs.llm.choices import Form
 from rlanything_envs.osworld.accessibility import read_elements
 from rlanything_envs.osworld.short.forms import answer_form
-from rlanything_envs.osworld.short.gestures import NoGesture, code_of
+from rlanything_envs.osworld.short.gestures import code_of
 from rlanything_envs.osworld.short.screen import Line, Screen
 from rlanything_envs.osworld.short.slots import Slots
 from rlanything_envs.osworld.short.words import BREAK, COUNTS, NOBODY, SCREEN, SLOTS, VERBS, WORDS
@@ -80,7 +81,7 @@ class ShortOSWorld(ShortWrapper):
         command = read(answer)[1]
         try:
             return code_of(command, self._screen or _EMPTY, self._slots)
-        except NoGesture:
+        except Unreadable:
             return command
 
     def opening(self, seen: Any, info: Mapping[str, Any]) -> tuple[str, str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rlanything_envs.errors import Unreadable
 from rlanything_envs.osworld.short.screen import Screen
 from rlanything_envs.osworld.short.slots import Slots
 from rlanything_envs.osworld.short.words import COLUMNS, COUNTS, DONE, KEYS, LITERALS
 
-__all__ = ["MAX_PIECES", "NoGesture", "code_of"]
+__all__ = ["MAX_PIECES", "code_of"]
 
 MAX_PIECES = 12
 """Most pieces of one ``type`` command."""
@@ -21,15 +22,11 @@ MAX_PIECES = 12
 _NAMED = {"\n": "enter", "\t": "tab"}
 
 
-class NoGesture(ValueError):
-    """The words are not a command, or name a missing target."""
-
-
 def code_of(command: str, screen: Screen, slots: Slots) -> str:
     """The environment's action for a command.
 
     Raises:
-        NoGesture: The text is not a command; the message gives the reason.
+        Unreadable: The text is not a command; the message gives the reason.
     """
     verb, *rest = command.split() or [""]
     if verb in DONE and not rest:
@@ -39,7 +36,7 @@ def code_of(command: str, screen: Screen, slots: Slots) -> str:
     if verb == "click" and len(rest) == 1:
         number = _number(rest[0])
         if number > len(screen.targets):
-            raise NoGesture(f"{command!r}: there are {len(screen.targets)} things to click on")
+            raise Unreadable(f"{command!r}: there are {len(screen.targets)} things to click on")
         target = screen.targets[number - 1]
         return f"pyautogui.click({target.x}, {target.y})"
     if verb == "line" and len(rest) == 1:
@@ -49,7 +46,7 @@ def code_of(command: str, screen: Screen, slots: Slots) -> str:
         return "; ".join(["pyautogui.hotkey('ctrl', 'home')", *_times("down", down), *_times("right", right)])
     if verb == "type" and 1 <= len(rest) <= MAX_PIECES:
         return "; ".join(_typing([_text(piece, slots) for piece in rest]))
-    raise NoGesture(f"{command[:80]!r} is no command")
+    raise Unreadable(f"{command[:80]!r} is no command")
 
 
 _SELECT = "pyautogui.press('home'); pyautogui.hotkey('shift', 'end')"
@@ -57,7 +54,7 @@ _SELECT = "pyautogui.press('home'); pyautogui.hotkey('shift', 'end')"
 
 def _number(word: str) -> int:
     if word not in COUNTS:
-        raise NoGesture(f"{word[:20]!r} is no number from 1 to {len(COUNTS)}")
+        raise Unreadable(f"{word[:20]!r} is no number from 1 to {len(COUNTS)}")
     return int(word)
 
 
@@ -68,7 +65,7 @@ def _times(key: str, presses: int) -> list[str]:
 def _text(piece: str, slots: Slots) -> str:
     text = LITERALS.get(piece) or slots.text(piece)
     if text is None:
-        raise NoGesture(f"{piece[:20]!r} is neither a string of the task nor a literal")
+        raise Unreadable(f"{piece[:20]!r} is neither a string of the task nor a literal")
     return text
 
 

@@ -5,7 +5,7 @@ The engine that plays them is in `rlanything_verifiers.alfworld`, the environmen
 
 from rlanything_task_pools.alfworld.domain import DOMAIN, AlfWorldDomain
 from rlanything_task_pools.alfworld.generate import Knobs, generate
-from rlanything_task_pools.alfworld.official import NoGamesFound, find_games, load
+from rlanything_task_pools.alfworld.official import find_games, load
 from rlanything_task_pools.knobs import SPLITS, KnobError
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "AlfWorldDomain",
     "KnobError",
     "Knobs",
-    "NoGamesFound",
     "find_games",
     "generate",
     "load",

@@ -23,7 +23,7 @@ class AlfWorldDomain:
             proposals change the goal, and those of language models goal, scene, start and hint.
 
     Raises:
-        UnknownOperator: A name is unknown.
+        KnobError: A name is unknown.
     """
 
     name = "alfworld"

@@ -16,7 +16,7 @@ from rlanything_task_pools.coding.draft import ImportFormatError
 from rlanything_task_pools.coding.families import FAMILIES
 from rlanything_task_pools.coding.generate import HELD_OUT, Knobs, generate
 from rlanything_task_pools.coding.importing import Imported, Rejected, import_tasks, load
-from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, TaskLimits, make_task, read_payload
+from rlanything_task_pools.coding.payload import Example, Payload, TaskLimits, make_task, read_payload
 from rlanything_task_pools.knobs import SPLITS, KnobError
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "HELD_OUT",
     "SPLITS",
     "CodingDomain",
-    "CodingTaskError",
     "Example",
     "ImportFormatError",
     "Imported",

@@ -16,7 +16,7 @@ def describe(task: Task) -> str:
     """The statement (and that of the root, if another), examples, knobs, and a correct program.
 
     Raises:
-        CodingTaskError: The task is not a coding task.
+        TaskFormatError: The task is not a coding task.
     """
     payload = read_payload(task.payload)
     root, parts = root_statement(task), []
@@ -50,7 +50,7 @@ def pass_rates(task: Task, rates: Sequence[float]) -> str:
         rates: For each test, the public ones first, the share of programs that passed it, from 0 to 1.
 
     Raises:
-        CodingTaskError: The task is not a coding task.
+        TaskFormatError: The task is not a coding task.
         ValueError: There is not one rate from 0 to 1 for each test.
     """
     payload = read_payload(task.payload)

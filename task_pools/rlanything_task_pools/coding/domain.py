@@ -23,7 +23,7 @@ class CodingDomain:
         allow_unsafe: Run programs even where this machine has no safe sandbox.
 
     Raises:
-        UnknownOperator: A name is unknown.
+        KnobError: A name is unknown.
     """
 
     name = "coding"

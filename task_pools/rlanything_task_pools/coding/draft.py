@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlanything_task_pools.coding.payload import CodingTaskError, Payload, TaskLimits, read_payload
+from rlanything_task_pools.coding.payload import Payload, TaskLimits, read_payload
+from rlanything_task_pools.task import TaskFormatError
 
 __all__ = ["Draft", "ImportFormatError", "Pair", "cpu_limit", "field_of", "float_checker", "texts"]
 
@@ -57,7 +58,7 @@ class Draft:
         Where nothing is public, the first tests are shown; where nothing else is hidden, public tests decide too.
 
         Raises:
-            CodingTaskError: There are no tests, or a field is too large or of the wrong kind.
+            TaskFormatError: There are no tests, or a field is too large or of the wrong kind.
         """
         public, hidden = list(dict.fromkeys(self.public)), list(dict.fromkeys(self.hidden))
         if self.checker.get("kind") in _TOLERANT:
@@ -68,7 +69,7 @@ class Draft:
             public = hidden[: min(SHOWN, len(hidden) // 3)]
         hidden = [test for test in hidden if test not in public] or public
         if not hidden:
-            raise CodingTaskError("there are no tests")
+            raise TaskFormatError("there are no tests")
         limits: dict[str, float | int] = {}
         if self.cpu is not None:
             limits["cpu"] = self.cpu

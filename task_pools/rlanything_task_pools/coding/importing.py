@@ -16,7 +16,7 @@ from rlanything_task_pools.coding import (
     import_published,
 )
 from rlanything_task_pools.coding.draft import Draft, ImportFormatError
-from rlanything_task_pools.coding.payload import MAX_PROGRAM, CodingTaskError, make_task, read_payload
+from rlanything_task_pools.coding.payload import MAX_PROGRAM, make_task, read_payload
 from rlanything_task_pools.coding.screen import checker_flaw, screen
 from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.coding import JudgeError
@@ -66,7 +66,7 @@ def import_tasks(
 
     Raises:
         ImportFormatError: The source cannot be read at all.
-        PackageError: A package is not installed.
+        SandboxUnsupported: A package is not installed.
         SandboxError: Programs could not be run.
     """
     runs = _Runs(prove, allow_unsafe, tuple(packages))
@@ -134,9 +134,9 @@ def _own(row: Mapping[str, Any]) -> Task:
     try:
         task = Task.from_dict(row)
         if task.domain != "coding":
-            raise CodingTaskError(f"it is a task of the domain {task.domain!r:.80}")
+            raise TaskFormatError(f"it is a task of the domain {task.domain!r:.80}")
         read_payload(task.payload)
-    except (TaskFormatError, CodingTaskError) as error:
+    except TaskFormatError as error:
         raise ImportFormatError("", str(error)) from None
     return task
 
@@ -159,7 +159,7 @@ def _finished(draft: Draft, format_name: str, runs: _Runs) -> Task:
             proof = found.good[:1]
             payload = read_payload({**payload.to_dict(), "wrong": found.wrong[:MAX_KEPT_WRONG]})
         return make_task(payload, proof, traits)
-    except (CodingTaskError, JudgeError, TaskFormatError) as error:
+    except (TaskFormatError, JudgeError) as error:
         raise ImportFormatError("", str(error)) from None
 
 
@@ -190,12 +190,14 @@ def _problems(source: str) -> Iterator[tuple[str, Problem]]:
 
 
 def _folder(path: Path) -> Iterator[tuple[str, Problem]]:
-    """The problems of all files of a folder; one that cannot be read costs no other."""
+    """The problems of all files of a folder; one that cannot be read costs no other. No link leads out of it."""
     files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.name.endswith(SUFFIXES)]
     if not files:
         raise ImportFormatError(str(path), f"there is no file in it that ends with {', '.join(SUFFIXES)}")
     for file in files:
         try:
+            if not file.resolve().is_relative_to(path.resolve()):
+                raise ImportFormatError(str(file), "a link that leads out of the folder is not followed")
             yield from _rows(file)
         except ImportFormatError as error:
             yield str(file), error

@@ -15,10 +15,10 @@ from pydantic import (
 )
 
 from rlanything_task_pools.frozen import freeze
-from rlanything_task_pools.task import JsonObject, Task, Traits
+from rlanything_task_pools.task import JsonObject, Task, TaskFormatError, Traits
 from rlanything_verifiers.coding import LANGUAGES, Language, Limits, Test, parse_checker
 
-__all__ = ["CodingTaskError", "Example", "Payload", "TaskLimits", "make_task", "read_payload"]
+__all__ = ["Example", "Payload", "TaskLimits", "make_task", "read_payload"]
 
 MAX_STATEMENT = 60_000
 """Longest statement, in characters; the longest of the 732 problems of Google's archive is below 20,000."""
@@ -35,10 +35,6 @@ MAX_GOAL = 10_000
 CUT = "\n[...]"
 
 Program = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
-
-
-class CodingTaskError(ValueError):
-    """The data is not a coding task; the message names the field and what is wrong with it."""
 
 
 class _Record(BaseModel):
@@ -142,16 +138,16 @@ def read_payload(value: Mapping[str, Any]) -> Payload:
     """A payload from untrusted JSON values.
 
     Raises:
-        CodingTaskError: A field is missing, unknown, too large or of the wrong kind.
+        TaskFormatError: A field is missing, unknown, too large or of the wrong kind.
     """
     try:
         return Payload.model_validate(freeze(value, "payload"))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "payload"
-        raise CodingTaskError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise TaskFormatError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from None
     except ValueError as error:
-        raise CodingTaskError(str(error)) from None
+        raise TaskFormatError(str(error)) from None
 
 
 def make_task(

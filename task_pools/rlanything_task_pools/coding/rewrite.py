@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlanything_task_pools.coding.generate import draw, input_of, level_index, movable
 from rlanything_task_pools.coding.inputs import InputError
-from rlanything_task_pools.coding.payload import CodingTaskError, Example, Payload, make_task, read_payload
+from rlanything_task_pools.coding.payload import Example, Payload, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen, undecided
 from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
-from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task
+from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task, TaskFormatError
 from rlanything_verifiers.coding import JudgeError, shared_sandbox
 
 __all__ = ["OPERATORS", "movable", "proposal_schema", "propose", "root_statement", "validate"]
@@ -131,7 +131,7 @@ def validate(
     try:
         parent = read_payload(task.payload)
         change = freeze(proposal, "proposal") if isinstance(proposal, Mapping) else proposal
-    except CodingTaskError as error:
+    except TaskFormatError as error:
         return Rejection(reason="bad_parent", detail=str(error)[:400])
     except (ValueError, RecursionError) as error:
         return Rejection(reason="malformed", detail=str(error)[:400])
@@ -252,7 +252,7 @@ def _restate(
         if not found.wrong:
             raise Refused("undiscerning", "every wrong program passes all tests; add tests that they fail")
         payload = read_payload({**fields, "wrong": found.wrong[:8]})
-    except (CodingTaskError, JudgeError) as error:
+    except (TaskFormatError, JudgeError) as error:
         raise Refused("malformed", str(error)) from None
     record = {"statement": statement, "root_statement": root_statement(task)}
     return make_task(

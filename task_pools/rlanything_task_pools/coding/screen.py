@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from rlanything_task_pools.coding.generate import input_of
 from rlanything_task_pools.coding.inputs import InputError
-from rlanything_task_pools.coding.payload import CodingTaskError, Payload, read_payload
-from rlanything_task_pools.task import Task
+from rlanything_task_pools.coding.payload import Payload, read_payload
+from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.coding import (
     Job,
     JudgeError,
@@ -153,7 +153,7 @@ def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
         return f"it is a task of the domain {task.domain!r:.80}, not of 'coding'"
     try:
         payload = read_payload(task.payload)
-    except CodingTaskError as error:
+    except TaskFormatError as error:
         return str(error)
     if (form := input_of(task)) is not None:
         for test in payload.tests:

@@ -11,20 +11,12 @@ print(read_payload(task.payload).instruction)
 """
 
 from rlanything_task_pools.knobs import SPLITS, KnobError
-from rlanything_task_pools.osworld.assets import AssetError, AssetMissing, Assets, asset_urls
+from rlanything_task_pools.osworld.assets import AssetError, Assets, asset_urls
 from rlanything_task_pools.osworld.domain import DOMAIN, OSWorldDomain
 from rlanything_task_pools.osworld.generate import APPS, HELD_OUT, Knobs, generate
 from rlanything_task_pools.osworld.importing import import_folder, import_task, load
 from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS
-from rlanything_task_pools.osworld.payload import (
-    STEP_TYPES,
-    OSWorldTaskError,
-    Payload,
-    Step,
-    file_of,
-    make_task,
-    read_payload,
-)
+from rlanything_task_pools.osworld.payload import STEP_TYPES, Payload, Step, file_of, make_task, read_payload
 from rlanything_task_pools.osworld.proof import keys
 from rlanything_task_pools.osworld.requirements import Requirements, requirements_of
 
@@ -37,12 +29,10 @@ __all__ = [
     "SPLITS",
     "STEP_TYPES",
     "AssetError",
-    "AssetMissing",
     "Assets",
     "KnobError",
     "Knobs",
     "OSWorldDomain",
-    "OSWorldTaskError",
     "Payload",
     "Requirements",
     "Step",

@@ -18,7 +18,7 @@ from typing import Any
 from rlanything_task_pools.osworld.payload import Payload
 from rlanything_verifiers.osworld import evaluator_urls
 
-__all__ = ["VARIABLE", "AssetError", "AssetMissing", "Assets", "asset_urls", "inline", "inline_url"]
+__all__ = ["VARIABLE", "AssetError", "Assets", "asset_urls", "inline", "inline_url"]
 
 VARIABLE = "RLANYTHING_ASSETS"
 """Environment variable with the directory of the cache."""
@@ -39,22 +39,6 @@ Progress = Callable[[str, int, int | None], None]
 
 class AssetError(RuntimeError):
     """A file of a task is not available, which is no evidence about the agent."""
-
-
-class AssetMissing(AssetError):
-    """A file is not in the cache; the message has the command that fetches it.
-
-    Args:
-        url: The URL in the task.
-        path: Where the file would be.
-        reason: Why it is not there, if more is known than that it is not.
-    """
-
-    def __init__(self, url: str, path: Path, reason: str = "") -> None:
-        remote = url.partition(":")[0].lower() in REMOTE
-        remedy = f"fetch it with: {COMMAND}" if remote else "put it there"
-        super().__init__(f"{_short(url)} is not at {path}{': ' if reason else ''}{reason}; {remedy}")
-        self.url, self.path = url, path
 
 
 class Assets:
@@ -99,8 +83,7 @@ class Assets:
         """The content of a file; nothing is downloaded.
 
         Raises:
-            AssetMissing: It is not in the cache.
-            AssetError: The URL has no place in the cache, or its data is malformed.
+            AssetError: It is not in the cache, the URL has no place there, or its data is malformed.
         """
         if url[:5].lower() == "data:":
             return inline(url)
@@ -108,9 +91,9 @@ class Assets:
         try:
             return path.read_bytes()
         except FileNotFoundError:
-            raise AssetMissing(url, path) from None
+            raise _missing(url, path) from None
         except OSError as error:
-            raise AssetMissing(url, path, str(error)) from error
+            raise _missing(url, path, str(error)) from error
 
     def missing(self, urls: Iterable[str]) -> list[str]:
         """The remote files among these that are not in the cache, each once."""
@@ -255,6 +238,12 @@ def _only_one(folder: Path) -> Iterator[None]:
         except ImportError:  # not on Windows
             pass
         yield
+
+
+def _missing(url: str, path: Path, reason: str = "") -> AssetError:
+    """The error of a file that is not in the cache, with the command that fetches it."""
+    remedy = f"fetch it with: {COMMAND}" if url.partition(":")[0].lower() in REMOTE else "put it there"
+    return AssetError(f"{_short(url)} is not at {path}{': ' if reason else ''}{reason}; {remedy}")
 
 
 def _short(url: str) -> str:

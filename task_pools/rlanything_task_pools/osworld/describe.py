@@ -14,7 +14,7 @@ def describe(task: Task) -> str:
     """The agent's instruction, the state of the desktop, and every evaluator with its plain instruction and hints.
 
     Raises:
-        OSWorldTaskError: The task is not a desktop task.
+        TaskFormatError: The task is not a desktop task.
         EvaluatorError: An evaluator is malformed.
     """
     payload = read_payload(task.payload)

@@ -23,7 +23,7 @@ class OSWorldDomain:
             known ones), ``words`` (an instruction by a language model).
 
     Raises:
-        UnknownOperator: There is no operator of a name.
+        KnobError: There is no operator of a name.
     """
 
     name = "osworld"
@@ -80,7 +80,7 @@ class OSWorldDomain:
         """The task of a JSON file in OSWorld's form, with or without the evaluators of RLAnything.
 
         Raises:
-            OSWorldTaskError: It is not such a file.
+            TaskFormatError: It is not such a file.
             EvaluatorError: An evaluator is malformed, or names what there is not.
         """
         return load(source)
@@ -89,7 +89,7 @@ class OSWorldDomain:
         """The task files of a folder and those below it, in the forms of `load`; or a single one.
 
         Raises:
-            OSWorldTaskError, EvaluatorError: The single file is no task.
+            TaskFormatError, EvaluatorError: The single file is no task.
         """
         if Path(source).is_file():
             return Collection((load(source),), {})

@@ -8,13 +8,9 @@ from typing import Any
 from rlanything_task_pools.osworld.assets import inline
 from rlanything_task_pools.osworld.payload import Payload, file_of
 
-__all__ = ["HOME", "FileGuest", "InlineFiles", "NotFiles", "Printed", "absolute", "write_file"]
+__all__ = ["HOME", "FileGuest", "InlineFiles", "Printed", "absolute", "write_file"]
 
 HOME = "/home/user"
-
-
-class NotFiles(RuntimeError):
-    """An operation needs more than files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +75,10 @@ class FileGuest:
         """The permissions of a file, by ``stat -c %a PATH``; no other program is here.
 
         Raises:
-            NotFiles: It is another command.
+            NotImplementedError: It is another command.
         """
         if isinstance(command, str) or shell or len(command) != 4 or tuple(command[:3]) != ("stat", "-c", "%a"):
-            raise NotFiles(f"{command!r:.200}: here are files, and no programs but 'stat -c %a'")
+            raise NotImplementedError(f"{command!r:.200}: here are files, and no programs but 'stat -c %a'")
         path = absolute(command[3])
         if path not in self.files:
             return Printed("", f"stat: cannot statx '{path}': No such file or directory\n", 1)
@@ -92,9 +88,9 @@ class FileGuest:
         """Nothing is shown.
 
         Raises:
-            NotFiles: Always.
+            NotImplementedError: Always.
         """
-        raise NotFiles("here are files, and nothing is shown")
+        raise NotImplementedError("here are files, and nothing is shown")
 
     def terminal_output(self) -> str | None:
         """There is no terminal."""
@@ -104,9 +100,9 @@ class FileGuest:
         """Nothing is shown.
 
         Raises:
-            NotFiles: Always.
+            NotImplementedError: Always.
         """
-        raise NotFiles("here are files, and nothing is shown")
+        raise NotImplementedError("here are files, and nothing is shown")
 
     def wallpaper(self) -> bytes | None:
         """There is none."""

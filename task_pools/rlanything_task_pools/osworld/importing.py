@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_task_pools.osworld.difficulty import difficulty
-from rlanything_task_pools.osworld.payload import MAX_TOTAL, OSWorldTaskError, make_task, read_payload
+from rlanything_task_pools.osworld.payload import MAX_TOTAL, make_task, read_payload
 from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.osworld import EvaluatorError
 from rlanything_verifiers.plain_file import read_plain
@@ -21,25 +21,25 @@ def load(source: str | os.PathLike[str]) -> Task:
     """The task of a JSON file: one of OSWorld, of RLAnything, or of this package.
 
     Raises:
-        OSWorldTaskError: It cannot be read, or is no task; the message has the place.
+        TaskFormatError: It cannot be read, or is no task; the message has the place.
         EvaluatorError: An evaluator is malformed, or names a function or a getter that there is not.
     """
     path = Path(source)
     try:
         content = read_plain(path, 2 * MAX_TOTAL + 1)
         if len(content) > 2 * MAX_TOTAL:
-            raise OSWorldTaskError(f"{path}: a task has at most {2 * MAX_TOTAL} bytes")
+            raise TaskFormatError(f"{path}: a task has at most {2 * MAX_TOTAL} bytes")
         row = json.loads(content)
     except OSError as error:
-        raise OSWorldTaskError(f"{path}: cannot be read: {error}") from None
+        raise TaskFormatError(f"{path}: cannot be read: {error}") from None
     except (ValueError, RecursionError) as error:
-        if isinstance(error, OSWorldTaskError):
+        if isinstance(error, TaskFormatError):
             raise
-        raise OSWorldTaskError(f"{path}: not JSON: {error}") from None
+        raise TaskFormatError(f"{path}: not JSON: {error}") from None
     try:
         return import_task(row)
-    except OSWorldTaskError as error:
-        raise OSWorldTaskError(f"{path}: {error}") from None
+    except TaskFormatError as error:
+        raise TaskFormatError(f"{path}: {error}") from None
     except EvaluatorError as error:
         error.add_note(f"in the task file {path}")
         raise
@@ -49,17 +49,17 @@ def import_folder(folder: str | os.PathLike[str]) -> tuple[list[Task], dict[str,
     """All task files below a folder, and for those that are none, the reason by path.
 
     Raises:
-        OSWorldTaskError: There is no such folder.
+        TaskFormatError: There is no such folder.
     """
     root = Path(folder)
     if not root.is_dir():
-        raise OSWorldTaskError(f"{root}: there is no such folder")
+        raise TaskFormatError(f"{root}: there is no such folder")
     tasks: dict[str, Task] = {}
     refused: dict[str, str] = {}
     for path in sorted(root.rglob("*.json")):
         try:
             task = load(path)
-        except (OSWorldTaskError, EvaluatorError) as error:
+        except (TaskFormatError, EvaluatorError) as error:
             refused[str(path)] = str(error)
             continue
         tasks.setdefault(task.id, task)
@@ -73,11 +73,11 @@ def import_task(row: object) -> Task:
     evaluator becomes ``evaluator1`` with the instruction of the task.
 
     Raises:
-        OSWorldTaskError: A field is missing or of the wrong kind.
+        TaskFormatError: A field is missing or of the wrong kind.
         EvaluatorError: An evaluator is malformed, or names a function or a getter that there is not.
     """
     if not isinstance(row, Mapping):
-        raise OSWorldTaskError(f"expected a JSON object, got {type(row).__name__}")
+        raise TaskFormatError(f"expected a JSON object, got {type(row).__name__}")
     if "payload" in row and "domain" in row:
         return _own(row)
     listed = row.get("evaluator_list")
@@ -90,7 +90,7 @@ def import_task(row: object) -> Task:
         instructions = dict(_need(row, "task_template", Mapping, "an object"))
         asked = _need(row, "current_task", Mapping, "an object")
     if len(asked) != 1:
-        raise OSWorldTaskError(f"current_task: expected just one evaluator, there are {len(asked)}")
+        raise TaskFormatError(f"current_task: expected just one evaluator, there are {len(asked)}")
     current, instruction = next(iter(asked.items()))
     source: dict[str, Any] = {"format": "osworld" if listed is None else "rlanything"}
     source |= {name: row[name] for name in ("id", "snapshot", "source") if isinstance(row.get(name), str)}
@@ -119,16 +119,16 @@ def _own(row: Mapping[str, Any]) -> Task:
     try:
         task = Task.from_dict(row)
     except TaskFormatError as error:
-        raise OSWorldTaskError(str(error)) from None
+        raise TaskFormatError(str(error)) from None
     if task.domain != "osworld":
-        raise OSWorldTaskError(f"it is a task of the domain {task.domain!r:.80}")
+        raise TaskFormatError(f"it is a task of the domain {task.domain!r:.80}")
     read_payload(task.payload)
     return task
 
 
 def _need(row: Mapping[str, Any], name: str, kind: type, what: str) -> Any:
     if name not in row:
-        raise OSWorldTaskError(f"{name}: the field is missing")
+        raise TaskFormatError(f"{name}: the field is missing")
     if not isinstance(row[name], kind):
-        raise OSWorldTaskError(f"{name}: expected {what}, got {type(row[name]).__name__}")
+        raise TaskFormatError(f"{name}: expected {what}, got {type(row[name]).__name__}")
     return row[name]

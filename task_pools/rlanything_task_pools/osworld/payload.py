@@ -10,10 +10,10 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from rlanything_task_pools.frozen import canonical_json, freeze
-from rlanything_task_pools.task import Task
+from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.osworld import check_evaluator
 
-__all__ = ["MAX_FILE", "STEP_TYPES", "OSWorldTaskError", "Payload", "Step", "file_of", "make_task", "read_payload"]
+__all__ = ["MAX_FILE", "STEP_TYPES", "Payload", "Step", "file_of", "make_task", "read_payload"]
 
 UPSTREAM_STEPS = (
     "activate_window",
@@ -45,10 +45,6 @@ MAX_EVALUATORS = 32
 MAX_HINTS = 16
 MAX_TEXT = 10_000
 MAX_PATH = 1_000
-
-
-class OSWorldTaskError(ValueError):
-    """The data is not a desktop task; the message names the field and what is wrong with it."""
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -136,7 +132,7 @@ def read_payload(value: Mapping[str, Any]) -> Payload:
     """A payload from untrusted JSON values, every function and getter of its evaluators known.
 
     Raises:
-        OSWorldTaskError: A field is missing, unknown, too large or of the wrong kind.
+        TaskFormatError: A field is missing, unknown, too large or of the wrong kind.
         EvaluatorError: An evaluator is malformed, or names a function or a getter that there is not.
     """
     try:
@@ -147,9 +143,9 @@ def read_payload(value: Mapping[str, Any]) -> Payload:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "payload"
-        raise OSWorldTaskError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise TaskFormatError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from None
     except (ValueError, RecursionError) as error:
-        raise OSWorldTaskError(str(error)) from None
+        raise TaskFormatError(str(error)) from None
     for evaluator in payload.evaluators.values():
         check_evaluator(evaluator)
     return payload
@@ -159,23 +155,23 @@ def file_of(parameters: Mapping[str, Any]) -> tuple[str, bytes]:
     """Path and content of the file that a ``write_file`` step carries as ``text`` or ``base64``.
 
     Raises:
-        OSWorldTaskError: The path is not absolute, the content is missing, given twice, malformed or too large.
+        TaskFormatError: The path is not absolute, the content is missing, given twice, malformed or too large.
     """
     path = parameters.get("path")
     if not isinstance(path, str) or len(path) > MAX_PATH or "\0" in path or posixpath.normpath(path) != path:
-        raise OSWorldTaskError(f"write_file: path {path!r:.200} is not a plain path")
+        raise TaskFormatError(f"write_file: path {path!r:.200} is not a plain path")
     if not path.startswith(("/", "~/")) or path.startswith("//"):
-        raise OSWorldTaskError(f"write_file: path {path!r:.200} must begin with / or ~/")
+        raise TaskFormatError(f"write_file: path {path!r:.200} must begin with / or ~/")
     given = sorted(set(parameters) - {"path"})
     content = parameters.get(given[0]) if given in (["text"], ["base64"]) else None
     if not isinstance(content, str):
-        raise OSWorldTaskError(f"write_file {path}: give its content as text or as base64, one of both")
+        raise TaskFormatError(f"write_file {path}: give its content as text or as base64, one of both")
     try:
         data = content.encode() if given == ["text"] else base64.b64decode(content, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise OSWorldTaskError(f"write_file {path}: {given[0]} cannot be decoded: {error}") from None
+        raise TaskFormatError(f"write_file {path}: {given[0]} cannot be decoded: {error}") from None
     if len(data) > MAX_FILE:
-        raise OSWorldTaskError(f"write_file {path}: {len(data)} bytes, and a task carries at most {MAX_FILE} a file")
+        raise TaskFormatError(f"write_file {path}: {len(data)} bytes, and a task carries at most {MAX_FILE} a file")
     return path, data
 
 

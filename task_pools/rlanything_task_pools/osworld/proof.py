@@ -7,8 +7,8 @@ from rlanything_task_pools.knobs import SPLITS, KnobError
 from rlanything_task_pools.osworld.generate import draw_state, levels
 from rlanything_task_pools.osworld.kinds import KINDS
 from rlanything_task_pools.osworld.meaning import lost
-from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, read_payload
-from rlanything_task_pools.task import Task
+from rlanything_task_pools.osworld.payload import Payload, read_payload
+from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.osworld import EvaluatorError
 
 __all__ = ["flaw", "keys"]
@@ -24,7 +24,7 @@ def flaw(task: Task) -> str | None:
         return f"it is a task of the domain {task.domain!r:.80}, not of 'osworld'"
     try:
         payload = read_payload(task.payload)
-    except (OSWorldTaskError, EvaluatorError) as error:
+    except (TaskFormatError, EvaluatorError) as error:
         return str(error)
     if task.goal != payload.instruction:
         return "the goal is not the instruction of the payload"
@@ -44,12 +44,12 @@ def keys(task: Task, name: str | None = None) -> list[str]:
         One line for each action; nothing where no such lines are known.
 
     Raises:
-        OSWorldTaskError: The task is no desktop task, or has no such evaluator.
+        TaskFormatError: The task is no desktop task, or has no such evaluator.
     """
     payload = read_payload(task.payload)
     wanted = payload.current if name is None else name
     if wanted not in payload.evaluators:
-        raise OSWorldTaskError(f"{wanted!r:.80} is none of the evaluators {', '.join(payload.evaluators)}")
+        raise TaskFormatError(f"{wanted!r:.80} is none of the evaluators {', '.join(payload.evaluators)}")
     if _remade(payload, payload.source) is not None:
         return []
     state, _ = draw_state(payload.source["kind"], payload.source["split"], payload.source["seed"])

@@ -13,9 +13,9 @@ from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.osworld.difficulty import difficulty, steps_of
 from rlanything_task_pools.osworld.generate import draw_state, rung_of, told
 from rlanything_task_pools.osworld.meaning import likeness, lost
-from rlanything_task_pools.osworld.payload import OSWorldTaskError, Payload, make_task, read_payload
+from rlanything_task_pools.osworld.payload import Payload, make_task, read_payload
 from rlanything_task_pools.osworld.proof import flaw
-from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task
+from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task, TaskFormatError
 from rlanything_verifiers.osworld import EvaluatorError
 
 __all__ = ["OPERATORS", "proposal_schema", "propose", "validate"]
@@ -106,7 +106,7 @@ def validate(
     """
     try:
         parent = read_payload(task.payload)
-    except (OSWorldTaskError, EvaluatorError) as error:
+    except (TaskFormatError, EvaluatorError) as error:
         return Rejection(reason="bad_parent", detail=str(error)[:400])
     if (wrong := flaw(task)) is not None:
         return Rejection(reason="bad_parent", detail=wrong[:400])

@@ -8,7 +8,8 @@ import gymnasium as gym
 import pytest
 from osworld_tasks import PATH, SOLUTION, make
 
-from rlanything_envs.osworld.desktop import DesktopSettingError, make_desktop
+from rlanything_envs.errors import SettingError
+from rlanything_envs.osworld.desktop import make_desktop
 
 ID = "RLAnything/OSWorld-v0"
 CONFIG = [make().payload["config"][0]]
@@ -301,5 +302,5 @@ def test_root_lends_the_desktop_a_user_of_its_own(desktop):
 
 
 def test_memory_that_cannot_be():
-    with pytest.raises(DesktopSettingError, match="memory"):
+    with pytest.raises(SettingError, match="memory"):
         make_desktop("bwrap", memory="plenty")

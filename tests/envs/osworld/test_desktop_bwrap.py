@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.accessibility import linearise
-from rlanything_envs.osworld.desktop import DesktopError, DesktopSettingError, make_desktop
+from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
 from rlanything_envs.osworld.desktop.scratch import Scratch
 
@@ -286,7 +287,7 @@ def test_closed_desktops_say_so():
     ],
 )
 def test_settings_that_cannot_be(backend, settings, said):
-    with pytest.raises(DesktopSettingError, match=said):
+    with pytest.raises(SettingError, match=said):
         make_desktop(backend, **settings)
 
 

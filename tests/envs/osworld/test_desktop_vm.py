@@ -12,7 +12,8 @@ from osworld_tasks import SOLUTION, make
 from typer.testing import CliRunner
 
 from rlanything_agents.tools.cli import app
-from rlanything_envs.osworld.desktop import DesktopError, DesktopSettingError, make_desktop
+from rlanything_envs.errors import SettingError
+from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.desktop import vm as practice
 from rlanything_envs.osworld.desktop.conformance import check_guest
 from rlanything_envs.osworld.desktop.disk import build_disk
@@ -40,13 +41,13 @@ def test_a_virtual_machine_has_a_disk(blank):
     assert not desktop.intact()
     desktop.close()
     blank.write_bytes(b"PK\3\4")
-    with pytest.raises(DesktopSettingError, match=r"no qcow2.*rlanything desktop build --vm FILE"):
+    with pytest.raises(SettingError, match=r"no qcow2.*rlanything desktop build --vm FILE"):
         make_desktop("vm", qcow2=blank)
 
 
 @pytest.mark.parametrize("wrong", [{"screen": (1, 1)}, {"memory": "much"}, {"image": "x"}])
 def test_settings_that_no_machine_has(blank, wrong):
-    with pytest.raises(DesktopSettingError):
+    with pytest.raises(SettingError):
         make_desktop("vm", qcow2=blank, **wrong)
 
 

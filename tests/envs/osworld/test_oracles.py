@@ -15,7 +15,7 @@ from rlanything_envs.osworld.desktop.protocol import Desktop
 from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_envs.osworld.settle import Settle
 from rlanything_task_pools import Task
-from rlanything_task_pools.osworld import HELD_OUT, AssetMissing, generate, keys, read_payload
+from rlanything_task_pools.osworld import HELD_OUT, AssetError, generate, keys, read_payload
 from rlanything_task_pools.osworld.guest import InlineFiles
 from rlanything_verifiers.osworld import evaluate
 
@@ -170,4 +170,4 @@ def test_a_published_task_whose_files_are_not_here(env):
     """Its set-up is fine, but its evaluator needs a script of the Internet: no score, and no blame."""
     with pytest.raises(InfrastructureError, match=r"eval\.sh.*fetch-assets") as failed:
         env.reset(seed=0, options={"task": published("os/5ced85fc")})
-    assert isinstance(failed.value.__cause__, AssetMissing)
+    assert isinstance(failed.value.__cause__, AssetError)

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from osworld_tasks import PATH, SOLUTION, make, published
 
 from rlanything_envs.osworld.accessibility import read_elements
-from rlanything_envs.osworld.desktop import NotReady, Unwinnable
+from rlanything_envs.osworld.desktop import GuestRefusal, Unwinnable
 from rlanything_envs.osworld.desktop.doctor import judge_tasks
 from rlanything_envs.osworld.ready import Applications, contents
 from rlanything_envs.osworld.setup import Stage, run_steps
@@ -312,7 +312,7 @@ def test_generated_sheets_begin_with_their_cells(made, seed):
 
 def test_a_program_that_shows_nothing_is_a_clear_error(desktop):
     applications = Applications(desktop.client, seconds=1.0)
-    with pytest.raises(NotReady, match=r"gimp: no window with content after 1 seconds; there are no windows"):
+    with pytest.raises(GuestRefusal, match=r"gimp: no window with content after 1 seconds; there are no windows"):
         applications.wait("gimp", 0)
 
 

@@ -10,11 +10,12 @@ from forms import some_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything_envs.errors import Unreadable
 from rlanything_envs.llm.choices import matches
 from rlanything_envs.osworld.accessibility import Element, read_elements
 from rlanything_envs.osworld.short import VIEW, WORDS, read, write
 from rlanything_envs.osworld.short.forms import answer_form
-from rlanything_envs.osworld.short.gestures import MAX_PIECES, NoGesture, code_of
+from rlanything_envs.osworld.short.gestures import MAX_PIECES, code_of
 from rlanything_envs.osworld.short.screen import Screen
 from rlanything_envs.osworld.short.slots import Slots
 from rlanything_envs.osworld.short.words import COLUMNS, COUNTS, KEYS, LITERALS, MAX_SLOTS, NOBODY, SLOTS
@@ -143,7 +144,7 @@ def test_a_command_is_pyautogui_code(command: str, code: str) -> None:
 )  # fmt: skip
 def test_what_is_no_command_is_refused(command: str) -> None:
     slots = Slots(RENAME)
-    with pytest.raises(NoGesture):
+    with pytest.raises(Unreadable):
         code_of(command, Screen.of(files("a b.txt", "z.txt"), slots), slots)
 
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulator_hands import COMPONENT, Hands, box_of
 
+from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld import desktop as package
-from rlanything_envs.osworld.desktop import BACKENDS, DesktopError, DesktopSettingError, GuestRefusal, make_desktop
+from rlanything_envs.osworld.desktop import BACKENDS, DesktopError, GuestRefusal, make_desktop
 from rlanything_envs.osworld.desktop.protocol import Client, Desktop
 from rlanything_envs.osworld.desktop.simulator import SimulatorDesktop
 from rlanything_envs.osworld.desktop.simulator.client import SimulatorClient
@@ -34,7 +35,7 @@ def test_it_is_made_as_the_others() -> None:
         assert made.client.screenshot_array().shape == (600, 800, 3)
     made.close()
     for wrong in ({"screen": (10, 10)}, {"colour": 1}):
-        with pytest.raises(DesktopSettingError):
+        with pytest.raises(SettingError):
             make_desktop("simulator", **wrong)
 
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from rlanything_task_pools import Domain, Task, UnknownOperator
-from rlanything_task_pools.coding import DOMAIN, FAMILIES, HELD_OUT, CodingDomain, KnobError, generate, read_payload
+from rlanything_task_pools import Domain, KnobError, Task
+from rlanything_task_pools.coding import DOMAIN, FAMILIES, HELD_OUT, CodingDomain, generate, read_payload
 from rlanything_task_pools.coding.families import Family, Problem
 from rlanything_task_pools.coding.gate import choose_tests
 from rlanything_task_pools.coding.generate import difficulty, families_of
@@ -24,7 +24,7 @@ def test_it_is_a_domain() -> None:
     assert (DOMAIN.name, DOMAIN.env_id) == ("coding", "RLAnything/Coding-v0")
     assert DOMAIN.operators == ("knob", "statement")
     assert DOMAIN.with_operators(["knob"]).operators == ("knob",)
-    with pytest.raises(UnknownOperator, match="knob, statement"):
+    with pytest.raises(KnobError, match="knob, statement"):
         DOMAIN.with_operators(["goal"])
 
 

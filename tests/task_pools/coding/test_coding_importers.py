@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from rlanything_task_pools.coding import (
     DOMAIN,
-    CodingTaskError,
     ImportFormatError,
     import_archive,
     import_contests,
@@ -23,6 +22,7 @@ from rlanything_task_pools.coding import (
     load,
     read_payload,
 )
+from rlanything_task_pools.task import TaskFormatError
 from rlanything_verifiers.coding import judge
 
 PUBLISHED = {
@@ -382,7 +382,7 @@ def test_any_row_is_read_or_refused(reader: Any, row: dict[str, Any], data: st.D
     try:
         draft = reader.read(changed)
         payload = draft.payload()
-    except (ImportFormatError, CodingTaskError):
+    except (ImportFormatError, TaskFormatError):
         return
     assert payload.hidden
     assert {(test.stdin, test.stdout) for test in payload.tests} <= {*draft.public, *draft.hidden}

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools import Task
-from rlanything_task_pools.coding import CodingTaskError, TaskLimits, make_task, read_payload
+from rlanything_task_pools.coding import TaskLimits, make_task, read_payload
 from rlanything_task_pools.coding.payload import MAX_TEXT
+from rlanything_task_pools.task import TaskFormatError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -68,7 +69,7 @@ def test_a_long_statement_is_cut_in_the_goal_only() -> None:
     ],
 )
 def test_bad_fields_are_refused_by_name(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(CodingTaskError, match=message):
+    with pytest.raises(TaskFormatError, match=message):
         read_payload(sum_payload(**fields))
 
 
@@ -76,6 +77,6 @@ def test_bad_fields_are_refused_by_name(fields: dict[str, Any], message: str) ->
 def test_any_json_is_read_or_refused(fields: dict[str, Any]) -> None:
     try:
         payload = read_payload(sum_payload(**fields))
-    except CodingTaskError:
+    except TaskFormatError:
         return
     assert read_payload(payload.to_dict()) == payload

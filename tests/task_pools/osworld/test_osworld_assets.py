@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_task_pools.osworld import AssetError, AssetMissing, Assets
+from rlanything_task_pools.osworld import AssetError, Assets
 from rlanything_task_pools.osworld.assets import inline, inline_url
 
 CONTENT = bytes(range(256)) * 4000
@@ -75,11 +75,11 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_missing_says_how_to_get_it(tmp_path, site):
     assets = Assets(tmp_path)
-    with pytest.raises(AssetMissing, match="rlanything desktop fetch-assets") as missing:
+    with pytest.raises(AssetError, match="rlanything desktop fetch-assets") as missing:
         assets.read(site.url)
     assert "a_file.xlsx" in str(missing.value)
     assert site.url in str(missing.value)
-    assert missing.value.path.parent.parent == tmp_path
+    assert str(tmp_path) in str(missing.value)
     assert not isinstance(missing.value, ValueError)  # nothing is wrong with the task
 
 
@@ -160,7 +160,7 @@ def test_the_users_own_files(tmp_path):
     (tmp_path / "own" / "gold" / "a.xlsx").write_bytes(b"1")
     assert assets.read("asset:gold/a.xlsx") == b"1"
     assert assets.read(f"file://{tmp_path}/own/gold/a.xlsx") == b"1"
-    with pytest.raises(AssetMissing, match="put it there"):
+    with pytest.raises(AssetError, match="put it there"):
         assets.read("asset:gold/b.xlsx")
 
 

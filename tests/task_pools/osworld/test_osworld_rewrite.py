@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_task_pools import Domain, Rejection, UnknownOperator, domain_names, get_domain
+from rlanything_task_pools import Domain, KnobError, Rejection, domain_names, get_domain
 from rlanything_task_pools.osworld import DOMAIN, generate, import_folder, import_task, keys, read_payload
 from rlanything_task_pools.osworld.meaning import lost, names_in
 from rlanything_task_pools.task import Direction, Task
@@ -195,7 +195,7 @@ def test_scripted_proposals_go_in_their_direction(direction):
 def test_operators():
     assert DOMAIN.operators == ("evaluator", "hints", "words")
     for names in (["magic"], [], "evaluator hints"):
-        with pytest.raises(UnknownOperator):
+        with pytest.raises(KnobError):
             DOMAIN.with_operators(names)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_verifiers.coding import CheckerError, parse_checker
+from rlanything_verifiers.coding import JudgeError, parse_checker
 from rlanything_verifiers.coding.checkers import Float, Lines, Python, Tokens, Unordered, YesNo
 
 BIG = 10**17
@@ -173,7 +173,7 @@ def test_checkers_survive_json(checker):
     ],
 )
 def test_malformed_checkers_are_refused_by_name(data, words):
-    with pytest.raises(CheckerError, match=words):
+    with pytest.raises(JudgeError, match=words):
         parse_checker(data)
 
 
@@ -187,7 +187,7 @@ def test_malformed_checkers_are_refused_by_name(data, words):
 def test_any_json_is_a_checker_or_an_error(data):
     try:
         checker = parse_checker(data)
-    except CheckerError:
+    except JudgeError:
         return
     assert parse_checker(checker.to_dict()) == checker
 
@@ -222,7 +222,7 @@ def test_values_with_a_tolerance():
     assert not Unordered().same_value([1, 1, 2], [1, 2, 2])
     assert Unordered().same_value([[1], {"a": [2]}], [{"a": [2]}, [1]])
     for checker in (Lines(), YesNo()):
-        with pytest.raises(CheckerError, match="compares texts"):
+        with pytest.raises(JudgeError, match="compares texts"):
             checker.same_value(1, 1)
 
 

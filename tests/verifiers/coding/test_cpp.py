@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sandbox_attacks import assert_alive, run
 
-from rlanything_verifiers.coding import Job, LanguageError, MissingLanguage, judge, judge_many, run_program
+from rlanything_verifiers.coding import Job, JudgeError, SandboxUnsupported, judge, judge_many, run_program
 from rlanything_verifiers.coding.cache import RUNS
 from rlanything_verifiers.coding.sandbox import (
     Limits,
@@ -43,7 +43,7 @@ PATIENT = Limits(cpu=3.0, wall=60.0)
 def _compiler() -> None:
     try:
         toolchain.toolchain()
-    except MissingLanguage as error:
+    except SandboxUnsupported as error:
         pytest.skip(str(error))
 
 
@@ -290,9 +290,9 @@ def test_runs_are_kept_by_language() -> None:
 
 
 def test_a_function_is_called_in_python_only() -> None:
-    with pytest.raises(LanguageError, match=r"written in Python, not in C\+\+"):
+    with pytest.raises(JudgeError, match=r"written in Python, not in C\+\+"):
         judge("int f(int x) { return x; }", [("[1]", "1")], entry_point="f", language="cpp")
-    with pytest.raises(LanguageError, match="expected one of 'python', 'cpp', got 'java'"):
+    with pytest.raises(JudgeError, match="expected one of 'python', 'cpp', got 'java'"):
         judge("class Main {}", [("", "")], language="java")  # type: ignore[arg-type]
 
 
@@ -327,9 +327,9 @@ def test_without_a_compiler_the_package_is_named(monkeypatch: pytest.MonkeyPatch
     toolchain.toolchain.cache_clear()
     try:
         with Sandbox(1) as sandbox:
-            with pytest.raises(MissingLanguage, match=r"install g\+\+"):
+            with pytest.raises(SandboxUnsupported, match=r"install g\+\+"):
                 sandbox.require("cpp")
-            with pytest.raises(MissingLanguage, match=r"apt install g\+\+"):
+            with pytest.raises(SandboxUnsupported, match=r"apt install g\+\+"):
                 judge("int main() { return 1; }", [("", "")], language="cpp", sandbox=sandbox)
             assert_alive(sandbox)
             sandbox.require("python")

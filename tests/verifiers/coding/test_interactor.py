@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rlanything_verifiers.coding import (
-    CheckerError,
-    InteractionUnsupported,
     Job,
+    JudgeError,
     Judgement,
     Limits,
     Sandbox,
+    SandboxUnsupported,
     check_job,
     judge,
     judge_many,
@@ -326,7 +326,7 @@ def test_time_is_counted_after_the_limit_as_elsewhere(box: Sandbox) -> None:
 def test_containers_refuse() -> None:
     sandbox = Sandbox(1)
     sandbox.tier = "docker"
-    with pytest.raises(InteractionUnsupported, match="backend='process'"):
+    with pytest.raises(SandboxUnsupported, match="backend='process'"):
         talk(sandbox, RIGHT)
     sandbox.close()
 
@@ -335,7 +335,7 @@ def test_as_data() -> None:
     checker = parse_checker({"kind": "interactor", "source": GUESS})
     assert parse_checker(checker.to_dict()) == checker
     for data, words in (({}, "lacks its source"), ({"source": " "}, "must be the text"), ({"source": 3}, "must be")):
-        with pytest.raises(CheckerError, match=words):
+        with pytest.raises(JudgeError, match=words):
             parse_checker({"kind": "interactor", **data})
-    with pytest.raises(CheckerError, match="a function has nothing to talk with"):
+    with pytest.raises(JudgeError, match="a function has nothing to talk with"):
         check_job(Job("", [("[1]", "1")], checker, entry_point="f"))

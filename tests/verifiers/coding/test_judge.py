@@ -8,17 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlanything_verifiers.coding import (
-    CheckerError,
-    EmptyTests,
     Job,
     JudgeError,
     Limits,
-    ProgramFormatError,
     Run,
     Sandbox,
     SandboxError,
     Test,
-    TestFormatError,
     UnsafeSandbox,
     ajudge,
     ajudge_many,
@@ -131,21 +127,21 @@ def test_any_test_text_reaches_the_program_as_it_is(stdin, stdout):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"tests": []}, EmptyTests, "at least one"),
-        ({"tests": ()}, EmptyTests, "at least one"),
-        ({"tests": iter([])}, EmptyTests, "at least one"),
-        ({"tests": "12"}, TestFormatError, "sequence of tests"),
-        ({"tests": {"stdin": "1"}}, TestFormatError, "sequence of tests"),
-        ({"tests": [("1", "2"), ("1",)]}, TestFormatError, "test 1: expected a Test or a pair"),
-        ({"tests": [("1", 2)]}, TestFormatError, "test 0: test field stdout: expected a text, got int"),
-        ({"tests": [("\ud800", "")]}, TestFormatError, "lone surrogate"),
-        ({"tests": ["ab"]}, TestFormatError, "test 0: expected a Test or a pair"),
-        ({"program": None}, ProgramFormatError, "got NoneType"),
-        ({"checker": {"kind": "nope"}}, CheckerError, "is unknown"),
+        ({"tests": []}, JudgeError, "at least one"),
+        ({"tests": ()}, JudgeError, "at least one"),
+        ({"tests": iter([])}, JudgeError, "at least one"),
+        ({"tests": "12"}, JudgeError, "sequence of tests"),
+        ({"tests": {"stdin": "1"}}, JudgeError, "sequence of tests"),
+        ({"tests": [("1", "2"), ("1",)]}, JudgeError, "test 1: expected a Test or a pair"),
+        ({"tests": [("1", 2)]}, JudgeError, "test 0: test field stdout: expected a text, got int"),
+        ({"tests": [("\ud800", "")]}, JudgeError, "lone surrogate"),
+        ({"tests": ["ab"]}, JudgeError, "test 0: expected a Test or a pair"),
+        ({"program": None}, JudgeError, "got NoneType"),
+        ({"checker": {"kind": "nope"}}, JudgeError, "is unknown"),
         ({"limits": {"cpu": 1}}, JudgeError, "expected Limits, got dict"),
         ({"stop_after_tle": 0}, JudgeError, "positive integer"),
         ({"stop_after_tle": "2"}, JudgeError, "positive integer"),
-        ({"entry_point": "f g"}, ProgramFormatError, "not the name"),
+        ({"entry_point": "f g"}, JudgeError, "not the name"),
     ],
 )
 def test_what_cannot_be_judged_is_refused_by_name(arguments, error, words, box):
@@ -166,7 +162,7 @@ def test_tests_survive_json_and_refuse_the_rest():
         (["1", "2"], "expected a JSON object"),
         ({"stdin": None, "stdout": ""}, "stdin: expected a text"),
     ]:
-        with pytest.raises(TestFormatError, match=words):
+        with pytest.raises(JudgeError, match=words):
             Test.from_dict(record)
 
 
@@ -333,10 +329,10 @@ def test_batches_keep_the_order_and_report_progress(box):
 
 def test_a_bad_job_is_named_before_anything_runs():
     sandbox = Scripted({})
-    with pytest.raises(EmptyTests, match="job 1: there are no tests"):
+    with pytest.raises(JudgeError, match="job 1: there are no tests"):
         judge_many([Job("p", [("1", "1")]), Job("p", [])], sandbox=sandbox)
     assert sandbox.seen == []
-    with pytest.raises(EmptyTests):
+    with pytest.raises(JudgeError):
         check_job(Job("p", []))
     check_job(Job("p", [("1", "1")]))
 

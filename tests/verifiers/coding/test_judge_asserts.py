@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlanything_verifiers.coding import CheckerError, Job, Limits, TestFormatError, answers, judge, judge_many
+from rlanything_verifiers.coding import Job, JudgeError, Limits, answers, judge, judge_many
 from rlanything_verifiers.coding.checkers import Asserts
 
 LIMITS = Limits(cpu=2.0)
@@ -301,13 +301,13 @@ def test_what_is_wrong_with_a_test_is_no_failure_of_the_judge(test, detail):
 @pytest.mark.parametrize(
     ("test", "options", "error", "words"),
     [
-        (("assert (", ""), {}, TestFormatError, "test 0: not Python"),
-        (("", ""), {}, TestFormatError, "test 0: there are no statements"),
-        (("f(1)", "3"), {}, TestFormatError, "test 0: arguments and result of a function must be JSON"),
-        (("assert f(1)", ""), {"checker": {"kind": "asserts", "setup": "import"}}, CheckerError, "setup: not Python"),
-        (("assert f(1)", ""), {"checker": {"kind": "asserts", "setup": 3}}, CheckerError, "setup must be a text"),
-        (("assert f(1)", ""), {"entry_point": None}, CheckerError, "give its name as entry_point"),
-        (("assert " + "(" * 500, ""), {}, TestFormatError, "test 0: not Python"),
+        (("assert (", ""), {}, JudgeError, "test 0: not Python"),
+        (("", ""), {}, JudgeError, "test 0: there are no statements"),
+        (("f(1)", "3"), {}, JudgeError, "test 0: arguments and result of a function must be JSON"),
+        (("assert f(1)", ""), {"checker": {"kind": "asserts", "setup": "import"}}, JudgeError, "setup: not Python"),
+        (("assert f(1)", ""), {"checker": {"kind": "asserts", "setup": 3}}, JudgeError, "setup must be a text"),
+        (("assert f(1)", ""), {"entry_point": None}, JudgeError, "give its name as entry_point"),
+        (("assert " + "(" * 500, ""), {}, JudgeError, "test 0: not Python"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(test, options, error, words):

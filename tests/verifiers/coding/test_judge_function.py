@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlanything_verifiers.coding import CheckerError, Limits, ProgramFormatError, TestFormatError, judge
+from rlanything_verifiers.coding import JudgeError, Limits, judge
 
 
 def verdicts(program, *tests, entry_point="f", **options):
@@ -117,15 +117,15 @@ def test_each_test_starts_afresh():
 @pytest.mark.parametrize(
     ("tests", "options", "error", "words"),
     [
-        ([("1 2", "3")], {}, TestFormatError, "test 0: arguments and result of a function must be JSON"),
-        ([("[1]", "1"), ("[1]", "")], {}, TestFormatError, "test 1: arguments and result"),
-        ([("[" * 100_000, "1")], {}, TestFormatError, "test 0"),
-        ([("7", "7")], {}, TestFormatError, "must be a JSON list"),
-        ([("[7]", "7")], {"checker": {"kind": "lines"}}, CheckerError, "compares texts"),
-        ([("[7]", "7")], {"entry_point": "f()"}, ProgramFormatError, "not the name of a function"),
-        ([("[7]", "7")], {"entry_point": "class"}, ProgramFormatError, "not the name of a function"),
-        ([("[7]", "7")], {"entry_point": ""}, ProgramFormatError, "not the name of a function"),
-        ([("[7]", "7")], {"entry_point": 7}, ProgramFormatError, "not the name of a function"),
+        ([("1 2", "3")], {}, JudgeError, "test 0: arguments and result of a function must be JSON"),
+        ([("[1]", "1"), ("[1]", "")], {}, JudgeError, "test 1: arguments and result"),
+        ([("[" * 100_000, "1")], {}, JudgeError, "test 0"),
+        ([("7", "7")], {}, JudgeError, "must be a JSON list"),
+        ([("[7]", "7")], {"checker": {"kind": "lines"}}, JudgeError, "compares texts"),
+        ([("[7]", "7")], {"entry_point": "f()"}, JudgeError, "not the name of a function"),
+        ([("[7]", "7")], {"entry_point": "class"}, JudgeError, "not the name of a function"),
+        ([("[7]", "7")], {"entry_point": ""}, JudgeError, "not the name of a function"),
+        ([("[7]", "7")], {"entry_point": 7}, JudgeError, "not the name of a function"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(tests, options, error, words):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_verifiers.coding import LANGUAGES, TAGS, TITLES, LanguageError, check_language, find_tag
+from rlanything_verifiers.coding import LANGUAGES, TAGS, TITLES, JudgeError, check_language, find_tag
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_every_language_has_a_title_and_is_a_tag_itself() -> None:
 
 
 def test_an_unknown_language_is_refused_with_those_there_are() -> None:
-    with pytest.raises(LanguageError, match="expected one of 'python', 'cpp', got 'java'"):
+    with pytest.raises(JudgeError, match="expected one of 'python', 'cpp', got 'java'"):
         check_language("java")
-    with pytest.raises(LanguageError, match="got 'C\\+\\+'; write 'cpp'"):
+    with pytest.raises(JudgeError, match="got 'C\\+\\+'; write 'cpp'"):
         check_language("C++")
 
 
 @given(st.text() | st.integers() | st.none())
 def test_any_name_is_a_language_or_refused(name: object) -> None:
     if name not in LANGUAGES:
-        with pytest.raises(LanguageError):
+        with pytest.raises(JudgeError):
             check_language(name)

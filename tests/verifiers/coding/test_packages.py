@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlanything_verifiers.coding import PackageError, judge, run_program
+from rlanything_verifiers.coding import SandboxUnsupported, judge, run_program
 from rlanything_verifiers.coding.sandbox import Limits, Run, Sandbox, available_tiers
 from rlanything_verifiers.coding.sandbox.packages import show
 
@@ -98,9 +98,9 @@ def test_without_the_package_it_is_not_there_and_runs_are_not_mixed_up(box: Sand
 
 
 def test_an_unknown_package_is_named() -> None:
-    with pytest.raises(PackageError, match="package 'no-such-package' is not installed in"):
+    with pytest.raises(SandboxUnsupported, match="package 'no-such-package' is not installed in"):
         Sandbox(1, packages=["numpy", "no-such-package"])
-    with pytest.raises(PackageError, match="environment '/nowhere' is no directory"):
+    with pytest.raises(SandboxUnsupported, match="environment '/nowhere' is no directory"):
         Sandbox(1, packages=["numpy"], environment="/nowhere")
     with pytest.raises(ValueError, match="packages is the text 'numpy'"):
         Sandbox(1, packages="numpy")
@@ -132,17 +132,17 @@ def test_a_named_environment_with_what_a_package_needs(tmp_path: Path) -> None:
         version = outcome(sandbox, "import importlib.metadata as m\nprint(m.version('top_lib'))")
         assert version.stdout == b"1.0\n", version
     install(site, "needy", {"needy.py": ""}, ("missing-lib",))
-    with pytest.raises(PackageError, match="package 'missing-lib', which needy needs, is not installed"):
+    with pytest.raises(SandboxUnsupported, match="package 'missing-lib', which needy needs, is not installed"):
         show(["needy"], str(tmp_path))
     install(site, "shares", {"common/shares.py": ""})
     install(site, "other", {"common/other.py": ""})
-    with pytest.raises(PackageError, match="shares its folder 'common' with 'other'"):
+    with pytest.raises(SandboxUnsupported, match="shares its folder 'common' with 'other'"):
         show(["shares"], str(tmp_path))
     assert show(["shares", "other"], str(tmp_path)).modules == ["common"]
     install(site, "editable", {"__editable__.pth": "/somewhere"})
-    with pytest.raises(PackageError, match="editable installation"):
+    with pytest.raises(SandboxUnsupported, match="editable installation"):
         show(["editable"], str(tmp_path))
     (site.parent.parent / "python3.1" / "site-packages").mkdir(parents=True)
     site.parent.rename(site.parent.parent / "python3.2")
-    with pytest.raises(PackageError, match="is of another Python"):
+    with pytest.raises(SandboxUnsupported, match="is of another Python"):
         show(["top_lib"], str(tmp_path))

@@ -16,7 +16,6 @@ from sandbox_attacks import run
 
 from rlanything_verifiers.coding.sandbox import (
     Limits,
-    LimitsError,
     Run,
     Sandbox,
     SandboxError,
@@ -92,9 +91,8 @@ def descendants(pid: int) -> set[int]:
     ],
 )
 def test_limits_out_of_range(bad: dict[str, object]) -> None:
-    with pytest.raises(LimitsError, match=next(iter(bad))):
+    with pytest.raises(ValueError, match=next(iter(bad))):
         Limits(**bad)  # type: ignore[arg-type]
-    assert issubclass(LimitsError, ValueError)
 
 
 def test_wall_time_follows_processor_time() -> None:

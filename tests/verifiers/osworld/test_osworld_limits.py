@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from osworld_desk import Desk, Web, letter, picture, repacked, score_files, sheet, show, zipped
 from PIL import Image
 
-from rlanything_verifiers.osworld import BadReference, File, evaluate, opening
+from rlanything_verifiers.osworld import File, VerifierError, evaluate, opening
 from rlanything_verifiers.osworld.errors import Unreadable
 from rlanything_verifiers.osworld.opening import Package, package, xml
 
@@ -53,7 +53,7 @@ def test_good_files_score():
     assert sheet_score(sheet([1])) == 1
     assert document_score(letter("a")) == 1
     assert show_score(show("a")) == 1
-    with pytest.raises(BadReference):
+    with pytest.raises(VerifierError):
         score_files("compare_docx_files", letter("a"), b"junk", name="a.docx")
 
 
@@ -254,7 +254,7 @@ def test_large_texts():
 
 def test_a_reference_beyond_the_limits_is_no_score(monkeypatch):
     monkeypatch.setattr(opening, "MAX_ELEMENTS", 10)
-    with pytest.raises(BadReference, match="elements"):
+    with pytest.raises(VerifierError, match="elements"):
         package(File("gold.docx", letter("a"), reference=True))
 
 

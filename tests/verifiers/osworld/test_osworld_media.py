@@ -20,9 +20,9 @@ from osworld_desk import letter, picture, score_files, sheet, show, zipped
 from osworld_sounds import tone
 from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageFont, ImageOps
 
-from rlanything_verifiers.osworld import BadReference, EvaluatorError, File
+from rlanything_verifiers.osworld import EvaluatorError, File, VerifierError
 from rlanything_verifiers.osworld import pdf as pdf_module
-from rlanything_verifiers.osworld.errors import MissingProgram, Unreadable
+from rlanything_verifiers.osworld.errors import MissingRequirement, Unreadable
 from rlanything_verifiers.osworld.pictures import similarity
 from rlanything_verifiers.osworld.sound import read_tags
 from rlanything_verifiers.osworld.sound_likeness import alignment_cost
@@ -190,7 +190,7 @@ def pdf(*pages, images=()):
 def test_texts_of_a_pdf_file():
     gold = json.dumps({"a": "quick brown", "b": "dog"}).encode()
     both_ways("is_gold_text_included_in_pdf", pdf("The quick brown fox", "a dog"), pdf("The quick brown fox"), gold)
-    with pytest.raises(BadReference):
+    with pytest.raises(VerifierError):
         score_files("is_gold_text_included_in_pdf", pdf("a"), b"[]")
 
 
@@ -217,7 +217,7 @@ def test_pdf_files():
     assert score_files("compare_pdfs", pdf("zzz"), pdf("abc")) == 0
     assert score_files("compare_pdfs", b"no pdf", gold) == 0
     assert score_files("compare_pdfs", [gold, b"no pdf"], [gold, gold]) == 0.5
-    with pytest.raises(BadReference):
+    with pytest.raises(VerifierError):
         score_files("compare_pdfs", gold, b"no pdf")
     for relation, good, bad in (("eq", 2, 3), ("lt", 3, 2), ("ge", 2, 3)):
         assert score_files("check_pdf_pages", gold, rules={"relation": relation, "ref_value": good}) == 1
@@ -411,7 +411,7 @@ def test_sounds():
     assert score_files("compare_audios", tone(2, 300, rate=44_100), gold) > 0.9
     assert score_files("compare_audios", tone(2, 900), gold) < 0.9
     assert score_files("compare_audios", b"no sound", gold) == 0
-    with pytest.raises(BadReference):
+    with pytest.raises(VerifierError):
         score_files("compare_audios", gold, b"no sound")
 
 
@@ -467,7 +467,7 @@ def test_letters_in_a_picture():
 
 def test_without_a_program_for_letters_there_is_no_score(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(MissingProgram, match="apt-get install tesseract-ocr"):
+    with pytest.raises(MissingRequirement, match="apt-get install tesseract-ocr"):
         score_files("compare_image_text", picture(), rules={"type": "text", "text": "ls"})
 
 

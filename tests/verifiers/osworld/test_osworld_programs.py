@@ -7,7 +7,7 @@ import time
 import pytest
 from osworld_desk import Desk, Web
 
-from rlanything_verifiers.osworld import MissingLibrary, check_evaluator, evaluate, libraries
+from rlanything_verifiers.osworld import MissingRequirement, check_evaluator, evaluate, libraries
 from rlanything_verifiers.osworld.metrics import programs
 
 PYGAME = importlib.util.find_spec("pygame") is not None
@@ -80,7 +80,7 @@ def test_it_asks_for_the_libraries_of_osworld_whatever_the_program_imports():
         assert score(GOOD | {"snake.py": b"import pygame\n" + GOOD["snake.py"]}) == 1
         return
     for program in (GOOD["snake.py"], b"import pygame\n", b"raise ModuleNotFoundError(name='pygame')\n"):
-        with pytest.raises(MissingLibrary, match="pip install pygame"):
+        with pytest.raises(MissingRequirement, match="pip install pygame"):
             score(GOOD | {"snake.py": program})
 
 

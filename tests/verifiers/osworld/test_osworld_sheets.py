@@ -17,7 +17,7 @@ from openpyxl.styles.differential import DifferentialStyle
 from openpyxl.worksheet.datavalidation import DataValidation
 from osworld_desk import Desk, Web, repacked, saved, score_files, sheet
 
-from rlanything_verifiers.osworld import BadReference, EvaluatorError, File, check_evaluator, evaluate
+from rlanything_verifiers.osworld import EvaluatorError, File, VerifierError, check_evaluator, evaluate
 from rlanything_verifiers.osworld.sheets import Book
 
 ROWS = [["item", "qty"], ["apple", 3], ["pear", 5.25]]
@@ -485,7 +485,7 @@ def test_a_damaged_file_is_a_sheet_or_unreadable(data):
 
 
 def test_a_damaged_reference_is_no_score():
-    with pytest.raises(BadReference):
+    with pytest.raises(VerifierError):
         score({"type": "sheet_name"}, sheet(), b"PK")
 
 

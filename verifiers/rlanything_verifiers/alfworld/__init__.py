@@ -3,7 +3,7 @@
 Tasks are generated in `rlanything_task_pools.alfworld`; the environment is in `rlanything_envs.alfworld`.
 """
 
-from .errors import GameFormatError, UnsupportedGoal
+from .errors import GameFormatError
 from .game import Game
 from .gamefile import dump_game, load_game, write_game
 from .goal import GOAL_KINDS, TASK_TYPES, Goal, GoalKind
@@ -23,7 +23,6 @@ __all__ = [
     "Receptacle",
     "Scene",
     "Thing",
-    "UnsupportedGoal",
     "World",
     "dump_game",
     "load_game",

@@ -33,7 +33,7 @@ def load_game(source: str | os.PathLike[str] | Mapping[str, Any]) -> Game:
 
     Raises:
         GameFormatError: The content is malformed; the message names file, place and remedy.
-        UnsupportedGoal: The goal is none of the six ALFWorld shapes.
+        GameFormatError: The goal is none of the six ALFWorld shapes.
         OSError: The file cannot be read, or is no regular file.
     """
     if isinstance(source, Mapping):

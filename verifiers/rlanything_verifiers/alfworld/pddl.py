@@ -53,7 +53,7 @@ def parse_problem(text: str) -> tuple[Scene, Goal]:
 
     Raises:
         GameFormatError: The text is not such a problem; the message has the place.
-        UnsupportedGoal: The goal is none of the six ALFWorld shapes.
+        GameFormatError: The goal is none of the six ALFWorld shapes.
     """
     if len(text) > MAX_PROBLEM:
         raise GameFormatError(f"pddl_problem: {len(text)} characters; at most {MAX_PROBLEM} are read")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .errors import GameFormatError, UnsupportedGoal
+from .errors import GameFormatError
 from .goal import Goal, GoalKind
 
 #: Official goals have some 1,000 characters and nest 8 deep.
@@ -43,10 +43,10 @@ def parse_goal(text: str) -> Goal:
 
     Raises:
         GameFormatError: The brackets do not match.
-        UnsupportedGoal: The goal is none of the six ALFWorld tasks.
+        GameFormatError: The goal is none of the six ALFWorld tasks.
     """
     if len(text) > _MAX_GOAL:
-        raise UnsupportedGoal(f"pddl_problem :goal: {len(text)} characters; official goals have about 1,000")
+        raise GameFormatError(f"pddl_problem :goal: {len(text)} characters; official goals have about 1,000")
     tokens = _TOKEN.findall(text)
     tree, end = _tree([token.lower() for token in tokens])
     # Official files close one bracket more than they open: the goal templates bring the problem's own along.
@@ -62,7 +62,7 @@ def _tree(tokens: list[str]) -> tuple[_Tree, int]:
     for i, token in enumerate(tokens):
         if token == "(":
             if len(stack) >= _MAX_GOAL_DEPTH:
-                raise UnsupportedGoal(f"pddl_problem :goal: nested more than {_MAX_GOAL_DEPTH} deep")
+                raise GameFormatError(f"pddl_problem :goal: nested more than {_MAX_GOAL_DEPTH} deep")
             stack.append([])
         elif not stack:
             break
@@ -76,8 +76,8 @@ def _tree(tokens: list[str]) -> tuple[_Tree, int]:
     raise GameFormatError("pddl_problem :goal: expected one bracketed expression")
 
 
-def _unsupported(what: str) -> UnsupportedGoal:
-    return UnsupportedGoal(
+def _unsupported(what: str) -> GameFormatError:
+    return GameFormatError(
         f"pddl_problem :goal: {what}; supported are the six ALFWorld tasks"
         " (pick and place, clean, heat, cool, two objects, look in light)"
     )

@@ -10,17 +10,15 @@ judge("print(int(input()) + 1)", [("1\\n", "2\\n"), ("41\\n", "42\\n")]).passed 
 """
 
 from .checkers import Checker, parse_checker
-from .errors import CheckerError, EmptyTests, JudgeError, LanguageError, ProgramFormatError, TestFormatError
+from .errors import JudgeError
 from .judging import ajudge, ajudge_many, check_job, judge, judge_many, run_program, shared_sandbox
 from .language import LANGUAGES, TAGS, TITLES, Language, Tag, check_language, find_tag
 from .sandbox import (
-    InteractionUnsupported,
     Limits,
-    MissingLanguage,
-    PackageError,
     Run,
     Sandbox,
     SandboxError,
+    SandboxUnsupported,
     UnsafeSandbox,
     default_sandbox,
 )
@@ -33,24 +31,17 @@ __all__ = [
     "TAGS",
     "TITLES",
     "Checker",
-    "CheckerError",
-    "EmptyTests",
-    "InteractionUnsupported",
     "Job",
     "JudgeError",
     "Judgement",
     "Language",
-    "LanguageError",
     "Limits",
-    "MissingLanguage",
-    "PackageError",
-    "ProgramFormatError",
     "Run",
     "Sandbox",
     "SandboxError",
+    "SandboxUnsupported",
     "Tag",
     "Test",
-    "TestFormatError",
     "UnsafeSandbox",
     "Verdict",
     "ajudge",

@@ -21,7 +21,7 @@ from . import answers
 from .cache import RUNS, digest
 from .checkers.asserts import Asserts, check_python
 from .drivers import ANSWER, CHECK, VALUES
-from .errors import TestFormatError
+from .errors import JudgeError
 from .function import MARK, check_call, check_name, imports_of
 from .sandbox import Limits, Run, Sandbox
 from .sandbox.pool import Stop
@@ -45,7 +45,7 @@ def check_tests(tests: Sequence[Test]) -> None:
     """Refuse tests that are neither statements nor a call as JSON.
 
     Raises:
-        TestFormatError: A test is neither; the message has its number.
+        JudgeError: A test is neither; the message has its number.
     """
     for number, test in enumerate(tests):
         try:
@@ -54,16 +54,16 @@ def check_tests(tests: Sequence[Test]) -> None:
             elif test.stdin.strip():
                 check_python(test.stdin)
             else:
-                raise TestFormatError("there are no statements")
-        except TestFormatError as error:
-            raise TestFormatError(f"test {number}: {error}") from None
+                raise JudgeError("there are no statements")
+        except JudgeError as error:
+            raise JudgeError(f"test {number}: {error}") from None
 
 
 def answering(program: bytes, entry_point: str) -> bytes:
     """The program that answers calls of a submission's functions.
 
     Raises:
-        ProgramFormatError: The entry point is not the name of a function.
+        JudgeError: The entry point is not the name of a function.
     """
     check_name(entry_point)
     return _driver(ANSWER, imports=imports_of(program), mark=MARK, source=program)

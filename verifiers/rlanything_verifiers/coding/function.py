@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from .checkers import Checker, Interactor, TextChecker
-from .errors import CheckerError, ProgramFormatError, TestFormatError
+from .errors import JudgeError
 from .test import Test
 
 MARK = b"\x1d result "  # a control character, so that no output of the submission matches it by accident
@@ -66,7 +66,7 @@ def driver(program: bytes, entry_point: str) -> bytes:
     """The program that calls the function ``entry_point`` of a submission.
 
     Raises:
-        ProgramFormatError: the entry point is not the name of a function.
+        JudgeError: the entry point is not the name of a function.
     """
     check_name(entry_point)
     return _DRIVER.format(imports=imports_of(program), mark=MARK, source=program, entry=entry_point).encode()
@@ -76,10 +76,10 @@ def check_name(entry_point: str) -> None:
     """Refuse a text that is not the name of a function.
 
     Raises:
-        ProgramFormatError: The text is not such a name.
+        JudgeError: The text is not such a name.
     """
     if not (isinstance(entry_point, str) and entry_point.isidentifier() and not keyword.iskeyword(entry_point)):
-        raise ProgramFormatError(f"entry_point {entry_point!r:.80} is not the name of a function")
+        raise JudgeError(f"entry_point {entry_point!r:.80} is not the name of a function")
 
 
 def imports_of(program: bytes) -> str:
@@ -95,32 +95,32 @@ def check_tests(tests: tuple[Test, ...], checker: Checker) -> None:
     """Refuse tests and checkers that do not suit a function.
 
     Raises:
-        TestFormatError: arguments or result are not JSON; the message has the number of the test.
-        CheckerError: the checker compares texts only.
+        JudgeError: arguments or result are not JSON; the message has the number of the test.
+        JudgeError: the checker compares texts only.
     """
     if isinstance(checker, Interactor):
-        raise CheckerError("checker interactor: it talks with a program, and a function has nothing to talk with")
+        raise JudgeError("checker interactor: it talks with a program, and a function has nothing to talk with")
     if isinstance(checker, TextChecker):
         checker.same_value(0, 0)
     for number, test in enumerate(tests):
         try:
             check_call(test)
-        except TestFormatError as error:
-            raise TestFormatError(f"test {number}: {error}") from None
+        except JudgeError as error:
+            raise JudgeError(f"test {number}: {error}") from None
 
 
 def check_call(test: Test) -> None:
     """Refuse a test that is not a call with its result.
 
     Raises:
-        TestFormatError: Arguments or result are not JSON.
+        JudgeError: Arguments or result are not JSON.
     """
     try:
         arguments, _ = _decode(test.stdin), _decode(test.stdout)
     except (ValueError, RecursionError) as error:
-        raise TestFormatError(f"arguments and result of a function must be JSON: {error}") from None
+        raise JudgeError(f"arguments and result of a function must be JSON: {error}") from None
     if not isinstance(arguments, list | dict):
-        raise TestFormatError("arguments must be a JSON list, or an object of keywords")
+        raise JudgeError("arguments must be a JSON list, or an object of keywords")
 
 
 def result(stdout: bytes) -> bytes:

@@ -53,7 +53,7 @@ def judge(
         cache: use and store cached runs of the same program on the same input.
 
     Raises:
-        MissingLanguage: there is no compiler for the language here; the message names the package.
+        SandboxUnsupported: there is no compiler for the language here; the message names the package.
         JudgeError: program, tests or checker cannot be judged; see `rlanything_verifiers.coding.errors`.
         UnsafeSandbox: there is no safe sandbox here.
     """
@@ -81,7 +81,7 @@ def judge_many(
         progress: called after each program with the numbers of judged and of all programs, by the calling thread.
 
     Raises:
-        MissingLanguage: there is no compiler for a job's language here.
+        SandboxUnsupported: there is no compiler for a job's language here.
         JudgeError: a job cannot be judged; nothing has run then. The message has its number.
         UnsafeSandbox: there is no safe sandbox here.
     """
@@ -131,9 +131,9 @@ def run_program(
     """Run a program on one input.
 
     Raises:
-        LanguageError: there is no such language.
-        MissingLanguage: there is no compiler for it here.
-        ProgramFormatError: the program is neither text nor bytes.
+        JudgeError: there is no such language.
+        SandboxUnsupported: there is no compiler for it here.
+        JudgeError: the program is neither text nor bytes.
         SandboxError: the sandbox failed.
         UnsafeSandbox: there is no safe sandbox here.
     """
@@ -152,7 +152,7 @@ def shared_sandbox(backend: Backend = "process", allow_unsafe: bool = False, pac
     """The sandbox of this process for a choice of backend and packages; an unsafe one only where there is no safe one.
 
     Raises:
-        PackageError: a package is not installed.
+        SandboxUnsupported: a package is not installed.
         SandboxError: there is none here.
         UnsafeSandbox: there is no safe one here.
     """

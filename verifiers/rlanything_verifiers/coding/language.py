@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from .errors import LanguageError
+from .errors import JudgeError
 
 Language = Literal["python", "cpp"]
 """Names of the languages in which a program can be judged."""
@@ -77,11 +77,11 @@ def check_language(name: object) -> Language:
     """A validated name of a language.
 
     Raises:
-        LanguageError: The language is unknown; the message lists the known ones.
+        JudgeError: The language is unknown; the message lists the known ones.
     """
     for language in LANGUAGES:
         if name == language:
             return language
     tag = find_tag(name) if isinstance(name, str) else None
     meant = f"; write {tag.language!r}" if tag is not None and tag.language is not None else ""
-    raise LanguageError(f"language: expected one of {', '.join(map(repr, LANGUAGES))}, got {name!r:.60}{meant}")
+    raise JudgeError(f"language: expected one of {', '.join(map(repr, LANGUAGES))}, got {name!r:.60}{meant}")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from .errors import EmptyTests, TestFormatError
+from .errors import JudgeError
 
 _FIELDS = ("stdin", "stdout")
 
@@ -17,7 +17,7 @@ class Test:
     keyword arguments, and ``stdout`` the JSON of the result.
 
     Raises:
-        TestFormatError: a field is not a text that UTF-8 can encode.
+        JudgeError: a field is not a text that UTF-8 can encode.
     """
 
     __test__: ClassVar[bool] = False  # not a test class
@@ -29,11 +29,11 @@ class Test:
         for name in _FIELDS:
             value = getattr(self, name)
             if not isinstance(value, str):
-                raise TestFormatError(f"test field {name}: expected a text, got {type(value).__name__}")
+                raise JudgeError(f"test field {name}: expected a text, got {type(value).__name__}")
             try:
                 value.encode()
             except UnicodeEncodeError as error:
-                raise TestFormatError(f"test field {name}: character {error.start} is a lone surrogate") from None
+                raise JudgeError(f"test field {name}: character {error.start} is a lone surrogate") from None
 
     def to_dict(self) -> dict[str, str]:
         """The test as a JSON object."""
@@ -44,14 +44,14 @@ class Test:
         """Read a test from decoded, untrusted JSON.
 
         Raises:
-            TestFormatError: the record is not an object of exactly these fields, or a field is not a text.
+            JudgeError: the record is not an object of exactly these fields, or a field is not a text.
         """
         if not isinstance(record, Mapping):
-            raise TestFormatError(f"test: expected a JSON object, got {type(record).__name__}")
+            raise JudgeError(f"test: expected a JSON object, got {type(record).__name__}")
         if missing := [name for name in _FIELDS if name not in record]:
-            raise TestFormatError(f"test: lacks {' and '.join(missing)}")
+            raise JudgeError(f"test: lacks {' and '.join(missing)}")
         if unknown := sorted(str(key)[:40] for key in record if key not in _FIELDS):
-            raise TestFormatError(f"test: unknown field {unknown[0]!r}; a test has stdin and stdout")
+            raise JudgeError(f"test: unknown field {unknown[0]!r}; a test has stdin and stdout")
         return cls(record["stdin"], record["stdout"])
 
 
@@ -59,11 +59,11 @@ def as_tests(tests: Iterable[Test | tuple[str, str]]) -> tuple[Test, ...]:
     """Tests from tests or pairs.
 
     Raises:
-        EmptyTests: there are no tests.
-        TestFormatError: an item is neither; the message has its number.
+        JudgeError: there are no tests.
+        JudgeError: an item is neither; the message has its number.
     """
     if isinstance(tests, str | bytes | Mapping):
-        raise TestFormatError(f"tests: expected a sequence of tests, got {type(tests).__name__}")
+        raise JudgeError(f"tests: expected a sequence of tests, got {type(tests).__name__}")
     found = []
     for number, test in enumerate(tests):
         if isinstance(test, Test):
@@ -71,10 +71,10 @@ def as_tests(tests: Iterable[Test | tuple[str, str]]) -> tuple[Test, ...]:
         elif isinstance(test, tuple | list) and len(test) == 2:
             try:
                 found.append(Test(*test))
-            except TestFormatError as error:
-                raise TestFormatError(f"test {number}: {error}") from None
+            except JudgeError as error:
+                raise JudgeError(f"test {number}: {error}") from None
         else:
-            raise TestFormatError(f"test {number}: expected a Test or a pair, got {type(test).__name__}")
+            raise JudgeError(f"test {number}: expected a Test or a pair, got {type(test).__name__}")
     if not found:
-        raise EmptyTests("there are no tests: give at least one, an empty list proves nothing")
+        raise JudgeError("there are no tests: give at least one, an empty list proves nothing")
     return tuple(found)

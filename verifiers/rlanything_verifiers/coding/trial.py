@@ -15,9 +15,9 @@ from .cache import RUNS, Key, digest
 from .checkers import Asserts, Checker, Interactor, Python, TextChecker, parse_checker
 from .checkers.interactor import failure, ruling
 from .checkers.python import CHECKER_LIMITS
-from .errors import CheckerError, JudgeError, LanguageError, ProgramFormatError
+from .errors import JudgeError
 from .language import TITLES, Language, check_language
-from .sandbox import Interaction, Limits, MissingLanguage, Run, Sandbox, SandboxError, UnsafeSandbox
+from .sandbox import Interaction, Limits, Run, Sandbox, SandboxError, SandboxUnsupported, UnsafeSandbox
 from .test import Test, as_tests
 from .verdict import MAX_DETAIL, SLOW, Judgement, Verdict, why
 
@@ -53,12 +53,12 @@ class Trial:
             raise JudgeError(f"stop_after_tle must be a positive integer or None, got {job.stop_after_tle!r:.80}")
         self.language = check_language(job.language)
         if job.entry_point is not None and self.language != "python":
-            raise LanguageError(f"a function to be called is written in Python, not in {TITLES[self.language]}")
+            raise JudgeError(f"a function to be called is written in Python, not in {TITLES[self.language]}")
         self.program = as_source(job.program)
         self.calls = job.entry_point is not None
         self.entry_point = job.entry_point
         if job.entry_point is None and isinstance(self.checker, Asserts):
-            raise CheckerError("checker 'asserts' is about a function: give its name as entry_point")
+            raise JudgeError("checker 'asserts' is about a function: give its name as entry_point")
         if job.entry_point is not None:
             if isinstance(self.checker, Asserts):
                 asserts.check_tests(self.tests)
@@ -86,7 +86,7 @@ class Trial:
         except JudgeError as error:
             if number is None:
                 raise
-            raise type(error)(f"job {number}: {error}") from None
+            raise JudgeError(f"job {number}: {error}") from None
 
     def prepare(self, box: Sandbox, cache: bool) -> None:
         """Look up cached runs."""
@@ -138,7 +138,7 @@ class Trial:
                 else:
                     inputs = [self.inputs[i] for i in part]
                     runs = self.box.run(self.program, inputs, self.limits, stop, self.language)
-            except (UnsafeSandbox, MissingLanguage):
+            except (UnsafeSandbox, SandboxUnsupported):
                 raise
             except SandboxError as error:
                 with self._lock:
@@ -273,7 +273,7 @@ class Trial:
             runs = self._consult(checker, outputs)
             failed = [i for i, run in runs.items() if run.status not in ("IE", "CE") and checker.finding(run) is None]
             again = self._consult(checker, {i: self.tests[i].stdout.encode() for i in failed})
-        except (UnsafeSandbox, MissingLanguage):
+        except (UnsafeSandbox, SandboxUnsupported):
             raise
         except SandboxError as error:
             return dict.fromkeys(outputs, ("IE", f"the checker was not run: {error}"))
@@ -304,10 +304,10 @@ def as_source(program: str | bytes) -> bytes:
     """A program as bytes.
 
     Raises:
-        ProgramFormatError: it is neither text nor bytes.
+        JudgeError: it is neither text nor bytes.
     """
     if not isinstance(program, str | bytes):
-        raise ProgramFormatError(f"program: expected text or bytes, got {type(program).__name__}")
+        raise JudgeError(f"program: expected text or bytes, got {type(program).__name__}")
     return as_bytes(program)
 
 

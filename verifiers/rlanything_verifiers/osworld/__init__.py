@@ -15,13 +15,8 @@ evaluate(evaluator, desktop.client, last_action="DONE", files=assets)  # 0.0 to 
 
 from .bridge import Bridge
 from .errors import (
-    BadReference,
-    BridgeError,
     EvaluatorError,
-    MissingLibrary,
-    MissingProgram,
-    UnknownFunction,
-    UnknownGetter,
+    MissingRequirement,
     VerifierError,
 )
 from .evaluator import Strict, check_evaluator, check_libraries, evaluate, evaluator_urls
@@ -32,18 +27,13 @@ from .registry import GETTERS, METRICS
 __all__ = [
     "GETTERS",
     "METRICS",
-    "BadReference",
     "Bridge",
-    "BridgeError",
     "EvaluatorError",
     "File",
     "Files",
     "Guest",
-    "MissingLibrary",
-    "MissingProgram",
+    "MissingRequirement",
     "Strict",
-    "UnknownFunction",
-    "UnknownGetter",
     "VerifierError",
     "check_evaluator",
     "check_libraries",

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rlanything_verifiers.osworld.errors import BridgeError, Unreadable
+from rlanything_verifiers.osworld.errors import Unreadable, VerifierError
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.registry import Metric, score_of
 
@@ -31,7 +31,7 @@ class Bridge:
         timeout: seconds that one call may take; a file of an agent that takes longer scores 0.
 
     Raises:
-        BridgeError: (at the first call) the interpreter is missing, or desktop-env is not installed in it.
+        VerifierError: (at the first call) the interpreter is missing, or desktop-env is not installed in it.
     """
 
     def __init__(self, python: str | Path, timeout: float = 300.0) -> None:
@@ -44,7 +44,7 @@ class Bridge:
         try:
             return frozenset(self._ask({"call": "names"})["names"])
         except subprocess.TimeoutExpired as error:
-            raise BridgeError(f"{self.python} did not name its functions within {self.timeout:g} seconds") from error
+            raise VerifierError(f"{self.python} did not name its functions within {self.timeout:g} seconds") from error
 
     def __call__(self, name: str) -> Metric | None:
         """The function of a name; None where there is none."""
@@ -70,14 +70,14 @@ class Bridge:
                 timeout=self.timeout,
             )
         except OSError as error:
-            raise BridgeError(f"the interpreter {self.python} cannot be started: {error}") from error
+            raise VerifierError(f"the interpreter {self.python} cannot be started: {error}") from error
         try:
             answer = json.loads(done.stdout)
         except ValueError as error:
             last = done.stderr.decode(errors="replace").strip()[-300:]
-            raise BridgeError(f"the interpreter {self.python} gave no answer: {last}") from error
+            raise VerifierError(f"the interpreter {self.python} gave no answer: {last}") from error
         if not isinstance(answer, dict) or "error" in answer:
-            raise BridgeError(f"{self.python}: {answer.get('error') if isinstance(answer, dict) else answer}")
+            raise VerifierError(f"{self.python}: {answer.get('error') if isinstance(answer, dict) else answer}")
         return answer
 
 

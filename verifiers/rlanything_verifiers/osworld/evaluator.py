@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from rlanything_verifiers.osworld.errors import (
     EvaluatorError,
-    MissingLibrary,
-    MissingProgram,
-    UnknownFunction,
-    UnknownGetter,
+    MissingRequirement,
     Unreadable,
     VerifierError,
 )
@@ -60,7 +57,7 @@ class _Check:
         """Make sure that everything is installed that it needs for whatever an agent may have left.
 
         Raises:
-            MissingLibrary, MissingProgram: it is not.
+            MissingRequirement: it is not.
         """
         for name in (*self.metric.needs, *(each for source in self.sources for each in source.getter.needs)):
             ask_for(name)
@@ -80,7 +77,7 @@ class _Check:
             except Unreadable:
                 return 0.0
             except Exception as error:
-                if context.raised(error) or isinstance(error, MissingLibrary | MissingProgram):
+                if context.raised(error) or isinstance(error, MissingRequirement):
                     raise
                 if context.questions > before:
                     return 0.0  # the desktop is in a state in which the question makes no sense
@@ -94,7 +91,7 @@ class _Check:
             return _unit(metric(*(value for value, _ in values), **self.options))
         except Unreadable:
             return 0.0
-        except (MissingLibrary, MissingProgram):
+        except MissingRequirement:
             raise
         except Exception as error:
             if isinstance(error, EvaluatorError) and not any(theirs for _, theirs in values[1:]):
@@ -192,7 +189,7 @@ def check_libraries(evaluator: Mapping[str, Any]) -> None:
     """Make sure that everything is installed here that an evaluator needs, before its task is played.
 
     Raises:
-        MissingLibrary, MissingProgram: it is not; the message says how to install it.
+        MissingRequirement: it is not; the message says how to install it.
         EvaluatorError: as `check_evaluator`.
     """
     for check in _parse(evaluator, None)[0]:
@@ -203,7 +200,7 @@ def check_evaluator(evaluator: Mapping[str, Any], *, foreign: Foreign | None = N
     """Validate an evaluator before its task is played.
 
     Raises:
-        UnknownFunction, UnknownGetter: a name that is not there; the message lists those that are.
+        EvaluatorError: a name that is not there; the message lists those that are.
         EvaluatorError: anything else; the message names the place in the JSON.
     """
     _parse(evaluator, foreign)
@@ -261,7 +258,8 @@ def _check(
     if metric is None and isinstance(name, str) and foreign is not None:
         metric = foreign(name)
     if metric is None:
-        raise UnknownFunction(name, f"evaluator.func{index}", METRICS)
+        remedy = "use one of these, or give check_evaluator and evaluate a Bridge to desktop-env"
+        raise _unknown("function", name, f"evaluator.func{index}", METRICS, remedy)
     sources = []
     for slot, column in zip(metric.slots, ("result", "expected"), strict=False):
         place = f"evaluator.{column}{index}"
@@ -276,13 +274,18 @@ def _check(
     return _Check(metric, tuple(sources), _options(part("options") or {}, metric, f"evaluator.options{index}"))
 
 
+def _unknown(what: str, name: object, place: str, known: Collection[str], remedy: str) -> EvaluatorError:
+    names = ", ".join(sorted(known))
+    return EvaluatorError(f"{place}: the {what} {name!r:.80} is none of the {len(known)} built in: {names}; {remedy}")
+
+
 def _source(config: Any, slot: Slot, place: str, metric: Metric) -> _Source:
     if not isinstance(config, Mapping):
         raise EvaluatorError(f'{place}: an object with a "type" is needed, got {config!r:.80}')
     kind = config.get("type")
     getter = GETTERS.get(kind) if isinstance(kind, str) else None
     if getter is None:
-        raise UnknownGetter(kind, f"{place}.type", GETTERS)
+        raise _unknown("getter", kind, f"{place}.type", GETTERS, "use one of these")
     if not metric.free and not slot.suits(getter.gives):
         wanted = "a file" if slot.file else "data" if File in getter.gives else str(slot.annotation)
         raise EvaluatorError(f"{place}: {metric.name} needs {wanted}, which {kind!r} does not give")

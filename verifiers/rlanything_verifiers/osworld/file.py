@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from rlanything_verifiers.osworld.errors import BadReference, EvaluatorError, Unreadable, VerifierError
+from rlanything_verifiers.osworld.errors import EvaluatorError, Unreadable, VerifierError
 
 __all__ = ["MAX_FILE", "MAX_TEXT", "File"]
 
@@ -48,9 +48,9 @@ class File:
         """The name without its suffix."""
         return PurePosixPath(self.name).stem
 
-    def refuse(self, why: str) -> Unreadable | BadReference:
+    def refuse(self, why: str) -> Unreadable | VerifierError:
         """The exception for this unreadable file: a fault of the agent, or of the task."""
-        kind = BadReference if self.reference else Unreadable
+        kind = VerifierError if self.reference else Unreadable
         return kind(f"{self.name}: {why}")
 
     @contextmanager

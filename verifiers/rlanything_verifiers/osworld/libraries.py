@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
-from rlanything_verifiers.osworld.errors import MissingLibrary, MissingProgram
+from rlanything_verifiers.osworld.errors import MissingRequirement
 
 __all__ = ["ask_for", "library", "needs", "program"]
 
@@ -78,7 +78,7 @@ def ask_for(name: str) -> None:
     """Make sure that a module or a program is there; nothing is imported.
 
     Raises:
-        MissingLibrary, MissingProgram: it is not.
+        MissingRequirement: it is not.
     """
     if name in _PROGRAMS:
         program(name)
@@ -90,7 +90,7 @@ def library(name: str) -> Any:
     """A module that is imported when it is first needed.
 
     Raises:
-        MissingLibrary: it is not installed.
+        MissingRequirement: it is not installed.
     """
     try:
         return importlib.import_module(name)
@@ -102,13 +102,17 @@ def program(name: str) -> str:
     """The path of a program.
 
     Raises:
-        MissingProgram: it is not installed.
+        MissingRequirement: it is not installed.
     """
     path = shutil.which(name)
     if path is None:
-        raise MissingProgram(name, _PROGRAMS[name])
+        raise MissingRequirement(
+            f"the program {name} is not installed: on Debian and Ubuntu, apt-get install {_PROGRAMS[name]}"
+        )
     return path
 
 
-def _missing(name: str) -> MissingLibrary:
-    return MissingLibrary(*_INSTALLED_BY.get(name, (name, "desktop")))
+def _missing(name: str) -> MissingRequirement:
+    package, extra = _INSTALLED_BY.get(name, (name, "desktop"))
+    source = package if extra is None else f"'rlanything-envs[{extra}]'"
+    return MissingRequirement(f"{package} is not installed: pip install {source}")

@@ -38,7 +38,7 @@ def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int
         suffix: Of the temporary file's name.
 
     Raises:
-        Unreadable, BadReference: The program failed.
+        Unreadable, VerifierError: The program failed.
         Unreadable: It took too long by the clock.
         VerifierError: It cannot be started, or there is no room for its file.
     """

@@ -27,7 +27,7 @@ class Oracle:
 
     Raises:
         NoKeys: No keys are known for the task.
-        OSWorldTaskError: The task has no such evaluator.
+        TaskFormatError: The task has no such evaluator.
     """
 
     def __init__(self, task: Task, evaluator: str | None = None) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rlanything_agents.domains.solutions import Solution, in_order
 from rlanything_task_pools import Task
-from rlanything_task_pools.osworld import OSWorldTaskError, keys
+from rlanything_task_pools.osworld import keys
+from rlanything_task_pools.task import TaskFormatError
 
 __all__ = ["solution"]
 
@@ -13,6 +14,6 @@ def solution(task: Task) -> Solution:
     """Solution in a fixed order of keys; without an answer for a task that was not generated."""
     try:
         lines = keys(task)
-    except OSWorldTaskError:
+    except TaskFormatError:
         lines = []
     return in_order([*lines, "DONE"] if lines else [])

@@ -9,17 +9,13 @@ from __future__ import annotations
 from .interior import InteriorError, Refusal
 from .processes import Processes
 
-__all__ = ["AccessibilityError", "AccessibilityReader"]
+__all__ = ["AccessibilityReader"]
 
 _SECONDS = 170.0
 """Less than a client waits; an application that does not answer is left out long before, but one that shares two
 processors with thirty other programs can take more than a minute."""
 _FREE_SECONDS = 15.0
 """Without that time: a tree takes one or two, unless a program of the desktop makes it long."""
-
-
-class AccessibilityError(RuntimeError):
-    """The tree could not be read."""
 
 
 class AccessibilityReader:
@@ -32,7 +28,7 @@ class AccessibilityReader:
         """The tree as XML text.
 
         Raises:
-            AccessibilityError: it took too long, or there is no accessibility bus.
+            InteriorError: it took too long, or there is no accessibility bus.
         """
         return self._read("tree")
 
@@ -40,7 +36,7 @@ class AccessibilityReader:
         """The text of the terminal in the active window; None where there is none.
 
         Raises:
-            AccessibilityError: it took too long, or there is no accessibility bus.
+            InteriorError: it took too long, or there is no accessibility bus.
         """
         return self._read("terminal")[1:] or None
 
@@ -51,8 +47,8 @@ class AccessibilityReader:
                 ["python", "-c", code], timeout=_SECONDS, module="guest.tree", free=_FREE_SECONDS
             )
         except (OSError, Refusal, InteriorError) as error:
-            raise AccessibilityError(f"the accessibility tree: {error}") from error
+            raise InteriorError(f"the accessibility tree: {error}") from error
         if done.returncode != 0:
             last = done.error.strip().splitlines()[-1:] or ["no message"]
-            raise AccessibilityError(f"the accessibility tree: exit status {done.returncode}: {last[0]}")
+            raise InteriorError(f"the accessibility tree: exit status {done.returncode}: {last[0]}")
         return done.output

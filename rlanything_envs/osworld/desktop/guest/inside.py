@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from . import storage
-from .session import Session, SessionError
+from .session import Session
 from .zygote import fork_program
 
 __all__ = ["LONGEST_OUTPUT", "main"]
@@ -67,7 +67,7 @@ def main() -> int:
     session = Session(args.home, args.pixels, (width, height), args.patience)
     try:
         session.start()
-    except (SessionError, OSError) as error:
+    except OSError as error:
         requests.send(json.dumps({"error": str(error)}).encode())
         return 1
     os.environ.clear()

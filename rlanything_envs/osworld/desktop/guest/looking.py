@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .accessibility import AccessibilityError
+from .interior import InteriorError
 from .requests import Guest, Reply, Request, as_error, as_json, as_text, need
 from .windows import windows
 
@@ -36,7 +36,7 @@ def accessibility(guest: Guest, _: Request) -> Reply:
     """The accessibility tree as XML text under ``AT``."""
     try:
         return as_json({"AT": guest.accessibility.tree()})
-    except AccessibilityError as error:
+    except InteriorError as error:
         return as_error(str(error))
 
 
@@ -44,7 +44,7 @@ def terminal(guest: Guest, _: Request) -> Reply:
     """The text of the terminal in the active window; null where there is none."""
     try:
         return as_json({"output": guest.accessibility.terminal(), "status": "success"})
-    except AccessibilityError as error:
+    except InteriorError as error:
         return as_error(str(error))
 
 
@@ -64,7 +64,7 @@ def batch(guest: Guest, request: Request) -> Reply:
             answer["accessibility_tree"] = guest.accessibility.tree()
         if request.query.get("terminal"):
             answer["terminal"] = guest.accessibility.terminal()
-    except AccessibilityError as error:
+    except InteriorError as error:
         return as_error(str(error))
     if request.query.get("cursor"):
         answer["cursor"] = _cursor(guest)

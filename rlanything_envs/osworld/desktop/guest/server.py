@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
 from .endpoints import ROUTES
-from .multipart import MultipartError, Part, parse_multipart
+from .multipart import Part, parse_multipart
 from .requests import Guest, Reply, Request, RequestError, as_error
 
 __all__ = ["make_server"]
@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             if kind.startswith("application/x-www-form-urlencoded"):
                 return Request(looked, form=dict(parse_qsl(body.decode(), keep_blank_values=True)))
             value = json.loads(body) if body else {}
-        except (MultipartError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise RequestError(f"cannot read the body: {error}") from error
         if not isinstance(value, dict):
             raise RequestError("the body must be a JSON object")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .framebuffer import Framebuffer
 
-__all__ = ["Session", "SessionError"]
+__all__ = ["OSError", "Session"]
 
 _HERE = Path(__file__).resolve().parent
 _PANEL_HEIGHT = 24
@@ -24,10 +24,6 @@ _CORNER = 64
 """Columns of them at each end."""
 
 _FOLDERS = ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Public", "Templates", "Videos")
-
-
-class SessionError(RuntimeError):
-    """A part of the session did not start."""
 
 
 class Session:
@@ -52,7 +48,7 @@ class Session:
         """Make the home and start the session.
 
         Raises:
-            SessionError: a program of the session is missing or does not get ready.
+            OSError: a program of the session is missing or does not get ready.
         """
         runtime = Path(self.environment["XDG_RUNTIME_DIR"])
         for folder in (Path("/tmp"), Path("/var/tmp"), runtime):
@@ -149,7 +145,7 @@ class Session:
         with os.fdopen(read_end) as ready:
             number = ready.readline().strip()
         if not number:
-            raise SessionError("Xvfb ended before it was ready")
+            raise OSError("Xvfb ended before it was ready")
         self.environment["DISPLAY"] = f":{number}"
         self.environment["RLANYTHING_FRAMEBUFFER"] = f"/proc/{server.pid}/fd/{self.pixels}"
         self._succeeds(["xsetroot", "-solid", "#2c5d73", "-cursor_name", "left_ptr"])
@@ -162,7 +158,7 @@ class Session:
         os.close(write_end)
         with os.fdopen(read_end) as ready:
             if not ready.readline().strip():
-                raise SessionError("dbus-daemon ended before it was ready")
+                raise OSError("dbus-daemon ended before it was ready")
 
     def _spawn(self, command: list[str], pass_fds: Iterable[int] = ()) -> subprocess.Popen[bytes]:
         try:
@@ -177,7 +173,7 @@ class Session:
                 start_new_session=True,
             )
         except FileNotFoundError as error:
-            raise SessionError(f"{command[0]} is not installed in the desktop") from error
+            raise OSError(f"{command[0]} is not installed in the desktop") from error
 
     def _succeeds(self, command: list[str]) -> bool:
         quiet = subprocess.DEVNULL
@@ -190,7 +186,7 @@ class Session:
         end = time.monotonic() + self._patience
         while not ready():
             if time.monotonic() > end:
-                raise SessionError(f"{what} was not ready after {self._patience:g} seconds")
+                raise OSError(f"{what} was not ready after {self._patience:g} seconds")
             time.sleep(0.01)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopSettingError
+from rlanything_envs.errors import SettingError
+from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.simulator.client import SimulatorClient
 from rlanything_envs.osworld.desktop.simulator.programs import start
 from rlanything_envs.osworld.desktop.simulator.screen import Screen
@@ -25,7 +26,7 @@ class SimulatorDesktop:
         screen: width and height in pixels.
 
     Raises:
-        DesktopSettingError: no such screen.
+        SettingError: no such screen.
     """
 
     name = "simulator"
@@ -35,7 +36,7 @@ class SimulatorDesktop:
     def __init__(self, screen: tuple[int, int] = (1280, 720)) -> None:
         width, height = screen
         if not (_SMALLEST[0] <= width <= _LARGEST[0] and _SMALLEST[1] <= height <= _LARGEST[1]):
-            raise DesktopSettingError(f"a screen of {width} by {height}; it has from 640 by 480 to 3840 by 2160 pixels")
+            raise SettingError(f"a screen of {width} by {height}; it has from 640 by 480 to 3840 by 2160 pixels")
         self._size = (int(width), int(height))
         self._client: SimulatorClient | None = None
 

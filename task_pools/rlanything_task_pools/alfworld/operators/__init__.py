@@ -11,7 +11,7 @@ from rlanything_task_pools.alfworld.operators.hint import HintOperator
 from rlanything_task_pools.alfworld.operators.house import HouseOperator
 from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.operators.start import StartOperator
-from rlanything_task_pools.domain import UnknownOperator
+from rlanything_task_pools.knobs import KnobError
 
 __all__ = ["DEFAULT", "FREE", "OPERATORS", "Change", "Operator", "Parent", "check_operators"]
 
@@ -40,12 +40,12 @@ def check_operators(names: Iterable[str]) -> tuple[str, ...]:
     """Names of operators, each once, in their order.
 
     Raises:
-        UnknownOperator: A name is unknown, or there are no names.
+        KnobError: A name is unknown, or there are no names.
     """
     chosen = tuple(dict.fromkeys((names,) if isinstance(names, str) else names))
     for name in chosen:
         if name not in OPERATORS:
-            raise UnknownOperator(f"alfworld has no rewrite operator {name!r}; choose from {', '.join(OPERATORS)}")
+            raise KnobError(f"alfworld has no rewrite operator {name!r}; choose from {', '.join(OPERATORS)}")
     if not chosen:
-        raise UnknownOperator(f"no rewrite operator is enabled; choose from {', '.join(OPERATORS)}")
+        raise KnobError(f"no rewrite operator is enabled; choose from {', '.join(OPERATORS)}")
     return chosen

@@ -6,7 +6,7 @@ Checker programs and interactors are run by `rlanything_verifiers.coding.judging
 from collections.abc import Mapping
 from typing import Any
 
-from rlanything_verifiers.coding.errors import CheckerError
+from rlanything_verifiers.coding.errors import JudgeError
 
 from .asserts import Asserts
 from .base import Checker, TextChecker
@@ -46,21 +46,21 @@ def parse_checker(data: Checker | Mapping[str, Any] | None) -> Checker:
     """The checker of untrusted data; None means tokens.
 
     Raises:
-        CheckerError: the kind or a field is unknown, missing or malformed.
+        JudgeError: the kind or a field is unknown, missing or malformed.
     """
     if data is None:
         return Tokens()
     if isinstance(data, Checker):
         return data
     if not isinstance(data, Mapping):
-        raise CheckerError(f"checker: expected a JSON object, got {type(data).__name__}")
+        raise JudgeError(f"checker: expected a JSON object, got {type(data).__name__}")
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise CheckerError(f"checker kind {kind!r:.80} is unknown; choose from {', '.join(_KINDS)}")
+        raise JudgeError(f"checker kind {kind!r:.80} is unknown; choose from {', '.join(_KINDS)}")
     make, fields = _KINDS[kind]
     arguments = {key: value for key, value in data.items() if key != "kind"}
     if unknown := sorted(str(key)[:40] for key in arguments if key not in fields):
-        raise CheckerError(f"checker {kind}: unknown field {unknown[0]!r}")
+        raise JudgeError(f"checker {kind}: unknown field {unknown[0]!r}")
     if "source" in fields and "source" not in arguments:
-        raise CheckerError(f"checker {kind}: lacks its source")
+        raise JudgeError(f"checker {kind}: lacks its source")
     return make(**arguments)

@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rlanything_verifiers.coding.errors import CheckerError, TestFormatError
+from rlanything_verifiers.coding.errors import JudgeError
 
 from .base import Checker
 
@@ -24,7 +24,7 @@ class Asserts(Checker):
     list.
 
     Raises:
-        CheckerError: `setup` is not Python, or too long.
+        JudgeError: `setup` is not Python, or too long.
     """
 
     kind: ClassVar[str] = "asserts"
@@ -34,11 +34,11 @@ class Asserts(Checker):
 
     def __post_init__(self) -> None:
         if not isinstance(self.setup, str):
-            raise CheckerError(f"checker asserts: setup must be a text, got {type(self.setup).__name__}")
+            raise JudgeError(f"checker asserts: setup must be a text, got {type(self.setup).__name__}")
         try:
             check_python(self.setup)
-        except TestFormatError as error:
-            raise CheckerError(f"checker asserts: setup: {error}") from None
+        except JudgeError as error:
+            raise JudgeError(f"checker asserts: setup: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """The checker as a JSON object."""
@@ -49,11 +49,11 @@ def check_python(source: str) -> None:
     """Refuse a source that is not valid Python, without running it.
 
     Raises:
-        TestFormatError: The source is not Python, or too long.
+        JudgeError: The source is not Python, or too long.
     """
     if len(source) > MAX_SOURCE:
-        raise TestFormatError(f"{len(source)} characters of Python; at most {MAX_SOURCE} are read")
+        raise JudgeError(f"{len(source)} characters of Python; at most {MAX_SOURCE} are read")
     try:
         ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise TestFormatError(f"not Python: {error}") from None
+        raise JudgeError(f"not Python: {error}") from None

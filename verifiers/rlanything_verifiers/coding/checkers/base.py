@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from rlanything_verifiers.coding.errors import CheckerError
+from rlanything_verifiers.coding.errors import JudgeError
 
 _QUOTED = 60  # characters of a token or line that a complaint quotes
 
@@ -29,19 +29,19 @@ class TextChecker(Checker):
         """Whether two decoded JSON values are equal, for results of functions.
 
         Raises:
-            CheckerError: this checker is for texts only.
+            JudgeError: this checker is for texts only.
         """
-        raise CheckerError(f"checker {self.kind!r} compares texts; for a function choose tokens, float or unordered")
+        raise JudgeError(f"checker {self.kind!r} compares texts; for a function choose tokens, float or unordered")
 
 
 def check_flag(kind: str, name: str, value: object) -> None:
     """Refuse a value that is not a boolean.
 
     Raises:
-        CheckerError: The value is not a boolean.
+        JudgeError: The value is not a boolean.
     """
     if not isinstance(value, bool):
-        raise CheckerError(f"checker {kind}: {name} must be true or false, got {value!r:.80}")
+        raise JudgeError(f"checker {kind}: {name} must be true or false, got {value!r:.80}")
 
 
 def quote(text: bytes) -> str:

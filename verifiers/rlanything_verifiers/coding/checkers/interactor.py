@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from rlanything_verifiers.coding.errors import CheckerError
+from rlanything_verifiers.coding.errors import JudgeError
 from rlanything_verifiers.coding.sandbox import Interaction, Limits, Run
 from rlanything_verifiers.coding.verdict import Verdict, why
 
@@ -29,7 +29,7 @@ class Interactor(Checker):
     ``EOFError`` at the end of its input will do. Else the interactor is broken: IE.
 
     Raises:
-        CheckerError: the source is not a text, or blank.
+        JudgeError: the source is not a text, or blank.
     """
 
     kind: ClassVar[str] = "interactor"
@@ -38,7 +38,7 @@ class Interactor(Checker):
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str) or not self.source.strip():
-            raise CheckerError("checker interactor: source must be the text of a program")
+            raise JudgeError("checker interactor: source must be the text of a program")
 
     def to_dict(self) -> dict[str, Any]:
         """The checker as a JSON object."""

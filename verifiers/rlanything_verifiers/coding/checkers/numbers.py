@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rlanything_verifiers.coding.errors import CheckerError
+from rlanything_verifiers.coding.errors import JudgeError
 
 from .base import TextChecker, check_flag
 from .tokens import compare_tokens, is_integer, same_token
@@ -26,7 +26,7 @@ class Float(TextChecker):
     only as the identical text.
 
     Raises:
-        CheckerError: a tolerance is not a finite number of at least 0, or `ignore_case` is not a boolean.
+        JudgeError: a tolerance is not a finite number of at least 0, or `ignore_case` is not a boolean.
     """
 
     kind: ClassVar[str] = "float"
@@ -42,7 +42,7 @@ class Float(TextChecker):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not 0 <= value <= sys.float_info.max:  # NaN fails this comparison
-                raise CheckerError(f"checker float: {name} must be a finite number of at least 0, got {value!r:.80}")
+                raise JudgeError(f"checker float: {name} must be a finite number of at least 0, got {value!r:.80}")
 
     def to_dict(self) -> dict[str, Any]:
         """The checker as a JSON object."""

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rlanything_verifiers.coding.errors import CheckerError
+from rlanything_verifiers.coding.errors import JudgeError
 from rlanything_verifiers.coding.sandbox import Limits, Run
 from rlanything_verifiers.coding.verdict import why
 
@@ -23,7 +23,7 @@ class Python(Checker):
     (WA), provided that it decides on the expected output; else the checker is broken: IE.
 
     Raises:
-        CheckerError: the source is not a text, or blank.
+        JudgeError: the source is not a text, or blank.
     """
 
     kind: ClassVar[str] = "python"
@@ -32,7 +32,7 @@ class Python(Checker):
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str) or not self.source.strip():
-            raise CheckerError(f"checker {self.kind}: source must be the text of a program")
+            raise JudgeError(f"checker {self.kind}: source must be the text of a program")
 
     def to_dict(self) -> dict[str, Any]:
         """The checker as a JSON object."""

@@ -53,7 +53,7 @@ class Tokens(TextChecker):
     ``0.50`` is not ``0.5``; decimals need the checker ``float``.
 
     Raises:
-        CheckerError: `ignore_case` is not a boolean.
+        JudgeError: `ignore_case` is not a boolean.
     """
 
     kind: ClassVar[str] = "tokens"

@@ -3,23 +3,20 @@
 It knows no expected outputs and gives no verdicts; these are in `rlanything_verifiers.coding`.
 """
 
-from .errors import InteractionUnsupported, MissingLanguage, PackageError, SandboxError, UnsafeSandbox
+from .errors import SandboxError, SandboxUnsupported, UnsafeSandbox
 from .interaction import Interaction
-from .limits import Limits, LimitsError
+from .limits import Limits
 from .pool import Sandbox, default_sandbox
 from .run import Run, Status
 from .tier import Tier, available_tiers
 
 __all__ = [
     "Interaction",
-    "InteractionUnsupported",
     "Limits",
-    "LimitsError",
-    "MissingLanguage",
-    "PackageError",
     "Run",
     "Sandbox",
     "SandboxError",
+    "SandboxUnsupported",
     "Status",
     "Tier",
     "UnsafeSandbox",

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import MissingLanguage, PackageError, SandboxError, WorkerLost
+from .errors import SandboxError, SandboxUnsupported, WorkerLost
 from .frames import pack, unpack
 from .limits import MIB, Limits
 from .run import Run
@@ -84,7 +84,7 @@ class Container:
         environment: Their place in the image; None for that of its Python.
 
     Raises:
-        PackageError: A package is not in the image.
+        SandboxUnsupported: A package is not in the image.
         SandboxError: The container does not start; the message has the reason.
     """
 
@@ -123,7 +123,7 @@ class Container:
             self._errors = b""  # end of standard error
             self._container.start()
             self._boot()
-        except PackageError:
+        except SandboxUnsupported:
             self.kill()
             raise
         except (sdk.errors.DockerException, OSError, WorkerLost) as error:
@@ -137,7 +137,7 @@ class Container:
         self._write(pack({"packages": self._packages, "environment": self._environment}))
         head, _ = self._receive(_START)
         if "package" in head:
-            raise PackageError(f"in image {image()!r}: {head['package']}"[:1000])
+            raise SandboxUnsupported(f"in image {image()!r}: {head['package']}"[:1000])
         if "tier" not in head:
             raise WorkerLost(str(head.get("failed", head))[:1000])
         #: Protection in force inside the container, as the worker reports it.
@@ -148,7 +148,7 @@ class Container:
         self._write(pack({"do": "begin", "limits": dataclasses.asdict(limits), "language": language}, program))
         head, _ = self._receive(_COMPILE)
         if "missing" in head:
-            raise MissingLanguage(f"in image {image()!r}: {head['missing']}"[:1000])
+            raise SandboxUnsupported(f"in image {image()!r}: {head['missing']}"[:1000])
         broken = head.get("broken")
         return None if broken is None else str(broken)
 

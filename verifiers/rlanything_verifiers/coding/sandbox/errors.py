@@ -9,16 +9,8 @@ class UnsafeSandbox(SandboxError):
     """The best tier of this machine leaves its files readable to a program."""
 
 
-class InteractionUnsupported(SandboxError):
-    """The backend cannot connect programs with an interactor; the message names one that can."""
-
-
-class MissingLanguage(SandboxError):
-    """Programs in a language cannot run on this machine; the message names the package to install."""
-
-
-class PackageError(SandboxError):
-    """A package for programs is not installed, or cannot be made visible alone; the message names it."""
+class SandboxUnsupported(SandboxError):
+    """The sandbox lacks what a program needs: a language, a package, a conversation; the message names the remedy."""
 
 
 class WorkerLost(Exception):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
 
-from .errors import MissingLanguage, SandboxError, WorkerLost
+from .errors import SandboxError, SandboxUnsupported, WorkerLost
 from .interaction import Interaction, Talker, converse
 from .limits import Limits
 from .run import Run
@@ -115,7 +115,7 @@ def _tried(holders: tuple[Holder, ...], once: Callable[[], T], lost: Callable[[s
     for _ in range(len(holders) + 1):
         try:
             return once()
-        except MissingLanguage:  # another worker would not have it either
+        except SandboxUnsupported:  # another worker would not have it either
             raise
         except (WorkerLost, SandboxError, OSError) as error:
             for holder in holders:

@@ -5,10 +5,6 @@ from dataclasses import dataclass
 MIB = 1 << 20
 
 
-class LimitsError(ValueError):
-    """A limit out of range; the message names the limit and its range."""
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Resources of one test.
@@ -25,7 +21,7 @@ class Limits:
         source: Largest program text in bytes.
 
     Raises:
-        LimitsError: A value is out of range.
+        ValueError: A value is out of range.
     """
 
     cpu: float = 4.0
@@ -56,6 +52,6 @@ class Limits:
 def _check(name: str, value: float, low: float, high: float, unit: str) -> None:
     kind = (int, float) if unit == "seconds" else (int,)
     if isinstance(value, bool) or not isinstance(value, kind):
-        raise LimitsError(f"limit {name!r} is {value!r:.40}; expected a number of {unit}")
+        raise ValueError(f"limit {name!r} is {value!r:.40}; expected a number of {unit}")
     if not low <= value <= high:  # NaN is not
-        raise LimitsError(f"limit {name!r} is {value!r} {unit}; expected {low:g} to {high:g}")
+        raise ValueError(f"limit {name!r} is {value!r} {unit}; expected {low:g} to {high:g}")

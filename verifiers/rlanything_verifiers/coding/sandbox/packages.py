@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution
 
-from .errors import PackageError
+from .errors import SandboxUnsupported
 from .runtime import ENVIRONMENT, links_to
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -49,7 +49,7 @@ def show(names: Sequence[str], environment: str | None = None) -> Shown:
         environment: Path of a virtual environment or of a directory of packages; ``None``: those of this interpreter.
 
     Raises:
-        PackageError: A package or one that it needs is not installed there, or its files cannot be shown one by one.
+        SandboxUnsupported: A package, or one that it needs, is not installed there, or its files cannot be shown.
     """
     sites = _sites(environment)
     known = _installed(sites)
@@ -60,7 +60,7 @@ def show(names: Sequence[str], environment: str | None = None) -> Shown:
         place = known.get(_plain(name))
         if place is None:
             needed = f", which {whose} needs," if whose else ""
-            raise PackageError(
+            raise SandboxUnsupported(
                 f"package {name!r:.80}{needed} is not installed in {', '.join(sites) or 'any directory'}"
             )
         if _plain(name) not in wanted:
@@ -71,14 +71,16 @@ def show(names: Sequence[str], environment: str | None = None) -> Shown:
     for name, found in wanted.items():
         tops = _tops(found)
         if not any(_importable(top) for top in tops):
-            raise PackageError(
+            raise SandboxUnsupported(
                 f"package {name!r} has no modules among its files in {sites[0]} (an editable installation?); "
                 "install it as a whole"
             )
         for top in tops:
             others = [other for other, where in known.items() if other not in wanted and _owns(where, top)]
             if others:
-                raise PackageError(f"package {name!r} shares its folder {top!r} with {others[0]!r}; name that as well")
+                raise SandboxUnsupported(
+                    f"package {name!r} shares its folder {top!r} with {others[0]!r}; name that as well"
+                )
             entries[top] = os.path.realpath(str(found.locate_file(top)))
         if any(_plain(asked) == name for asked in names):
             modules += [top.partition(".")[0] for top in tops if _importable(top)]
@@ -110,12 +112,12 @@ def _sites(environment: str | None) -> list[str]:
         return [p for p in dict.fromkeys(paths) if os.path.basename(p) in _SITES and os.path.isdir(p)]
     root = os.path.abspath(os.path.expanduser(environment))
     if not os.path.isdir(root):
-        raise PackageError(f"environment {environment!r} is no directory")
+        raise SandboxUnsupported(f"environment {environment!r} is no directory")
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     inside = [p for name in _SITES for p in glob.glob(os.path.join(root, "lib*", "python*", name))]
     ours = [p for p in inside if version in p]
     if inside and not ours:
-        raise PackageError(f"environment {environment!r} is of another Python than {version}")
+        raise SandboxUnsupported(f"environment {environment!r} is of another Python than {version}")
     return ours or [root]
 
 

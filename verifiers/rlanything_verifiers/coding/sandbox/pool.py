@@ -11,7 +11,7 @@ from typing import Literal, Self, cast
 
 from rlanything_verifiers.coding.language import TITLES, Language, check_language
 
-from .errors import InteractionUnsupported, SandboxError, UnsafeSandbox
+from .errors import SandboxError, SandboxUnsupported, UnsafeSandbox
 from .holder import Holder, Worker, talk
 from .interaction import Interaction
 from .limits import Limits
@@ -48,7 +48,7 @@ class Sandbox:
         workers: Number of worker processes.
 
     Raises:
-        PackageError: A package is not installed in the environment.
+        SandboxUnsupported: A package is not installed in the environment.
         SandboxError: The tier or backend does not work here; the message says why.
         UnsafeSandbox: Only tiers below ``"landlock"`` work here, and ``allow_unsafe`` is not given.
         ValueError: An argument is out of range.
@@ -95,8 +95,8 @@ class Sandbox:
             One run an input, in order; fewer if ``stop`` ended it.
 
         Raises:
-            LanguageError: There is no such language.
-            MissingLanguage: There is no compiler for it here; the message names the package.
+            JudgeError: There is no such language.
+            SandboxUnsupported: There is no compiler for it here; the message names the package.
             SandboxError: The sandbox is closed.
             TypeError: An input is not bytes.
         """
@@ -144,9 +144,9 @@ class Sandbox:
             One outcome an input, in order; fewer if ``stop`` ended it.
 
         Raises:
-            InteractionUnsupported: The backend cannot connect programs.
-            LanguageError: There is no such language.
-            MissingLanguage: There is no compiler for it here; the message names the package.
+            SandboxUnsupported: The backend cannot connect programs.
+            JudgeError: There is no such language.
+            SandboxUnsupported: There is no compiler for it here; the message names the package.
             SandboxError: The sandbox is closed.
         """
         partner = self._partners()._holder(interactor, interactor_limits, "python")
@@ -169,10 +169,10 @@ class Sandbox:
         """Check that `interact` works with this backend.
 
         Raises:
-            InteractionUnsupported: It does not.
+            SandboxUnsupported: It does not.
         """
         if self.tier == "docker":
-            raise InteractionUnsupported(
+            raise SandboxUnsupported(
                 "programs in containers cannot talk with an interactor: judge interactive problems with "
                 "backend='process', inside a container with allow_unsafe=True"
             )
@@ -181,8 +181,8 @@ class Sandbox:
         """Check that programs in a language can run here, by running one.
 
         Raises:
-            LanguageError: There is no such language.
-            MissingLanguage: There is no compiler for it here; the message names the package.
+            JudgeError: There is no such language.
+            SandboxUnsupported: There is no compiler for it here; the message names the package.
             SandboxError: The sandbox cannot run it for another reason, or is closed.
         """
         if language == "python":

@@ -104,7 +104,7 @@ class Process:
             The compiler's message, or ``None`` if inputs can be run; then `end` must follow.
 
         Raises:
-            MissingLanguage: There is no compiler here.
+            SandboxUnsupported: There is no compiler here.
             WorkerLost: The worker died for another reason than the program's text.
         """
         body = messages.SUBMISSION.pack(limits.memory, limits.output)

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from .errors import MissingLanguage, PackageError, SandboxError, WorkerLost
+from .errors import SandboxError, SandboxUnsupported, WorkerLost
 from .frames import pack, unpack
 from .limits import Limits
 from .packages import show
@@ -23,7 +23,7 @@ def main() -> NoReturn:
     wanted = unpack(sys.stdin.buffer.read)
     try:
         packages = show(wanted[0]["packages"], wanted[0]["environment"]) if wanted and wanted[0]["packages"] else None
-    except PackageError as error:
+    except SandboxUnsupported as error:
         _answer({"package": str(error)})
         os._exit(1)
     reasons = {tier: probe(tier) for tier in _TIERS}
@@ -46,7 +46,7 @@ def main() -> NoReturn:
                 _answer({"run": fields, "stdout": len(out)}, out + err)
             elif worker is not None and head["do"] == "end":
                 worker.end()
-        except MissingLanguage as error:
+        except SandboxUnsupported as error:
             _answer({"missing": str(error)})
         except (SandboxError, WorkerLost) as error:
             if worker is not None:

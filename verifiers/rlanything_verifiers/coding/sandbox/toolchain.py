@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from .compiler import INPUT, Step
-from .errors import MissingLanguage
+from .errors import SandboxUnsupported
 from .runtime import links_to
 
 #: What g++ does, a program at a time: words, input and output. The worker starts each of them itself, so that
@@ -69,11 +69,11 @@ def toolchain() -> Toolchain:
     """The C++ compiler on the path.
 
     Raises:
-        MissingLanguage: There is none, or it is not complete; the message names the package.
+        SandboxUnsupported: There is none, or it is not complete; the message names the package.
     """
     found = shutil.which("g++")
     if found is None:
-        raise MissingLanguage(_MISSING.format("there is no program g++"))
+        raise SandboxUnsupported(_MISSING.format("there is no program g++"))
     program = os.path.realpath(found)
     own = os.path.dirname(os.path.realpath(_ask(program, "-print-libgcc-file-name")))
     tools = {}
@@ -81,7 +81,7 @@ def toolchain() -> Toolchain:
         place = _ask(program, f"-print-prog-name={name}")
         where = place if place.startswith("/") else shutil.which(place)
         if where is None:
-            raise MissingLanguage(_MISSING.format(f"its {name} is missing"))
+            raise SandboxUnsupported(_MISSING.format(f"its {name} is missing"))
         tools[name] = where
     steps = [(_words(program, arguments, tools), source, result) for arguments, source, result in _STEPS]
     libraries = []
@@ -90,7 +90,7 @@ def toolchain() -> Toolchain:
         if place.startswith("/"):
             libraries.append(place)
         elif name in ("libc.a", "libstdc++.a"):
-            raise MissingLanguage(_MISSING.format(f"its static library {name} is missing"))
+            raise SandboxUnsupported(_MISSING.format(f"its static library {name} is missing"))
     archives = {path for d in {os.path.dirname(os.path.realpath(p)) for p in libraries} for path in _archives(d)}
     includes = _includes(program)
     wanted = [*tools.values(), *_loaded(list(tools.values())), *libraries, *archives]
@@ -110,7 +110,7 @@ def _ask(program: str, *arguments: str) -> str:
             check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise MissingLanguage(_MISSING.format(f"{program} does not work ({error})")) from error
+        raise SandboxUnsupported(_MISSING.format(f"{program} does not work ({error})")) from error
     return (done.stdout or done.stderr).decode(errors="replace").rstrip()
 
 
@@ -121,7 +121,7 @@ def _words(program: str, arguments: str, tools: dict[str, str]) -> list[str]:
     name = os.path.basename(first)
     tool = tools.get("ld" if name == "collect2" else name)
     if tool is None:
-        raise MissingLanguage(_MISSING.format(f"{program} -### does not say what it calls"))
+        raise SandboxUnsupported(_MISSING.format(f"{program} -### does not say what it calls"))
     return [tool, *words]
 
 

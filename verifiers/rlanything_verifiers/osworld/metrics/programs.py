@@ -57,12 +57,12 @@ def check_python_file_by_test_suite(
     mark = secrets.token_hex(16)
     given = {"modules": modules | {expected.stem: expected.text()}, "test": expected.stem}
     given |= {"function": test_function_name, "mark": mark}
-    from rlanything_verifiers.coding.sandbox import Limits, PackageError, SandboxError
+    from rlanything_verifiers.coding.sandbox import Limits, SandboxError
 
     limits = Limits(cpu=_CPU_S, memory=_MEMORY)
     try:
         (run,) = _sandbox(_LIBRARIES).run(_DRIVER, [json.dumps(given).encode()], limits=limits)
-    except (PackageError, SandboxError) as error:
+    except SandboxError as error:
         raise VerifierError(f"programs cannot be tested here: {error}") from error
     if run.status == "IE":
         raise VerifierError(f"the sandbox failed: {run.detail}")

@@ -36,7 +36,7 @@ class Book:
     """A spreadsheet file.
 
     Raises:
-        Unreadable, BadReference: (also all methods) it cannot be read.
+        Unreadable, VerifierError: (also all methods) it cannot be read.
     """
 
     def __init__(self, file: File) -> None:
