@@ -73,6 +73,8 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_agents.feedback.unit_tests",
             "rlanything_agents.runs.train",
             "rlanything_agents.runs.loop",
+            "rlanything_agents.runs.player",
+            "rlanything_agents.runs.hooks",
             "rlanything_agents.runs.folder",
             "rlanything_agents.runs.checkpoints",
             "rlanything_agents.training.trainer",
