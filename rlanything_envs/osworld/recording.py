@@ -16,7 +16,7 @@ from rlanything_envs.errors import MissingExtra
 from rlanything_envs.osworld.clicks import Click, ClickFinder, mark_clicks
 from rlanything_envs.osworld.desktop.observation import Pixels
 
-__all__ = ["RecordEpisodes", "contact_sheet", "save_gif", "save_mp4"]
+__all__ = ["RecordEpisodes", "save_gif", "save_mp4"]
 
 _BAND, _LINES, _FONT, _MARGIN = 60, 2, 16, 10
 """Height of the band with a caption in pixels, its lines, the size of its letters, and its margin."""
@@ -89,29 +89,6 @@ def save_mp4(
     finally:
         writer.close()
     return target
-
-
-def contact_sheet(
-    frames: Sequence[Pixels], captions: Sequence[str], *, columns: int = 3, width: int = 480
-) -> Image.Image:
-    """All frames of an episode on one page, row by row, with a caption below each.
-
-    Args:
-        frames: uint8, shape (height, width, 3), all of one size.
-        captions: a text for each frame.
-        columns: frames in a row.
-        width: greatest width of a frame in pixels.
-
-    Raises:
-        ValueError: there are no frames, they differ in size, or there is not one caption for each.
-    """
-    pictures = list(_pictures(frames, captions, width))
-    wide, high = pictures[0].size
-    columns = min(columns, len(pictures))
-    page = Image.new("RGB", (columns * wide, -(-len(pictures) // columns) * high), _PAPER)
-    for number, picture in enumerate(pictures):
-        page.paste(picture, (number % columns * wide, number // columns * high))
-    return page
 
 
 class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):

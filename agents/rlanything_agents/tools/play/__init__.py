@@ -2,5 +2,5 @@
 messages on the screen and a transcript go out.
 
 - `game`: episodes without a screen; `session`: a game on the screen, with commands such as ``:hint``.
-- `input`: sources of answers; `typing`: continued lines and completion.
+- `input`: sources of answers, continued lines and completion.
 """

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rlanything_agents.tools.play.game import Game
-from rlanything_agents.tools.play.input import Answers
-from rlanything_agents.tools.play.typing import completions, known_words
+from rlanything_agents.tools.play.input import Answers, completions, known_words
 from rlanything_envs.conversation import Turn
 from rlanything_envs.errors import EpisodeOver, InfrastructureError
 from rlanything_verifiers.plain_text import printable

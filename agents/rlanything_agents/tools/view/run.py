@@ -14,8 +14,7 @@ from rlanything_agents.runs.stored import curves
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_agents.tools.view import episodes
 from rlanything_agents.tools.view.overview import overview, run_line
-from rlanything_agents.tools.view.pool import POOL, open_pool
-from rlanything_agents.tools.view.tasks import pool_table, slot_tree
+from rlanything_agents.tools.view.tasks import POOL, open_pool, pool_table, slot_tree
 
 __all__ = ["NoResource", "RunView", "is_run"]
 

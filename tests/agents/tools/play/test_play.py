@@ -22,9 +22,8 @@ from typer.testing import CliRunner
 from rlanything_agents.domains.solutions import in_order, solution_of
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.play.game import Game, pool_tasks
-from rlanything_agents.tools.play.input import Lines, Terminal
+from rlanything_agents.tools.play.input import Lines, Terminal, completions, joined, known_words, unfinished
 from rlanything_agents.tools.play.session import Session
-from rlanything_agents.tools.play.typing import completions, joined, known_words, unfinished
 from rlanything_envs import Conversation
 from rlanything_envs.errors import InfrastructureError
 from rlanything_task_pools import Task, TaskPool, get_domain

@@ -12,8 +12,8 @@ import pytest
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_agents.tools.view import Site, ViewError
-from rlanything_agents.tools.view.pool import open_pool
 from rlanything_agents.tools.view.run import NoResource
+from rlanything_agents.tools.view.tasks import open_pool
 from rlanything_task_pools import Outcome, TaskPool
 
 
