@@ -145,7 +145,7 @@ def check_request(conversation: Conversation, task: object, seed: object) -> Non
     """Check a client's request to begin an episode.
 
     Raises:
-        ValueError: The seed is no integer from 0.
+        ValueError: The seed is not an integer from 0.
         UnknownTask: The task is neither an id nor a JSON object. An environment may accept paths, too; a client must
             not name files of the server.
     """
@@ -153,7 +153,7 @@ def check_request(conversation: Conversation, task: object, seed: object) -> Non
         raise ValueError(f"seed = {seed!r:.80}: give an integer from 0")
     domain = getattr(conversation.env.unwrapped, "domain", r"\w+")
     if isinstance(task, str) and not is_task_id(task, domain):
-        raise UnknownTask(f"task {task!r:.80} is no id of a task; give an id or a task's JSON object")
+        raise UnknownTask(f"task {task!r:.80} is not an id of a task; give an id or a task's JSON object")
 
 
 def outcome_of(turn: Turn) -> int | None:

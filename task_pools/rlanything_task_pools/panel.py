@@ -198,8 +198,8 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
         limit: Most tasks, from the beginning.
 
     Raises:
-        PanelError: There is no such panel, its recipe is malformed, the limit is not positive, none of its games can be read,
-            or the tasks or their number differ from the recipe.
+        PanelError: There is no such panel, its recipe is malformed, the limit is not positive, none of its games can be
+            read, or the tasks or their number differ from the recipe.
         UnknownDomain, KnobError: The recipe names an unknown domain, split or knob.
         CollectionError: The official games are not found.
     """

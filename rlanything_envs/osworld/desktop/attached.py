@@ -18,7 +18,7 @@ class HttpDesktop:
         token: the bearer token, for guests that want one.
 
     Raises:
-        SettingError: that is no address.
+        SettingError: that is not an address.
     """
 
     name = "http"

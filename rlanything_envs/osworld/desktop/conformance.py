@@ -56,7 +56,7 @@ def check_guest(url: str, token: str | None = None) -> Iterator[Check]:
         token: the bearer token, for guests that want one.
 
     Raises:
-        SettingError: that is no address.
+        SettingError: that is not an address.
     """
     transport = Transport(url, token)
     folder = f"/tmp/conformance-{secrets.token_hex(4)}"

@@ -31,7 +31,7 @@ class Relay:
         token: the bearer token; without one a random one is made.
 
     Raises:
-        SettingError: the client is no connection to a guest.
+        SettingError: the client is not a connection to a guest.
         DesktopError: the port is taken.
     """
 

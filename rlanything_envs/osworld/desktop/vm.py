@@ -79,7 +79,7 @@ class VmDesktop(LocalDesktop):
         self.disk = Path(qcow2).expanduser().resolve()
         if not _is_qcow2(self.disk):
             raise SettingError(
-                f"{self.disk} is no qcow2 disk image; build one with: rlanything desktop build --vm FILE, "
+                f"{self.disk} is not a qcow2 disk image; build one with: rlanything desktop build --vm FILE, "
                 f"or unpack OSWorld's, {DISK_IMAGE}"
             )
         self.screen = check_screen(screen)

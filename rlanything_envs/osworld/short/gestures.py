@@ -46,7 +46,7 @@ def code_of(command: str, screen: Screen, slots: Slots) -> str:
         return "; ".join(["pyautogui.hotkey('ctrl', 'home')", *_times("down", down), *_times("right", right)])
     if verb == "type" and 1 <= len(rest) <= MAX_PIECES:
         return "; ".join(_typing([_text(piece, slots) for piece in rest]))
-    raise Unreadable(f"{command[:80]!r} is no command")
+    raise Unreadable(f"{command[:80]!r} is not a command")
 
 
 _SELECT = "pyautogui.press('home'); pyautogui.hotkey('shift', 'end')"
@@ -54,7 +54,7 @@ _SELECT = "pyautogui.press('home'); pyautogui.hotkey('shift', 'end')"
 
 def _number(word: str) -> int:
     if word not in COUNTS:
-        raise Unreadable(f"{word[:20]!r} is no number from 1 to {len(COUNTS)}")
+        raise Unreadable(f"{word[:20]!r} is not a number from 1 to {len(COUNTS)}")
     return int(word)
 
 

@@ -351,4 +351,4 @@ def _value(tree: ast.expr, known: Mapping[str, Any]) -> Any:
             return -_value(operand, known)
         case ast.BinOp(left, op, right) if type(op) in _OPERATIONS:
             return _OPERATIONS[type(op)](_value(left, known), _value(right, known))
-    raise ValueError(f"{ast.unparse(tree)!r} is no expression of integers and names")
+    raise ValueError(f"{ast.unparse(tree)!r} is not an expression of integers and names")

@@ -134,7 +134,7 @@ def inline(url: str) -> bytes:
     """The content of a ``data:`` URL.
 
     Raises:
-        AssetError: It is no such URL, or malformed.
+        AssetError: It is not such a URL, or malformed.
     """
     head, comma, body = url.partition(",")
     if not comma or head[:5].lower() != "data:":

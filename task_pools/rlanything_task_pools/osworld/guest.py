@@ -29,7 +29,7 @@ class InlineFiles:
         """The content of a ``data:`` URL.
 
         Raises:
-            AssetError: It is no such URL.
+            AssetError: It is not such a URL.
         """
         return inline(url)
 

@@ -21,7 +21,7 @@ def load(source: str | os.PathLike[str]) -> Task:
     """The task of a JSON file: one of OSWorld, of RLAnything, or of this package.
 
     Raises:
-        TaskFormatError: It cannot be read, or is no task; the message has the place.
+        TaskFormatError: It cannot be read, or is not a task; the message has the place.
         EvaluatorError: An evaluator is malformed, or names a function or a getter that there is not.
     """
     path = Path(source)

@@ -44,7 +44,7 @@ def keys(task: Task, name: str | None = None) -> list[str]:
         One line for each action; nothing where no such lines are known.
 
     Raises:
-        TaskFormatError: The task is no desktop task, or has no such evaluator.
+        TaskFormatError: The task is not a desktop task, or has no such evaluator.
     """
     payload = read_payload(task.payload)
     wanted = payload.current if name is None else name

@@ -254,9 +254,11 @@ def test_a_compiler_that_waits_is_ended(box: Sandbox, monkeypatch: pytest.Monkey
     """The clock counts for what no limit of processor time ends, and names it in the verdict."""
     monkeypatch.setattr(process, "_COMPILER", 0.6)
     monkeypatch.setattr(process, "_IDLE", 0.1)
-    monkeypatch.setattr(waiting, "waited", lambda *_: (0.0, False))
+    monkeypatch.setattr(waiting, "run_delay", lambda *_: waiting.RunDelay(0.0, False))
     assert "waits for something" in compile_error(box, BOMBS["templates"])
-    monkeypatch.setattr(waiting, "waited", lambda *_: (1e6, False))  # the machine is busy, as the kernel says
+    monkeypatch.setattr(
+        waiting, "run_delay", lambda *_: waiting.RunDelay(1e6, False)
+    )  # the machine is busy, as the kernel says
     monkeypatch.setattr(waiting.WITNESS, "look", lambda _: (0.0, 0.0))  # which is not enough for an error
     monkeypatch.setattr(process, "_COMPILER", 0.7)
     assert "takes longer" in compile_error(box, BOMBS["templates"] + "//")

@@ -100,7 +100,7 @@ def test_without_the_package_it_is_not_there_and_runs_are_not_mixed_up(box: Sand
 def test_an_unknown_package_is_named() -> None:
     with pytest.raises(SandboxUnsupported, match="package 'no-such-package' is not installed in"):
         Sandbox(1, packages=["numpy", "no-such-package"])
-    with pytest.raises(SandboxUnsupported, match="environment '/nowhere' is no directory"):
+    with pytest.raises(SandboxUnsupported, match="environment '/nowhere' is not a directory"):
         Sandbox(1, packages=["numpy"], environment="/nowhere")
     with pytest.raises(ValueError, match="packages is the text 'numpy'"):
         Sandbox(1, packages="numpy")

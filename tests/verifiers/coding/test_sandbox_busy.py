@@ -60,7 +60,7 @@ def test_the_kernel_says_how_long_a_process_waited() -> None:
         end = time.monotonic() + 30.0
         while time.monotonic() < end:
             time.sleep(0.2)
-            found = [waiting.waited(descriptor, 60.0) for descriptor in descriptors]
+            found = [waiting.run_delay(descriptor, 60.0) for descriptor in descriptors]
             if found[0] and found[1] and min(found[0][0], found[1][0]) > 0.3:
                 break
         assert found[0], found
@@ -71,7 +71,7 @@ def test_the_kernel_says_how_long_a_process_waited() -> None:
         assert not found[2][1], found
         pair[0].kill()
         pair[0].wait()
-        assert waiting.waited(descriptors[0], 60.0) is None
+        assert waiting.run_delay(descriptors[0], 60.0) is None
     finally:
         for child in (*pair, idle):
             child.kill()
@@ -109,7 +109,7 @@ def test_threads_that_wait_for_each_other_wait_for_nobody() -> None:
         tasks = Path(f"/proc/{crowd.pid}/task").iterdir()
         delay = sum(int((task / "schedstat").read_text().split()[1]) for task in tasks) / 1e9
         elapsed = time.monotonic() - begin
-        found = waiting.waited(descriptor, elapsed)
+        found = waiting.run_delay(descriptor, elapsed)
     finally:
         crowd.kill()
         crowd.communicate()
@@ -131,7 +131,7 @@ def test_the_witness_runs_while_it_is_wanted() -> None:
 
 
 def test_what_a_program_waited_is_added_to_its_time(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "waited", lambda *_: (1.2, False))
+    monkeypatch.setattr(waiting, "run_delay", lambda *_: waiting.RunDelay(1.2, False))
     found = run(box, SLEEP, limits=Limits(wall=0.3))
     assert found.status == "TLE_WALL"
     assert 1.5 <= found.wall < 20.0
@@ -144,7 +144,7 @@ def test_only_the_witness_says_that_the_machine_is_overloaded(
 ) -> None:
     """A program that always waits, on a machine that gives a hundredth of a core, a third, or does not say."""
     times = iter([(0.0, 0.0), *((share or 0.0, 1.0 - share if share else 0.0) for _ in range(1000))])
-    monkeypatch.setattr(waiting, "waited", lambda *_: (1e6, False))
+    monkeypatch.setattr(waiting, "run_delay", lambda *_: waiting.RunDelay(1e6, False))
     monkeypatch.setattr(waiting.WITNESS, "look", lambda _: next(times))
     found = run(box, SLEEP, limits=Limits(wall=0.1))
     assert found.status == status
@@ -154,7 +154,7 @@ def test_only_the_witness_says_that_the_machine_is_overloaded(
 
 
 def test_patience_is_exceeded_by_no_more_than_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "waited", lambda *_: (1e6, False))
+    monkeypatch.setattr(waiting, "run_delay", lambda *_: waiting.RunDelay(1e6, False))
     with Sandbox(1) as sandbox:
         run(sandbox, "print(1)")
         (worker,) = sandbox._all
@@ -162,12 +162,12 @@ def test_patience_is_exceeded_by_no_more_than_a_look(monkeypatch: pytest.MonkeyP
         assert worker._more_time(0, 1000.1, Limits(wall=100.0)) == 0.0  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("answer", [None, (0.0, True), (0.0, False)])
+@pytest.mark.parametrize("answer", [None, waiting.RunDelay(0.0, True), waiting.RunDelay(0.0, False)])
 def test_a_sleeper_gains_nothing(
-    box: Sandbox, monkeypatch: pytest.MonkeyPatch, answer: tuple[float, bool] | None
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, answer: waiting.RunDelay | None
 ) -> None:
     """Where the kernel says nothing, and where it is awake whenever it is looked at, which is no waiting either."""
-    monkeypatch.setattr(waiting, "waited", lambda *_: answer)
+    monkeypatch.setattr(waiting, "run_delay", lambda *_: answer)
     found = run(box, SLEEP, limits=Limits(wall=0.3))
     assert found.status == "TLE_WALL"
     assert found.wall < 0.7 + process._STEP * 4 + 10.0

@@ -156,7 +156,7 @@ def test_sheet_fuzzy():
     both_ways(rule("A1", **cleaned), sheet(["  12 elm Rd."]), sheet(["  12 elm St."]), expected)
     both_ways(rule("B1", ignore_chars=" +"), sheet([1, "1555"]), sheet([1, "1556"]), expected)
     for malformed in ("A0", "1", "A1:XFD99999", "A:A", ""):
-        with pytest.raises(EvaluatorError, match="no range"):
+        with pytest.raises(EvaluatorError, match="not a range"):
             score(rule(malformed), expected, expected)
 
 
@@ -446,7 +446,7 @@ def test_chart():
         ([{"type": "pivot_table", **PAIR, "pivot_props": ["smell"]}], "'smell' is unknown"),
         ([{"type": "row_props", **PAIR, "props": ["__class__"]}], "'__class__' is unknown"),
         ([{"type": "col_props", **PAIR, "props": ["smell"]}], "'smell' is unknown"),
-        ([cell_rule("1A", "value", "eq", 1)], "'1A' is no cell"),
+        ([cell_rule("1A", "value", "eq", 1)], "'1A' is not a cell"),
         ([cell_rule("A1", "value", "is", 1)], "method"),
         ([cell_rule("A1", "smell", "eq", 1)], "'smell' is unknown"),
         ([{"type": "data_validation", "sheet_idx": 0, "dv_props": [{"smell": EQUAL}]}], "'smell' is unknown"),

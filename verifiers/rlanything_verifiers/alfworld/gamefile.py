@@ -34,7 +34,7 @@ def load_game(source: str | os.PathLike[str] | Mapping[str, Any]) -> Game:
     Raises:
         GameFormatError: The content is malformed; the message names file, place and remedy.
         GameFormatError: The goal is none of the six ALFWorld shapes.
-        OSError: The file cannot be read, or is no regular file.
+        OSError: The file cannot be read, or is not a regular file.
     """
     if isinstance(source, Mapping):
         return _from_mapping(source, None)
@@ -49,7 +49,7 @@ def load_game(source: str | os.PathLike[str] | Mapping[str, Any]) -> Game:
             data = json.loads(raw)
         except (ValueError, RecursionError) as error:
             raise GameFormatError(
-                f"the file is no JSON ({error!s:.80}); expected a game.tw-pddl of ALFWorld"
+                f"the file is not JSON ({error!s:.80}); expected a game.tw-pddl of ALFWorld"
             ) from error
         return _from_mapping(data, str(path))
     except GameFormatError as error:

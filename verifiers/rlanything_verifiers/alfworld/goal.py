@@ -40,7 +40,7 @@ def check_type_name(name: object, place: str) -> str:
         GameFormatError: it is not; ``place`` names its position.
     """
     if not isinstance(name, str) or not _TYPE_NAME.match(name):
-        raise GameFormatError(f"{place}: {name!r:.80} is no type name; use letters and digits only, like 'Apple'")
+        raise GameFormatError(f"{place}: {name!r:.80} is not a type name; use letters and digits only, like 'Apple'")
     return name
 
 

@@ -118,7 +118,7 @@ def _facts(text: str, types: dict[str, str]) -> dict[str, dict[tuple[str, ...], 
         expected = _ARGUMENTS.get(predicate)
         if expected is None:
             raise GameFormatError(
-                f"pddl_problem :init: '({body.strip():.80})' is no fact that ALFWorld games start with; remove it"
+                f"pddl_problem :init: '({body.strip():.80})' is not a fact that ALFWorld games start with; remove it"
             )
         if len(words) != len(expected) + 1:
             raise GameFormatError(f"pddl_problem :init: '({body.strip():.80})' needs {len(expected)} arguments")

@@ -100,7 +100,7 @@ class Thing:
 
 def _check_id(value: object, place: str) -> str:
     if not isinstance(value, str) or len(value) > _MAX_ID or not _ID.match(value):
-        raise GameFormatError(f"{place}: {value!r:.80} is no id; use a class, '_bar_' and a suffix, like 'Apple_bar_1'")
+        raise GameFormatError(f"{place}: {value!r:.80} is not an id; use class, '_bar_' and suffix, like 'Apple_bar_1'")
     return value.lower()
 
 
@@ -165,7 +165,7 @@ class Scene:
         self._check_untyped()
         for pair in self.can_contain:
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise GameFormatError(f"can_contain: {pair!r:.80} is no pair (receptacle type, object type)")
+                raise GameFormatError(f"can_contain: {pair!r:.80} is not a pair (receptacle type, object type)")
             check_type_name(pair[0], "can_contain")
             check_type_name(pair[1], "can_contain")
         self._check_types()
@@ -176,7 +176,7 @@ class Scene:
         low = holding.lower() if isinstance(holding, str) else holding
         held = next((thing for thing in self.things if thing.id.lower() == low), None)
         if held is None:
-            raise GameFormatError(f"scene holding: {holding!r:.80} is no thing of the scene")
+            raise GameFormatError(f"scene holding: {holding!r:.80} is not a thing of the scene")
         if not held.pickupable or held.receptacles or held.location or held.inside:
             raise GameFormatError(f"scene holding: {held.id} must be pickupable, and nowhere but in the hand")
         object.__setattr__(self, "holding", held.id)  # as the thing itself is spelled
@@ -220,12 +220,12 @@ class Scene:
             raise GameFormatError(f"{place}: receptacles must be a tuple of at most 8 ids")
         for receptacle in thing.receptacles:
             if not isinstance(receptacle, str) or receptacle.lower() not in receptacle_ids:
-                raise GameFormatError(f"{place}: it is in {receptacle!r:.80}, which is no receptacle of the scene")
+                raise GameFormatError(f"{place}: it is in {receptacle!r:.80}, which is not a receptacle of the scene")
         if not isinstance(thing.inside, tuple) or len(thing.inside) > MAX_INSIDE:
             raise GameFormatError(f"{place}: inside must be a tuple of at most {MAX_INSIDE} ids")
         for outer in thing.inside:
             if not isinstance(outer, str) or outer.lower() not in thing_ids:
-                raise GameFormatError(f"{place}: it is inside {outer!r:.80}, which is no thing of the scene")
+                raise GameFormatError(f"{place}: it is inside {outer!r:.80}, which is not a thing of the scene")
         for name in _TRAITS.values():
             _check_flag(getattr(thing, name), f"{place}, {name}")
         if thing.toggleable and thing.pickupable:
@@ -310,13 +310,15 @@ def _rows(value: object, place: str) -> Iterable[Any]:
 
 def _receptacle(row: object) -> Receptacle:
     if not isinstance(row, list | tuple) or len(row) not in (4, 5):
-        raise GameFormatError(f"scene receptacles: {row!r:.80} is no row [id, type, location, openable(, opened)]")
+        raise GameFormatError(f"scene receptacles: {row!r:.80} is not a row [id, type, location, openable(, opened)]")
     return Receptacle(*row)
 
 
 def _thing(row: object) -> Thing:
     if not isinstance(row, list | tuple) or len(row) != 6 or not isinstance(row[5], str):
-        raise GameFormatError(f"scene things: {row!r:.80} is no row [id, type, receptacles, location, inside, traits]")
+        raise GameFormatError(
+            f"scene things: {row!r:.80} is not a row [id, type, receptacles, location, inside, traits]"
+        )
     identity, type_, receptacles, location, inside, letters = row
     if not set(letters) <= set(_TRAITS) or len(letters) > len(_TRAITS):
         raise GameFormatError(f"scene things: {letters!r:.80} are not trait letters; use some of {''.join(_TRAITS)}")

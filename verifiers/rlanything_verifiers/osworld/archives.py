@@ -30,7 +30,7 @@ def members(file: File, folder: str = "") -> Mapping[str, File]:
     """The files below a folder of an archive, by their path from there.
 
     Raises:
-        Unreadable, VerifierError: it is no archive, or beyond the limits.
+        Unreadable, VerifierError: it is not an archive, or beyond the limits.
     """
     found = _zipped(file) if file.data[:2] == b"PK" else _tarred(file)
     base = PurePosixPath("/", folder)

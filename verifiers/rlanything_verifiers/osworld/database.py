@@ -23,7 +23,7 @@ def query(file: File, sql: str) -> list[tuple[Any, ...]]:
     """The first rows of a query that only reads.
 
     Raises:
-        Unreadable, VerifierError: the file is no database, it lacks what the query asks for, or the query takes too
+        Unreadable, VerifierError: the file is not a database, it lacks what the query asks for, or the query takes too
             long.
     """
     with file.reading(), _opened(file) as connection:

@@ -22,7 +22,7 @@ def recognised_text(file: File) -> str:
     """The English text in a picture, line by line.
 
     Raises:
-        Unreadable, VerifierError: the file is no picture, or beyond the limits.
+        Unreadable, VerifierError: the file is not a picture, or beyond the limits.
     """
     picture = image(file).convert("RGB")
     if picture.width * picture.height < _SMALL:

@@ -71,7 +71,7 @@ class Package(Mapping[str, bytes]):
     """A zip file within the limits, by the names of its members; folders are left out.
 
     Raises:
-        Unreadable, VerifierError: it is no zip file, or beyond the limits.
+        Unreadable, VerifierError: it is not a zip file, or beyond the limits.
     """
 
     def __init__(self, file: File) -> None:

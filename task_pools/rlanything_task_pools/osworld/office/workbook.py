@@ -86,7 +86,7 @@ def cell_name(column: int, row: int) -> str:
 def _place(cell: str) -> tuple[int, int]:
     found = re.fullmatch(r"([A-Z]{1,3})([1-9][0-9]{0,6})", cell)
     if found is None:
-        raise ValueError(f"{cell!r} is no cell")
+        raise ValueError(f"{cell!r} is not a cell")
     column = 0
     for letter in found[1]:
         column = 26 * column + ord(letter) - 64

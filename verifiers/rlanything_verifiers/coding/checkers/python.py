@@ -49,7 +49,7 @@ class Python(Checker):
         return json.dumps({"stdin": stdin, "expected": expected, "actual": said}).encode()
 
     def finding(self, run: Run) -> tuple[bool, str] | None:
-        """Whether the program accepts, and the reason; None if its output is no verdict."""
+        """Whether the program accepts, and the reason; None if its output is not a verdict."""
         return self.answer(run.stdout) if run.status == "OK" else None
 
     @staticmethod
@@ -59,7 +59,7 @@ class Python(Checker):
 
     @staticmethod
     def answer(output: bytes) -> tuple[bool, str] | None:
-        """Whether an output accepts, and the reason; None if it is no verdict."""
+        """Whether an output accepts, and the reason; None if it is not a verdict."""
         word, _, reason = output.strip().partition(b"\n")
         word = word.strip()
         if word not in (b"AC", b"WA"):

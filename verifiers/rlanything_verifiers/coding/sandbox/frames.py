@@ -26,7 +26,7 @@ def unpack(read: Callable[[int], bytes]) -> tuple[dict[str, Any], bytes] | None:
         Head and body, or ``None`` at the end.
 
     Raises:
-        ValueError: This is no message.
+        ValueError: This is not a message.
     """
     lengths = read(_LENGTHS.size)
     if len(lengths) < _LENGTHS.size:
@@ -36,5 +36,5 @@ def unpack(read: Callable[[int], bytes]) -> tuple[dict[str, Any], bytes] | None:
         raise ValueError(f"a message of {max(text, body)} bytes")
     head = json.loads(read(text))
     if not isinstance(head, dict):
-        raise ValueError("the head of a message is no JSON object")
+        raise ValueError("the head of a message is not a JSON object")
     return head, read(body)

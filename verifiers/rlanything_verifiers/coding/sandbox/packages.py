@@ -112,7 +112,7 @@ def _sites(environment: str | None) -> list[str]:
         return [p for p in dict.fromkeys(paths) if os.path.basename(p) in _SITES and os.path.isdir(p)]
     root = os.path.abspath(os.path.expanduser(environment))
     if not os.path.isdir(root):
-        raise SandboxUnsupported(f"environment {environment!r} is no directory")
+        raise SandboxUnsupported(f"environment {environment!r} is not a directory")
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     inside = [p for name in _SITES for p in glob.glob(os.path.join(root, "lib*", "python*", name))]
     ours = [p for p in inside if version in p]

@@ -283,12 +283,11 @@ class Process:
         When its patience ends, only the witness can tell whether the machine is overloaded: with less of a core than
         the program may use, it could not have ended. Else it is the program that lets others go first.
         """
-        found = waiting.waited(process, elapsed)
-        if found is None:
+        delay = waiting.run_delay(process, elapsed)
+        if delay is None:
             return 0.0
-        waited, ready = found
-        more = limits.deadline - (elapsed - waited)
-        if more < _STEP and ready:  # the current wait is not counted yet
+        more = limits.deadline - (elapsed - delay.seconds)
+        if more < _STEP and delay.ready:  # the current wait is not counted yet
             more = max(more, 0.0)
             grace = min(_STEP - more, self._grace)
             self._grace -= grace
@@ -304,8 +303,8 @@ class Process:
         ran, lacked, late = ran - self._seen[0], lacked - self._seen[1], elapsed - self._seen[2]
         if ran > 0.0 and late * ran / (ran + lacked) < min(limits.cpu, limits.deadline):
             self._overload = (
-                f"the machine is overloaded: {waited:.0f} of {elapsed:.0f} s the program waited for a core, and nobody "
-                f"got more than {ran / (ran + lacked):.1%} of one; use fewer workers or a less busy machine"
+                f"the machine is overloaded: {delay.seconds:.0f} of {elapsed:.0f} s the program waited for a core, and "
+                f"nobody got more than {ran / (ran + lacked):.1%} of one; use fewer workers or a less busy machine"
             )
         return 0.0
 

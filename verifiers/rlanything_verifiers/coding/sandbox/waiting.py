@@ -7,13 +7,26 @@ import os
 import threading
 import time
 from contextlib import suppress
+from typing import NamedTuple
 
 _NANO = 1e9
 #: Work of the witness: some 10 ms of processor time, without the interpreter's lock, and the pause after it.
 _ROUNDS, _PAUSE = 50_000, 0.1
 
 
-def waited(process: int, elapsed: float) -> tuple[float, bool] | None:
+class RunDelay(NamedTuple):
+    """How long a program has waited for a core.
+
+    Attributes:
+        seconds: Time that it was ready to run without a core.
+        ready: Whether one of its threads runs or is ready right now; this wait is counted only when it ends.
+    """
+
+    seconds: float
+    ready: bool
+
+
+def run_delay(process: int, elapsed: float) -> RunDelay | None:
     """How long a program has waited for a core, from the kernel.
 
     A thread's wait counts only as far as the program's other threads cannot have caused it: less all processor time
@@ -24,8 +37,7 @@ def waited(process: int, elapsed: float) -> tuple[float, bool] | None:
         elapsed: Its time on the clock in seconds.
 
     Returns:
-        Seconds that it was ready to run without a core, and whether one of its threads runs or is ready right now, of
-        which the wait is counted only when it ends. ``None`` where the kernel does not say.
+        The delay; None where the kernel does not say.
     """
     try:
         with open(f"/proc/self/fdinfo/{process}", "rb") as file:
@@ -43,7 +55,7 @@ def waited(process: int, elapsed: float) -> tuple[float, bool] | None:
     if not found:
         return None
     delay = sum(max(0.0, delay - (used - ran)) for ran, delay in found)
-    return min(delay, max(0.0, elapsed - used)), ready
+    return RunDelay(min(delay, max(0.0, elapsed - used)), ready)
 
 
 def _schedule(task: str) -> tuple[float, float]:

@@ -134,7 +134,7 @@ class RelativeRule:
         try:
             return ZoneInfo(name)
         except (TypeError, ValueError, OSError, LookupError) as error:
-            raise EvaluatorError(f"rules.timezone: {name!r:.60} is no time zone that is known here") from error
+            raise EvaluatorError(f"rules.timezone: {name!r:.60} is not a time zone that is known here") from error
 
     def days(self, today: date) -> list[date]:
         """The days that are named."""

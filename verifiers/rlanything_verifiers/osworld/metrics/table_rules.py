@@ -264,10 +264,10 @@ class CellsAlike:
             try:
                 left, top, right, bottom = (side or 0 for side in range_boundaries(part))
             except (ValueError, TypeError) as error:
-                raise EvaluatorError(f"sheet_fuzzy: {part!r:.40} is no range of cells") from error
+                raise EvaluatorError(f"sheet_fuzzy: {part!r:.40} is not a range of cells") from error
             area = (right - left + 1) * (bottom - top + 1)
             if not (left and top) or area > _FUZZY_CELLS:
-                raise EvaluatorError(f"sheet_fuzzy: {part!r:.40} is no range of at most {_FUZZY_CELLS} cells")
+                raise EvaluatorError(f"sheet_fuzzy: {part!r:.40} is not a range of at most {_FUZZY_CELLS} cells")
             found += [
                 f"{get_column_letter(column)}{row}"
                 for row in range(top, bottom + 1)
@@ -364,7 +364,7 @@ class CheckCell:
         _check_index(self.sheet_idx)
         _check_names(list(self.props), ("value", *STYLES))
         if not re.fullmatch(r"[A-Za-z]{1,3}[1-9]\d{0,6}", self.coordinate):
-            raise EvaluatorError(f"check_cell: {self.coordinate!r:.40} is no cell; A1 is one")
+            raise EvaluatorError(f"check_cell: {self.coordinate!r:.40} is not a cell; A1 is one")
 
     def holds(self, books: Books) -> bool:
         """Whether the value and each property of the cell meet their rules."""
