@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_352,
+    "lines of the four packages": 93_270,
     "lines of studies, benchmarks, scripts and examples": 7_458,
-    "lines of tests": 65_308,
+    "lines of tests": 65_287,
     "files of the four packages": 697,
     "settings of a run": 222,
     "commands": 18,

@@ -17,15 +17,7 @@ from rlanything_envs.coding.words import Verb, Word, intended_verbs, word_of
 from rlanything_envs.errors import Unreadable
 from rlanything_verifiers.coding import TITLES, Language, find_tag
 
-__all__ = [
-    "MAX_ACTION_LENGTH",
-    "Action",
-    "ActionFormat",
-    "Verb",
-    "WrongLanguage",
-    "brief_action",
-    "read_action",
-]
+__all__ = ["MAX_ACTION_LENGTH", "Action", "ActionFormat", "Verb", "WrongLanguage", "brief_action", "read_action"]
 
 MAX_ACTION_LENGTH = 131_072
 """Longest action that is read, in code points."""

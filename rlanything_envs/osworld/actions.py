@@ -14,14 +14,7 @@ from typing import Literal
 
 from rlanything_envs.errors import Unreadable
 
-__all__ = [
-    "MAX_ACTION_LENGTH",
-    "Action",
-    "brief_action",
-    "last_block",
-    "read_action",
-    "without_thoughts",
-]
+__all__ = ["MAX_ACTION_LENGTH", "Action", "brief_action", "last_block", "read_action", "without_thoughts"]
 
 MAX_ACTION_LENGTH = 32_768
 """Longest action that is read, in code points."""

@@ -1,11 +1,6 @@
 """Exceptions of task pools."""
 
-__all__ = [
-    "CandidateError",
-    "MissingExtra",
-    "PoolError",
-    "UnknownTask",
-]
+__all__ = ["CandidateError", "MissingExtra", "PoolError", "UnknownTask"]
 
 
 class PoolError(ValueError):

@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs.curriculum import (
-    Curriculum,
-    LLMRewriter,
-    Request,
-    ScriptedRewriter,
-    get_rewriter,
-)
+from rlanything_envs.curriculum import Curriculum, LLMRewriter, Request, ScriptedRewriter, get_rewriter
 from rlanything_envs.curriculum.llm_rewriter import GENERATOR_ERROR, MAX_ANSWER, read_proposal
 from rlanything_envs.errors import CurriculumError
 from rlanything_envs.llm import Completion, SamplingParams, ScriptedGenerator

@@ -17,16 +17,7 @@ from rlanything_envs.coding.tools import toolset
 from rlanything_envs.errors import Unreadable
 from rlanything_envs.tools import ToolCallError
 from rlanything_verifiers.coding import Limits, Run, function
-from rlanything_verifiers.coding.checkers import (
-    _KINDS,
-    Float,
-    Lines,
-    Python,
-    TextChecker,
-    Tokens,
-    Unordered,
-    YesNo,
-)
+from rlanything_verifiers.coding.checkers import _KINDS, Float, Lines, Python, TextChecker, Tokens, Unordered, YesNo
 from rlanything_verifiers.coding.sandbox import frames, run
 
 PACKAGES = ("rlanything_verifiers.coding", "rlanything_envs.coding", "rlanything_task_pools.coding")

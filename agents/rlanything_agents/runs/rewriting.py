@@ -12,14 +12,7 @@ from rlanything_agents.config import CurriculumConfig, LLMConfig, RunConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.rollout.tasks import GeneratedMixture
 from rlanything_agents.runs.background import BackgroundRewriter
-from rlanything_envs.curriculum import (
-    Curriculum,
-    FreshRewriter,
-    LLMRewriter,
-    LLMSummariser,
-    Rewriter,
-    ScriptedRewriter,
-)
+from rlanything_envs.curriculum import Curriculum, FreshRewriter, LLMRewriter, LLMSummariser, Rewriter, ScriptedRewriter
 from rlanything_envs.llm import (
     Budget,
     Endpoint,

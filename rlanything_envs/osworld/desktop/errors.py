@@ -2,13 +2,7 @@
 
 from rlanything_envs.errors import InfrastructureError
 
-__all__ = [
-    "DesktopError",
-    "DesktopWrecked",
-    "GuestRefusal",
-    "MissingPackages",
-    "Unwinnable",
-]
+__all__ = ["DesktopError", "DesktopWrecked", "GuestRefusal", "MissingPackages", "Unwinnable"]
 
 
 class DesktopError(InfrastructureError):

@@ -8,13 +8,4 @@ from rlanything_task_pools.alfworld.generate import Knobs, generate
 from rlanything_task_pools.alfworld.official import find_games, load
 from rlanything_task_pools.knobs import SPLITS, KnobError
 
-__all__ = [
-    "DOMAIN",
-    "SPLITS",
-    "AlfWorldDomain",
-    "KnobError",
-    "Knobs",
-    "find_games",
-    "generate",
-    "load",
-]
+__all__ = ["DOMAIN", "SPLITS", "AlfWorldDomain", "KnobError", "Knobs", "find_games", "generate", "load"]

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlanything_task_pools.coding import (
-    import_archive,
-    import_contests,
-    import_functional,
-    import_published,
-)
+from rlanything_task_pools.coding import import_archive, import_contests, import_functional, import_published
 from rlanything_task_pools.coding.draft import Draft, ImportFormatError
 from rlanything_task_pools.coding.payload import MAX_PROGRAM, make_task, read_payload
 from rlanything_task_pools.coding.screen import checker_flaw, screen

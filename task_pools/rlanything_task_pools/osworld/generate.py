@@ -14,17 +14,7 @@ from rlanything_task_pools.osworld.words import words_of
 from rlanything_task_pools.rng_stream import RngStream
 from rlanything_task_pools.task import Refused, Task
 
-__all__ = [
-    "APPS",
-    "HELD_OUT",
-    "Knobs",
-    "draw_state",
-    "generate",
-    "kinds_of",
-    "levels",
-    "rung_of",
-    "told",
-]
+__all__ = ["APPS", "HELD_OUT", "Knobs", "draw_state", "generate", "kinds_of", "levels", "rung_of", "told"]
 
 HELD_OUT = frozenset({"edit_json", "filter_lines", "make_folders", "sheet_totals", "slide_titles"})
 """Kinds that training never uses; ``valid_unseen`` draws from them, and from words that training never uses."""

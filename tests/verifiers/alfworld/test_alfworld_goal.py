@@ -3,15 +3,7 @@
 import pytest
 from alfworld_scenes import bedroom, kitchen
 
-from rlanything_verifiers.alfworld import (
-    GOAL_KINDS,
-    Game,
-    GameFormatError,
-    Goal,
-    GoalKind,
-    dump_game,
-    load_game,
-)
+from rlanything_verifiers.alfworld import GOAL_KINDS, Game, GameFormatError, Goal, GoalKind, dump_game, load_game
 from rlanything_verifiers.alfworld.problem import goal_text
 
 

@@ -13,15 +13,7 @@ from .checkers import Checker, parse_checker
 from .errors import JudgeError
 from .judging import ajudge, ajudge_many, check_job, judge, judge_many, run_program, shared_sandbox
 from .language import LANGUAGES, TAGS, TITLES, Language, Tag, check_language, find_tag
-from .sandbox import (
-    Limits,
-    Run,
-    Sandbox,
-    SandboxError,
-    SandboxUnsupported,
-    UnsafeSandbox,
-    default_sandbox,
-)
+from .sandbox import Limits, Run, Sandbox, SandboxError, SandboxUnsupported, UnsafeSandbox, default_sandbox
 from .test import Test
 from .trial import Job
 from .verdict import Judgement, Verdict

@@ -14,11 +14,7 @@ evaluate(evaluator, desktop.client, last_action="DONE", files=assets)  # 0.0 to 
 """
 
 from .bridge import Bridge
-from .errors import (
-    EvaluatorError,
-    MissingRequirement,
-    VerifierError,
-)
+from .errors import EvaluatorError, MissingRequirement, VerifierError
 from .evaluator import Strict, check_evaluator, check_libraries, evaluate, evaluator_urls
 from .file import File
 from .guest import Files, Guest

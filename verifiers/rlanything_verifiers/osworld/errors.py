@@ -1,11 +1,6 @@
 """Exceptions of evaluators, as opposed to faults of the state that an agent left."""
 
-__all__ = [
-    "EvaluatorError",
-    "MissingRequirement",
-    "Unreadable",
-    "VerifierError",
-]
+__all__ = ["EvaluatorError", "MissingRequirement", "Unreadable", "VerifierError"]
 
 
 class EvaluatorError(ValueError):

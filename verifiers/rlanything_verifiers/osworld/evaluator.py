@@ -8,12 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rlanything_verifiers.osworld.errors import (
-    EvaluatorError,
-    MissingRequirement,
-    Unreadable,
-    VerifierError,
-)
+from rlanything_verifiers.osworld.errors import EvaluatorError, MissingRequirement, Unreadable, VerifierError
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.getters import GETTERS
 from rlanything_verifiers.osworld.guest import Files, Guest

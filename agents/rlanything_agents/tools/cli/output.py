@@ -15,16 +15,7 @@ from rich.text import Text
 
 from rlanything_verifiers.plain_text import printable
 
-__all__ = [
-    "AsJson",
-    "AsLines",
-    "console",
-    "error_console",
-    "plain_errors",
-    "plain_text",
-    "print_json",
-    "print_lines",
-]
+__all__ = ["AsJson", "AsLines", "console", "error_console", "plain_errors", "plain_text", "print_json", "print_lines"]
 
 WIDTH = 100
 """Columns of an output that is not a terminal."""
