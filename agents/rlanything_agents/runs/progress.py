@@ -29,9 +29,11 @@ def duration(seconds: float) -> str:
 class Stage:
     """Progress of one stage with a known number of units."""
 
-    def __init__(self, show: Callable[[int, str], None]) -> None:
+    def __init__(self, show: Callable[[int, str], None], note: Callable[[str], None] = lambda text: None) -> None:
         self._show = show
         self._done = 0
+        self.note = note
+        """Shows a text at once, next to the bar or on a line of its own."""
 
     def add(self, count: int) -> None:
         """Count ``count`` more units as done."""
@@ -71,7 +73,11 @@ class Reporter:
         """Report the progress of one stage of ``total`` units; a block that ends without an error has done them all."""
         if not self.console.is_terminal:
             self.say(f"{name} ...")
-            yield Stage(self._lines(name, total))
+
+            def line(text: str) -> None:
+                self.console.print(f"  {text}", highlight=False, soft_wrap=True)
+
+            yield Stage(self._lines(name, total), line)
             return
         with self._bar() as bar:
             task = bar.add_task(name, total=total, note="")
@@ -79,7 +85,7 @@ class Reporter:
             def show(done: int, note: str) -> None:
                 bar.update(task, completed=done, note=note)
 
-            yield Stage(show)
+            yield Stage(show, lambda text: bar.update(task, note=text))
             bar.update(task, completed=total)
 
     def _lines(self, name: str, total: int) -> Callable[[int, str], None]:

@@ -41,6 +41,10 @@ class Agent:
     def close(self) -> None:
         """Free the agent's resources, and cancel its pending calls."""
 
+    def progress(self) -> str:
+        """Pace of an agent that measures it, in words; empty for others."""
+        return ""
+
 
 class Solo(Agent, ABC):
     """An agent that plays each episode separately.

@@ -19,6 +19,7 @@ from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.tools.benchmark.agent import Lockstep
 from rlanything_agents.tools.benchmark.episode import Episode, Result, course
 from rlanything_agents.tools.benchmark.errors import AgentError, Outgrown
+from rlanything_agents.tools.benchmark.pace import Pace
 from rlanything_agents.tools.benchmark.player import History, Message, Response
 from rlanything_agents.tools.benchmark.settings import MOST, tokens_for
 from rlanything_envs.errors import InfrastructureError
@@ -76,6 +77,11 @@ class CheckpointAgent(Lockstep):
                 f"{self.name}: answers of {self.settings.answer_tokens} tokens leave no room for a chat in the model's "
                 f"context of {self.context}: lower --max-tokens"
             )
+        self.pace = Pace(self.model, turns)
+
+    def progress(self) -> str:
+        """How fast it plays, and how long the rest may take; another thread may ask."""
+        return str(self.pace)
 
     def close(self) -> None:
         """Drop the cache of conversations."""
@@ -85,6 +91,7 @@ class CheckpointAgent(Lockstep):
         """Play the episodes, ``parallel`` of them in step."""
         waiting = deque(enumerate(episodes))
         live: list[_Dialogue] = []
+        self.pace.begin()
         with contextlib.ExitStack() as stack:
             free = [stack.enter_context(world.open()) for _ in range(min(parallel, len(episodes)))]
             while waiting or live:
@@ -96,6 +103,8 @@ class CheckpointAgent(Lockstep):
                         free.append(stack.enter_context(world.open()) if failed else dialogue.conversation)
                         yield dialogue.result
                 live = [dialogue for dialogue in live if dialogue.result is None]
+                playing = sum(self.pace.most - dialogue.turns for dialogue in live)
+                self.pace.left = playing + self.pace.most * len(waiting)
                 self._answer(live)
 
     def _answer(self, dialogues: Sequence[_Dialogue]) -> None:
@@ -177,6 +186,7 @@ class CheckpointAgent(Lockstep):
                 )
             )
             responses.append(Response(answer.text, usage))
+        self.pace.answered(sum(len(answer.token_ids or ()) for (answer,) in answers), len(chats))
         return responses
 
 

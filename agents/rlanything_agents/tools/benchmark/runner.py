@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from rlanything_envs.llm.budget import Price
 from rlanything_task_pools.panel import Panel
 
 __all__ = ["run_benchmark"]
+
+FIRST_S, LATER_S = 8.0, 30.0
+"""Seconds until the pace of an agent is shown, and between later times."""
 
 
 def run_benchmark(
@@ -95,7 +99,7 @@ def run_benchmark(
                 title += f", answers of at most {used.max_tokens} tokens"
             try:
                 if left:
-                    with reporter.stage(title, len(left)) as stage:
+                    with reporter.stage(title, len(left)) as stage, _pace_shown(player, stage):
                         _play(player, world, left, folder, workers, stage)
             finally:
                 summary = _summary(panel, settings, wanted, folder, chat.price, command)
@@ -121,6 +125,26 @@ def _play(
             ended += result.outcome is not None
             won += result.outcome == 1
             stage.reach(ended + broken, f"solved {won} of {ended}" + (f", {broken} without outcome" if broken else ""))
+
+
+@contextlib.contextmanager
+def _pace_shown(agent: Solo | Lockstep, stage: Stage) -> Iterator[None]:
+    """Show the pace of an agent that measures it, while the block plays."""
+    ended = threading.Event()
+
+    def work() -> None:
+        pause = FIRST_S
+        while not ended.wait(pause) and (text := agent.progress()):
+            stage.note(text)
+            pause = LATER_S
+
+    thread = threading.Thread(target=work, name="pace", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _summary(

@@ -1,6 +1,8 @@
 """Agents with a model: a checkpoint of random weights, a policy of a training run, and code of one's own."""
 
+import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 import torch
 from benchmark_parts import timeless
 from random_models import random_model
+from rich.console import Console
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -16,6 +19,8 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.models import precision
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
+from rlanything_agents.runs.progress import Reporter
+from rlanything_agents.tools.benchmark import runner
 from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
 from rlanything_agents.tools.benchmark.episode import World, episodes_of
 from rlanything_agents.tools.benchmark.errors import AgentError
@@ -195,6 +200,33 @@ def test_a_first_message_that_does_not_fit_is_no_failure_of_the_agent(
     found = run_benchmark(games, f"hf:{checkpoint}", tmp_path / "out", chat=ChatSettings(max_tokens=4000))
     assert (found["total"]["rate"], found["left"], found["total"]["overlong"]) == (None, 4, 0)
     assert "lower --max-tokens" in found["errors"][0]["error"]
+
+
+def test_the_pace_is_shown_before_the_first_answers_are_whole(
+    checkpoint: Path, games: Panel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "FIRST_S", 0.01)
+    monkeypatch.setattr(runner, "LATER_S", 0.01)
+    written = io.StringIO()
+    reporter, chat = Reporter(Console(file=written, width=1000)), ChatSettings(max_history=0)
+    run_benchmark(games, f"hf:{checkpoint}", tmp_path / "out", environment=SHORT, chat=chat, reporter=reporter)
+    said = written.getvalue().splitlines()
+    assert "answers of at most 1024 tokens" in said[0]
+    begun = r"  0 turns \(0 a second\), [\d,]+ tokens \([\d,]+ a second\); the first answers are not whole yet"
+    assert re.fullmatch(begun, said[1])
+    later = next(line for line in said if "turns at most" in line)
+    rest = r"\d+ tokens an answer; \d+ turns at most, so at most \d+"
+    assert re.match(rf"  \d+ turns \([\d.e+-]+ a second\), [\d,]+ tokens \([\d,]+ a second\), {rest}", later)
+
+
+def test_the_tokens_of_the_pace_are_those_that_the_model_reads(checkpoint: Path, tmp_path: Path) -> None:
+    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=6, max_history=2), tmp_path / "log", 50)
+    chat = [{"role": "user", "content": "hi"}]
+    (said,) = agent.reply([chat], [0])
+    assert said.usage
+    assert agent.pace.most == 50
+    # The last token is sampled and not read.
+    assert round(agent.pace._tokens) == said.usage.prompt_tokens + said.usage.completion_tokens - 1
 
 
 def test_a_local_model_stores_what_its_results_depend_on(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
