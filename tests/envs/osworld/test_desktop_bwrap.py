@@ -283,7 +283,7 @@ def test_closed_desktops_say_so():
         ("bwrap", {"screen": (10, 10)}, "320 to 8192"),
         ("bwrap", {"url": "http://x"}, "url"),
         ("http", {}, "url"),
-        ("vm", {"qcow2": "/nothing.qcow2"}, "no qcow2 disk image"),
+        ("vm", {"qcow2": "/nothing.qcow2"}, "not a qcow2 disk image"),
     ],
 )
 def test_settings_that_cannot_be(backend, settings, said):

@@ -41,7 +41,7 @@ def test_a_virtual_machine_has_a_disk(blank):
     assert not desktop.intact()
     desktop.close()
     blank.write_bytes(b"PK\3\4")
-    with pytest.raises(SettingError, match=r"no qcow2.*rlanything desktop build --vm FILE"):
+    with pytest.raises(SettingError, match=r"not a qcow2.*rlanything desktop build --vm FILE"):
         make_desktop("vm", qcow2=blank)
 
 
