@@ -46,7 +46,7 @@ from rlanything_agents.engines.vllm import VLLMGenerator
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.trainer import make_trainer
+from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.llm.generator import Prompt, SamplingParams
 
 CONFIG = Path(__file__).resolve().parent.parent / "configs" / "smollm2-quickstart.yaml"
@@ -232,7 +232,7 @@ def training(
         if time.perf_counter() > end:
             break
         settings = TrainerConfig(learning_rate=1e-7, optimizer_steps=4, micro_batch_tokens=size)
-        trainer = make_trainer(model, tokenizer, settings)
+        trainer = SampleTrainer(model, tokenizer, settings)
         taken, _ = seconds_of(partial(trainer.update, samples), model.device, seconds / 4)
         speed = tokens / taken
         share = speed * operations / limits["flops_per_second"]

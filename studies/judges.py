@@ -59,9 +59,8 @@ def model_judge(parts: RunParts, run: Path, votes: int) -> Judge:
         prompts = [prompt for trajectory in shown for prompt in reward_model.queries(trajectory)]
         if not prompts:
             return [np.zeros((0, votes)) for _ in shown]
-        with parts.learners.judge.averaged():
-            params = reward_model.params(votes=votes, seed=seed, temperature=parts.config.judge.temperature)
-            answers = reward_model.generator.generate(list(prompts), params)
+        params = reward_model.params(votes=votes, seed=seed, temperature=parts.config.judge.temperature)
+        answers = reward_model.generator.generate(list(prompts), params)
         steps = iter(StepJudge.votes(list(zip(prompts, answers, strict=True))))
         return [score_matrix([next(steps) for _ in trajectory.steps]) for trajectory in shown]
 

@@ -27,13 +27,13 @@ SHORT: dict[str, Any] = {
     "rollout": {"tasks": 3, "rollouts": 3, "max_steps": 8, "top_p": 0.95, "deadline": 600},
     "feedback": {"policy_band": None, "judge_band": None, "balance": False, "overlong": "mask"},
     "judge": {"votes": 2, "steps": 20},
-    "policy_trainer": {"average": 0.5, "anchor": 0.01, "loss": "dapo", "clip_high": 0.28,
+    "policy_trainer": {"anchor": 0.01, "loss": "dapo", "clip_high": 0.28,
                        "importance_sampling_mode": "token_truncate"},
-    "judge_trainer": {"importance_sampling_level": "sequence", "clip": 0.0003, "recompute": True},
+    "judge_trainer": {"clip": 0.1, "recompute": True},
     "curriculum": {"pool_size": 4, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
     "evaluation": {"episodes": 6, "max_steps": 8, "judge_episodes": 4, "panels": ["valid_seen"]},
 }  # fmt: skip
-"""A run in which everything happens that can go on after an interruption: tasks adapt, weights are averaged, held."""
+"""A run in which everything happens that can go on after an interruption: tasks adapt, weights are held."""
 LINES = {"kinds": ["count_lines"], "difficulty": 0}
 STEPS = {"families": ["list_steps"], "levels": {"size": 8, "steps": 1}}
 DOMAINS: dict[str, dict[str, Any]] = {

@@ -10,7 +10,6 @@ from rlanything_agents.config.section import Positive, Section
 
 __all__ = ["EngineConfig", "ServerConfig"]
 
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Address = Annotated[str, Field(pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?/v1$")]
 
 
@@ -25,14 +24,6 @@ class ServerConfig(Section):
     """Environment variable that holds the key; None for a server without one."""
     concurrency: Positive = 256
     """Most requests at once; the server batches them."""
-    connect_timeout: Seconds = 10.0
-    """Most seconds until a connection is open."""
-    read_timeout: Seconds = 900.0
-    """Most seconds until an answer arrives, and until new weights are loaded."""
-    attempts: Positive = 6
-    """Attempts of a request, the first one included."""
-    patience: Seconds = 1800.0
-    """Most seconds for one request, all its attempts together."""
 
 
 _VLLM_ONLY = ("gpu_memory_utilization", "tensor_parallel_size", "max_model_len", "max_num_seqs", "enforce_eager")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from rlanything_agents.config.section import Positive, Section
 
@@ -30,15 +30,14 @@ class SmallConfig(Section):
 
 
 class LoraConfig(Section):
-    """Low-rank adapters (LoRA). Only they are trained and stored; the checkpoint's own weights stay frozen."""
+    """Low-rank adapters (LoRA) of all linear layers but the last.
+
+    Only they are trained and stored; the checkpoint's own weights stay frozen.
+    """
 
     rank: Positive = 16
     alpha: Positive = 32
     """An adapter's product is scaled by alpha / rank."""
-    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
-    """Dropout of the adapters in updates only. Values above 0 make the probability ratio of an update noisy."""
-    targets: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Names of the adapted layers, such as ``[q_proj, v_proj]``; all linear layers but the last if None."""
 
 
 class CheckpointConfig(Section):
@@ -87,45 +86,29 @@ class CheckpointConfig(Section):
         return self
 
 
-SHARED = ("checkpoint", "dtype", "attention", "quantization")
-"""Keys of a base, which a model on the policy's base has from the policy."""
-
-
-class SharedConfig(CheckpointConfig):
+class SharedConfig(Section):
     """Reward model on the policy's base: one copy of the frozen weights in memory, and adapters of each model.
 
     Checkpoint, precision, attention and quantisation are the policy's, and so is the shape of the adapters unless
-    ``lora`` is set.
+    ``lora`` is set. The other keys are those of `CheckpointConfig`.
     """
 
     base: Literal["policy"]
-    lora: LoraConfig
-    """Adapters of the reward model; those of the policy if it is left out."""
+    lora: LoraConfig | None = None
+    """Adapters of the reward model; those of the policy if None."""
+    thinking: Literal["keep", "strip"] | None = None
+    lessons: bool = False
+    max_tokens: Positive = 512
+    context: Positive = 8192
 
-    @classmethod
-    def on(cls, policy: CheckpointConfig, keys: Mapping[str, Any]) -> SharedConfig:
-        """Make the settings of a reward model from its own keys and the policy's.
-
-        Raises:
-            ValueError: The policy has no adapters, or a key of the base has another value than the policy's.
-        """
-        if policy.lora is None:
-            raise ValueError(
-                "base: policy shares the frozen weights of the policy, and without policy.lora they are trained: set "
-                "policy.lora, or give reward_model a checkpoint"
-            )
-        for key in SHARED:
-            own = getattr(policy, key)
-            if keys.get(key, own) != own:
-                raise ValueError(
-                    f"reward_model.{key} ({keys[key]}) contradicts policy.{key} ({own}), which is that of both with "
-                    f"reward_model.base: policy. Leave reward_model.{key} out, or reward_model.base"
-                )
-        return cls.model_validate({"lora": policy.lora, **keys, **{key: getattr(policy, key) for key in SHARED}})
+    def on(self, policy: CheckpointConfig) -> CheckpointConfig:
+        """Settings of the whole model, with what it has from the policy."""
+        own = {name: value for name, value in self if name != "base" and value is not None}
+        return CheckpointConfig.model_validate({**dict(policy), "thinking": None, **own})
 
 
 def _chosen(value: Any) -> Any:
-    """Choose the model class by the key ``checkpoint``, so that an error about a wrong key names the intended class."""
+    """Choose the model class by its key, so that an error about a wrong key names the intended class."""
     if isinstance(value, Section):
         return value
     if not isinstance(value, Mapping):
@@ -133,18 +116,11 @@ def _chosen(value: Any) -> Any:
     return (CheckpointConfig if "checkpoint" in value else SmallConfig).model_validate(value)
 
 
-def _chosen_for_rewards(value: Any, settings: ValidationInfo) -> Any:
-    """Choose as `_chosen` does; a model with the key ``base`` has the keys of the policy, which was read before."""
-    if isinstance(value, SharedConfig):
-        value = value.model_dump()
-    if not isinstance(value, Mapping) or "base" not in value:
-        return _chosen(value)
-    if "policy" not in settings.data:
-        raise ValueError("base: policy cannot be read before policy is correct")
-    policy = settings.data["policy"]
-    if value["base"] != "policy" or not isinstance(policy, CheckpointConfig):
-        raise ValueError("the only base to share is `policy`, and policy must be a checkpoint with lora")
-    return SharedConfig.on(policy, value)
+def _chosen_for_rewards(value: Any) -> Any:
+    """Choose as `_chosen` does; a model with the key ``base`` shares that of the policy."""
+    if isinstance(value, Mapping) and "base" in value:
+        return SharedConfig.model_validate(value)
+    return _chosen(value)
 
 
 AnyModel = Annotated[SmallConfig | CheckpointConfig, BeforeValidator(_chosen)]

@@ -158,6 +158,15 @@ class RunConfig(Section):
         return share if self.env_steps is None else max(share, sum(row["env_steps"] for row in rows) / self.env_steps)
 
     @property
+    def models(self) -> dict[str, AnyModel]:
+        """Models by their keys; a reward model with ``base: policy`` has everything that it shares."""
+        judge = self.reward_model
+        if isinstance(judge, SharedConfig):
+            assert isinstance(self.policy, CheckpointConfig)  # nosec B101 # see the validator
+            judge = judge.on(self.policy)
+        return {"policy": self.policy, "reward_model": judge}
+
+    @property
     def view(self) -> str:
         """Name of the view of the environments."""
         small = isinstance(self.policy, SmallConfig)
@@ -200,6 +209,17 @@ class RunConfig(Section):
             raise ValueError(str(error)) from error
 
     @model_validator(mode="after")
+    def _a_shared_base_is_frozen(self) -> RunConfig:
+        if isinstance(self.reward_model, SharedConfig):
+            if not isinstance(self.policy, CheckpointConfig) or self.policy.lora is None:
+                raise ValueError(
+                    "reward_model.base: policy shares the frozen weights of the policy, and without policy.lora they "
+                    "are trained: set policy.checkpoint and policy.lora, or give reward_model a checkpoint"
+                )
+            self.reward_model.on(self.policy)
+        return self
+
+    @model_validator(mode="after")
     def _groups_fit_the_pool(self) -> RunConfig:
         if self.rollout.tasks > self.curriculum.pool_size:
             raise ValueError(
@@ -210,7 +230,7 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _small_models_read_short_texts(self) -> RunConfig:
-        for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
+        for key, model in self.models.items():
             if isinstance(model, SmallConfig) and self.view != "short" and (key == "policy" or self.queries_judge):
                 raise ValueError(
                     f"{key} is a small model, whose words are those of the short view: set environment.view to short, "
@@ -230,7 +250,7 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _an_engine_holds_an_episode(self) -> RunConfig:
         limit = self.engine.max_model_len
-        for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
+        for key, model in self.models.items():
             if limit is not None and isinstance(model, CheckpointConfig) and limit < model.context:
                 raise ValueError(
                     f"engine.max_model_len ({limit}) is less than {key}.context ({model.context}): the engine would "
@@ -261,7 +281,7 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _an_engine_has_the_trained_weights(self) -> RunConfig:
         served = {"policy": self.engine.policy, "reward_model": self.engine.judge}
-        for key, model in (("policy", self.policy), ("reward_model", self.reward_model)):
+        for key, model in self.models.items():
             if not isinstance(model, CheckpointConfig) or model.quantization is None:
                 continue
             if self.engine.kind == "vllm" or served[key] is not None:

@@ -25,21 +25,12 @@ class WorkersConfig(Section):
     """Number of workers."""
     address: str | None = None
     """Address of a running Ray cluster (``auto``, ``ray://HOST:10001``); None starts one on this machine."""
-    cpus: Amount = 1.0
-    """Processor cores that Ray reserves for a worker."""
     gpus: Amount = 0.0
     """GPUs that Ray reserves for a worker; its copies of the models run there."""
-    resources: dict[str, Amount] = Field(default_factory=dict)
-    """Custom resources that a worker takes of its node, such as ``{desktop: 8}``, for nodes started with
-    ``ray start --resources '{"desktop": 16}'``."""
     threads: Positive = 1
     """Threads of torch in a worker."""
-    retries: Annotated[int, Field(ge=0)] = 3
-    """Number of times that a shard or a chunk of queries is repeated after its worker was lost."""
     judge: Literal["after", "meanwhile", "workers"] = "workers"
     """Process that queries the reward model, and when. ``after``: the main process, when all rollouts are done.
     ``meanwhile``: the same process, for finished groups while others are still played. ``workers``: idle workers, each
     with a copy of the reward model too. The votes are the same. Servers that sleep in turn (``engine.sleep``) need
     ``after``."""
-    start_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300.0
-    """Most seconds until all workers are ready."""

@@ -33,6 +33,10 @@ _MOST_BYTES = 64 * 2**20
 """Most bytes of one answer; a token with its log-probability takes some hundred bytes, and all samples of a prompt
 arrive together."""
 
+LONGEST_SILENCE_S = 900.0
+"""Most seconds until an answer arrives, and until new weights are loaded."""
+RETRIES = Retries(attempts=6, total_s=1800.0)
+"""Attempts of a request, and most seconds of all of them together."""
 _ALWAYS_THERE = ("/v1/completions", "/v1/models")
 
 
@@ -83,12 +87,11 @@ class VLLMClient(OpenAIGenerator):
             base_url=server.base_url,
             key_env=server.api_key_env,
             concurrency=server.concurrency,
-            connect_timeout_s=server.connect_timeout,
-            read_timeout_s=server.read_timeout,
+            read_timeout_s=LONGEST_SILENCE_S,
             max_response_bytes=_MOST_BYTES,
             samples_per_request=64,
         )
-        super().__init__(endpoint, retries=Retries(attempts=server.attempts, total_s=server.patience))
+        super().__init__(endpoint, retries=RETRIES)
         self._controls = Controls(endpoint, self.retries)
 
     def __repr__(self) -> str:

@@ -115,7 +115,7 @@ def check_attention(name: str, attention: str) -> None:
 
 
 def check_bitsandbytes(key: str) -> None:
-    """Check that the package of 4-bit weights and 8-bit optimizers is installed.
+    """Check that the package of 4-bit weights is installed.
 
     Args:
         key: Key and value that need it, for the message.

@@ -1,4 +1,4 @@
-"""Optimizers on fp32 master weights of a bfloat16 model.
+"""AdamW on fp32 master weights of a bfloat16 model.
 
 A bfloat16 number has a significand of eight bits: a step of a usual learning rate is smaller than the distance to the
 next number, and adding it would change nothing. So the steps accumulate in float32 copies, and the weights are these
@@ -8,16 +8,12 @@ copies rounded. A sum of many bfloat16 gradients is wrong for the same reason, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import torch
 from torch.optim.optimizer import ParamsT
 
-__all__ = ["MasterAdamW", "MasterWeights", "move_state", "on_masters"]
-
-KEPT = frozenset({"master", "qmap1", "qmap2"})
-"""Entries of an optimizer's state that are no moments: `MasterWeights`, and bitsandbytes' maps of 8-bit numbers."""
+__all__ = ["MasterAdamW", "move_state"]
 
 
 def move_state(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
@@ -28,8 +24,8 @@ def move_state(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
                 state[name] = value.to(device)
 
 
-class MasterWeights(torch.optim.Optimizer):
-    """Mixin for an optimizer that keeps a float32 copy of each weight of lower precision, and steps the copy.
+class MasterAdamW(torch.optim.AdamW):
+    """AdamW that keeps a float32 copy of each weight of lower precision, and steps the copy.
 
     The copy is the entry ``master`` of the weight's optimizer state, which stores and restores it. Gradients of these
     weights are float32 as long as the weights live (``Tensor.grad_dtype``): each backward pass adds to a float32 sum.
@@ -37,7 +33,7 @@ class MasterWeights(torch.optim.Optimizer):
     """
 
     def __init__(self, params: ParamsT, **options: Any) -> None:
-        super().__init__(params, **options)  # that of the optimizer
+        super().__init__(params, **options)
         for weight in self._low():
             gradient, weight.grad = weight.grad, None  # torch changes the precision where there is none yet
             weight.grad_dtype = torch.float32
@@ -59,12 +55,10 @@ class MasterWeights(torch.optim.Optimizer):
         return loss
 
     def forget_moments(self) -> None:
-        """Start over with the moments and the count of steps; the float32 copies and maps of 8-bit numbers stay."""
+        """Start over with the moments and the count of steps; the float32 copies stay."""
         for state in self.state.values():
             for name, value in state.items():
-                if isinstance(value, int):
-                    state[name] = 0
-                elif name not in KEPT:
+                if name != "master":
                     value.zero_()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -80,18 +74,3 @@ class MasterWeights(torch.optim.Optimizer):
     def _low(self) -> Iterator[torch.nn.Parameter]:
         for group in self.param_groups:
             yield from (weight for weight in group["params"] if weight.dtype != torch.float32)
-
-
-class MasterAdamW(MasterWeights, torch.optim.AdamW):
-    """AdamW with float32 moments, on float32 copies of weights of lower precision."""
-
-
-@cache
-def on_masters(optimizer: type[torch.optim.Optimizer]) -> type[MasterWeights]:
-    """Class of an optimizer with `MasterWeights`.
-
-    Its name has that of the optimizer's package, by which transformers recognises bitsandbytes.
-    """
-    if optimizer is torch.optim.AdamW:
-        return MasterAdamW
-    return type(f"Master[{optimizer.__module__}.{optimizer.__qualname__}]", (MasterWeights, optimizer), {})

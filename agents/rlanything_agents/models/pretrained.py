@@ -226,7 +226,7 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
         seed: Seed of the adapters; the global random state of torch is left unchanged.
 
     Raises:
-        CheckpointError: ``config.lora.targets`` do not fit the model.
+        CheckpointError: The model has no linear layers.
         MissingExtra: ``config.lora`` is set, and peft is not installed.
     """
     lora = config.lora
@@ -239,8 +239,7 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
     settings = peft.LoraConfig(
         r=lora.rank,
         lora_alpha=lora.alpha,
-        lora_dropout=lora.dropout,
-        target_modules="all-linear" if lora.targets is None else list(lora.targets),
+        target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng():
@@ -248,7 +247,7 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
         try:
             return peft.get_peft_model(model, settings).eval()
         except ValueError as error:
-            raise CheckpointError(f"{config.checkpoint}: lora.targets do not fit the model ({brief(error)})") from error
+            raise CheckpointError(f"{config.checkpoint}: lora does not fit the model ({brief(error)})") from error
 
 
 def adapters_are_zero(model: PreTrainedModel | PeftModel) -> bool:

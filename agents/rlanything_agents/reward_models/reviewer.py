@@ -49,8 +49,8 @@ class Review(Protocol):
         """Advantages of the policy: per group and trajectory an array of shape (steps,); 0 leaves a step out."""
         ...
 
-    def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
-        """Training data of the reward model, and the number of groups that it comes from."""
+    def samples(self, rng: np.random.Generator) -> list[Sample]:
+        """Training data of the reward model."""
         ...
 
     def without(self, groups: Collection[int]) -> Self:

@@ -199,20 +199,19 @@ class StepReview:
         """Advantages of the policy: per group and trajectory an array of shape (steps,)."""
         return [found.policy for found in self.feedback]
 
-    def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
-        """Votes with an advantage, at most those on ``judge.steps`` steps, and the number of groups they come from."""
+    def samples(self, rng: np.random.Generator) -> list[Sample]:
+        """Votes with an advantage, at most those on ``judge.steps`` steps."""
         settings = self.config.judge
         if not settings.learns:
-            return [], 0
+            return []
         chosen = judged_steps(self.feedback, rng, balance=self.config.feedback.balance, limit=settings.steps)
-        rows = [
+        return [
             sample
             for at in chosen
             for sample in self.groups[at.group]
             .votes[at.trajectory][at.step]
             .samples(self.feedback[at.group].judge[at.trajectory][at.step].tolist())
         ]
-        return rows, len({at.group for at in chosen})
 
     def without(self, groups: Collection[int]) -> StepReview:
         """See `rlanything_agents.reward_models.reviewer.Review.without`."""

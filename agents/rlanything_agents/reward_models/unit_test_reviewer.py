@@ -249,14 +249,13 @@ class UnitTestReview:
             return [np.full(len(t.steps), a) for t, a in zip(group.trajectories, found.policy, strict=True)]
         return format_advantages(group.readable(), found.correct)
 
-    def samples(self, rng: np.random.Generator) -> tuple[list[Sample], int]:
-        """Tests with an advantage, subsampled to the limit, and the number of groups that they come from."""
+    def samples(self, rng: np.random.Generator) -> list[Sample]:
+        """Tests with an advantage, subsampled to the limit."""
         kept = [(g, found) for g, found in enumerate(self.feedback) if g not in self.dropped]
         places = [(g, int(k)) for g, found in kept for k in np.flatnonzero(found.judge)]
         if len(places) > self.limit:
             places = [places[n] for n in sorted(rng.choice(len(places), self.limit, replace=False))]
-        rows = [self.groups[g].tests[k].sample(float(self.feedback[g].judge[k])) for g, k in places]
-        return rows, len({g for g, _ in places})
+        return [self.groups[g].tests[k].sample(float(self.feedback[g].judge[k])) for g, k in places]
 
     def stats(self) -> dict[str, Any]:
         """Shares kept by the filters, numbers of masked results, and mean rewards; None where nothing was counted."""

@@ -42,7 +42,7 @@ def checkpoint_of(config: RunConfig, role: Role, folder: Path) -> CheckpointConf
     Raises:
         UnknownDomain, UnknownView: There are no words for a small model.
     """
-    model = config.policy if role == "policy" else config.reward_model
+    model = config.models["policy" if role == "policy" else "reward_model"]
     return as_checkpoint(model, folder / role, view_of(config).words, seed_of(config.seed, role, "weights"))
 
 

@@ -85,15 +85,14 @@ class Evaluation:
             return stored
         settings, start = parts.config.evaluation, time.perf_counter()
         panels: dict[str, Any] = {}
-        with parts.learners.averaged():
-            for number, split in enumerate(settings.panels):
-                tasks = panel_tasks(parts.domain, split, settings, episodes)
-                with parts.reporter.stage(f"Evaluation {name}, {split}", len(tasks)) as stage:
-                    trajectories = _play_panel(self.workers, tasks, settings, stage.add)
-                panels[split] = _panel_result(trajectories)
-                if number == 0 and name == "before" and parts.config.queries_judge:
-                    self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
-            judge = self._judge_quality(name)
+        for number, split in enumerate(settings.panels):
+            tasks = panel_tasks(parts.domain, split, settings, episodes)
+            with parts.reporter.stage(f"Evaluation {name}, {split}", len(tasks)) as stage:
+                trajectories = _play_panel(self.workers, tasks, settings, stage.add)
+            panels[split] = _panel_result(trajectories)
+            if number == 0 and name == "before" and parts.config.queries_judge:
+                self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
+        judge = self._judge_quality(name)
         result = {"panels": panels, "judge": judge, "seconds": time.perf_counter() - start}
         parts.folder.finish_stage(name, result)
         return result

@@ -68,7 +68,7 @@ def execute(command: Mapping[str, Any], learner: Learner, ranks: Ranks) -> None:
         ranks.share(learner.model)
     match command["do"]:
         case "update":
-            learner.trainer.update(unpacked(command["samples"]), command["rate"], command["steps"])
+            learner.trainer.update(unpacked(command["samples"]), command["rate"])
         case "hold":
             learner.hold()
         case "state":

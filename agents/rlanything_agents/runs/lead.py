@@ -38,11 +38,11 @@ class LeadingTrainer:
         self._trainer: Trainer = learner.trainer
         self._sent: int | None = None
 
-    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
+    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
         """Train on the samples, each process on its share of every micro-batch; see `Trainer`."""
         with detecting_loss():
-            self._command("update", samples=packed(samples), rate=rate, steps=steps)
-            stats = self._trainer.update(samples, rate, steps)
+            self._command("update", samples=packed(samples), rate=rate)
+            stats = self._trainer.update(samples, rate)
         # The other processes took the same steps, so they hold the version that the learner counts next.
         self._sent = self._learner.version + bool(stats.optimizer_steps)
         return stats

@@ -25,7 +25,7 @@ from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.launch import launched
-from rlanything_agents.training.trainer import make_trainer
+from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.llm.generator import TextGenerator
 
 __all__ = ["Learners", "make_both"]
@@ -107,12 +107,6 @@ class Learners:
         self.judge.hold()
 
     @contextmanager
-    def averaged(self) -> Iterator[None]:
-        """Use the averaged weights of both models within the block."""
-        with self.policy.averaged(), self.judge.averaged():
-            yield
-
-    @contextmanager
     def keeping(self, role: Role) -> Iterator[None]:
         """Sample with the current weights within the block, while the model may be updated.
 
@@ -178,7 +172,7 @@ def _begin(
     trainers = {"policy": config.policy_trainer, "judge": config.judge_trainer}
     on_host = launched().strategy == "fsdp"
     bases = {"policy": load_base(checkpoints["policy"], templates["policy"].tokenizer, on_host=on_host)}
-    if isinstance(checkpoints["judge"], SharedConfig):
+    if isinstance(config.reward_model, SharedConfig):
         bases["judge"] = sharing_weights(bases["policy"])
     else:
         bases["judge"] = load_base(checkpoints["judge"], templates["judge"].tokenizer, on_host=on_host)
@@ -186,17 +180,15 @@ def _begin(
         role: _learner(
             with_adapters(bases[role], checkpoints[role], seed_of(config.seed, role, "weights")),
             templates[role],
-            trainers[role].model_copy(
-                update={
-                    "seed": seed_of(config.seed, role, "trainer", trainers[role].seed),
-                    "max_completion_length": trainers[role].max_completion_length or checkpoints[role].max_tokens,
-                }
-            ),
+            trainers[role],
+            seed_of(config.seed, role, "trainer", 0),
+            checkpoints[role].max_tokens,
         )
         for role in roles
     }
     return learners, checkpoints, templates
 
 
-def _learner(model: PreTrainedModel, template: ChatTemplate, config: TrainerConfig) -> Learner:
-    return Learner(model, make_trainer(model, template.tokenizer, config), config, template.tokenizer)
+def _learner(model: PreTrainedModel, template: ChatTemplate, config: TrainerConfig, seed: int, longest: int) -> Learner:
+    trainer = SampleTrainer(model, template.tokenizer, config, seed, longest)
+    return Learner(model, trainer, config, template.tokenizer)

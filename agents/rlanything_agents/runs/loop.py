@@ -99,10 +99,9 @@ class Loop:
             self._adapting(groups, critiques, number, stopwatch),
         ):
             with stopwatch.lap("policy_update"):
-                learnt_from = sum(any(steps.any() for steps in group) for group in review.advantages)
-                policy = self._update("policy", policy_samples(groups, review.advantages), learnt_from, number, used)
+                policy = self._update("policy", policy_samples(groups, review.advantages), number, used)
             with stopwatch.lap("judge_update"):
-                judge = self._update("judge", *review.samples(rng), number, used)
+                judge = self._update("judge", review.samples(rng), number, used)
 
         with stopwatch.lap("measure"):
             row = {
@@ -122,13 +121,13 @@ class Loop:
             hook.iterated(result)
         return result
 
-    def _update(self, role: Role, samples: Any, groups: int, number: int, used: float) -> dict[str, Any]:
-        """Train a model on samples that come from so many groups; returns the statistics as plain data.
+    def _update(self, role: Role, samples: Any, number: int, used: float) -> dict[str, Any]:
+        """Train a model on samples; returns the statistics as plain data.
 
         They are empty without an optimizer step, so that no curve shows a zero for it.
         """
         learner = self.learners.both[role]
-        update: UpdateStats = learner.update(samples, learner.config.rate(number, used), groups)
+        update: UpdateStats = learner.update(samples, learner.config.rate(number, used))
         stats = dataclasses.asdict(update)
         del stats["seconds"]  # measured by the stopwatch
         return stats if update.optimizer_steps else {}

@@ -64,7 +64,7 @@ def _trained_learners(parts: RunParts) -> list[tuple[str, Learner]]:
 
     A small reward model beside a policy in the full view has none: it lacks the words, and nothing queries it.
     """
-    models = {"policy": parts.config.policy, "judge": parts.config.reward_model}
+    models = {"policy": parts.config.policy, "judge": parts.config.models["reward_model"]}
     learners = {"policy": parts.learners.policy, "judge": parts.learners.judge}
     return [
         (role, learners[role])
@@ -94,7 +94,7 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
     steps = epochs * -(-len(rows) // settings.batch_size)
     policy = role == "policy"
     trainer = parts.config.policy_trainer if policy else parts.config.judge_trainer
-    pretrained = isinstance(parts.config.policy if policy else parts.config.reward_model, CheckpointConfig)
+    pretrained = isinstance(parts.config.models["policy" if policy else "reward_model"], CheckpointConfig)
     kept = _kept(parts, role)
     with parts.reporter.stage(f"Warm start, {role}", steps) as stage, storing(kept):
         losses = fit(

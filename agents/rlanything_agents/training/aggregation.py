@@ -10,9 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.update import TrainingError
 
 __all__ = ["OUTSIDE", "aggregated", "answers_of"]
 
@@ -30,28 +28,24 @@ def answers_of(sample: Sample) -> list[int]:
     ]
 
 
-def aggregated(batch: Sequence[Sample], config: TrainerConfig) -> tuple[list[Sample], float]:
-    """Weights and divisor of ``config.loss``: the loss of an optimizer step is ``sum(weight * loss) / divisor``.
+def aggregated(batch: Sequence[Sample], loss: str, longest: int) -> tuple[list[Sample], float]:
+    """Weights and divisor of a loss: the loss of an optimizer step is ``sum(weight * loss) / divisor``.
 
     Args:
         batch: Samples of one optimizer step, whose weights sum to 1 over each answer.
-        config: Settings of the updates.
+        loss: ``loss`` of the trainer's settings.
+        longest: Most tokens of an answer, by which ``dr_grpo`` divides.
 
     Returns:
         The samples with the loss's weights, and the divisor.
-
-    Raises:
-        TrainingError: ``dr_grpo`` without ``max_completion_length``.
     """
     answers = sum(sum(sample.weights) for sample in batch)
-    if config.loss == "grpo":
+    if loss == "grpo":
         return list(batch), answers
     counted = [_by_token(sample) for sample in batch]
-    if config.loss != "dr_grpo":
+    if loss != "dr_grpo":
         return counted, sum(sum(sample.weights) for sample in counted)
-    if config.max_completion_length is None:
-        raise TrainingError("loss dr_grpo divides by max_completion_length: set it to the most tokens of an answer")
-    return counted, answers * config.max_completion_length
+    return counted, answers * longest
 
 
 def _by_token(sample: Sample) -> Sample:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.models.checkpoint import check_bitsandbytes
+from rlanything_agents.config.trainer import MAX_GRAD_NORM, TrainerConfig
 from rlanything_agents.training.update import TrainingError
 
 with warnings.catch_warnings():
@@ -17,47 +16,43 @@ with warnings.catch_warnings():
 __all__ = ["GRPOTrainer", "grpo_settings", "no_reward"]
 
 
-def grpo_settings(config: TrainerConfig, folder: str, on_cpu: bool) -> GRPOConfig:
+def grpo_settings(config: TrainerConfig, seed: int, folder: str, on_cpu: bool) -> GRPOConfig:
     """Make the arguments of TRL's trainer.
 
     Args:
         config: Settings of the updates.
+        seed: Seed of dropout, where a model has it.
         folder: Required output folder; nothing is written there.
         on_cpu: Whether the model is on a CPU.
-
-    Raises:
-        MissingExtra: The package of ``config.optim`` is not installed.
     """
-    if config.optim == "adamw_bnb_8bit":
-        check_bitsandbytes(f"optim {config.optim}")
     return GRPOConfig(
         output_dir=folder,
         learning_rate=config.learning_rate,
         lr_scheduler_type="constant",
-        optim=config.optim,
+        optim="adamw_torch",
         adam_beta1=config.betas[0],
         adam_beta2=config.betas[1],
         adam_epsilon=config.epsilon,
-        weight_decay=config.weight_decay,
-        max_grad_norm=config.max_grad_norm,
+        weight_decay=0.0,
+        max_grad_norm=MAX_GRAD_NORM,
         num_train_epochs=1,
         gradient_accumulation_steps=1,  # an item of the data loader is a whole optimizer step
         per_device_train_batch_size=2,  # these two only satisfy TRL's checks: no generation happens here
         num_generations=2,
         # Weights and divisors of the samples decide how tokens are aggregated, so TRL's rule that takes both as inputs
-        # serves all losses; `cispo` shares it and differs in what it clips.
-        loss_type="cispo" if config.loss == "cispo" else "dapo",
-        importance_sampling_level="token",  # the mean of an answer comes as the log-ratio of each of its tokens
+        # serves all losses.
+        loss_type="dapo",
+        importance_sampling_level="token",
         epsilon=config.clip,
         epsilon_high=config.highest,
         beta=0.0,  # with a beta TRL would load a reference model; here it is the policy before the update
-        temperature=config.temperature,
+        temperature=1.0,
         router_aux_loss_coef=0.0,
         use_cpu=on_cpu,
         ddp_find_unused_parameters=False,
-        bf16=config.bf16,
+        bf16=False,
         gradient_checkpointing=config.checkpointing,
-        seed=config.seed,
+        seed=seed,
         logging_steps=1,
         logging_nan_inf_filter=False,
         save_strategy="no",

@@ -9,9 +9,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from rlanything_agents.training.aggregation import OUTSIDE, answers_of
 from rlanything_agents.training.constrained import constrained
-from rlanything_agents.training.mismatch import Answers
 from rlanything_agents.training.rows import Row
 from rlanything_agents.training.samples import Allowed, Sample
 from rlanything_agents.training.shared_prompts import layout
@@ -50,7 +48,6 @@ class Padded:
         old: Log-probabilities of these tokens before the update, 0 where the weight is 0; of the same shape. They are
             the sampler's until the trainer has computed its own.
         correction: Factors of the loss of these tokens, of the same shape; None = 1.
-        answers: Answers that these tokens belong to; None unless ratios depend on them.
         allowed: Allowed tokens of each sampled token, row by row; empty if all tokens were free.
         divisor: Divisor of the loss, that of the whole optimizer step.
     """
@@ -61,18 +58,16 @@ class Padded:
     advantages: torch.Tensor
     old: torch.Tensor
     correction: torch.Tensor | None
-    answers: Answers | None
     allowed: list[Allowed | None]
     divisor: float
 
     @classmethod
-    def of(cls, micro: MicroBatch, *, padding: int, by_answer: bool, masked: bool, device: torch.device) -> Self:
+    def of(cls, micro: MicroBatch, *, padding: int, masked: bool, device: torch.device) -> Self:
         """Pad the rows of a micro-batch.
 
         Args:
             micro: The micro-batch; at least one row.
             padding: Token id of the padding.
-            by_answer: Whether ratios depend on the answer that a token belongs to.
             masked: Whether rows of several samples need an attention mask, see `shared_prompts.restarts`.
             device: Device of the model.
         """
@@ -81,16 +76,11 @@ class Padded:
         width = max(map(len, rows))
         ids = np.full((len(rows), width), padding, dtype=np.int64)
         columns = np.zeros((3, len(rows), width), dtype=np.float32)
-        index, count = np.zeros((len(rows), width), dtype=np.int64), 0
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row.ids
             for begin, sample in row.places:
                 end = begin + len(sample.completion_ids)
                 columns[:, number, begin:end] = sample.weights, sample.advantages, sample.logprobs
-                if by_answer:
-                    answers = np.array(answers_of(sample))
-                    index[number, begin:end] = np.where(answers == OUTSIDE, 0, 1 + count + answers)
-                    count += 1 + int(answers.max())
         weights, advantages, logprobs = torch.from_numpy(columns[:, :, prompt:]).to(device)
         return cls(
             ids=torch.from_numpy(ids).to(device),
@@ -99,7 +89,6 @@ class Padded:
             advantages=advantages,
             old=torch.where(weights > 0, logprobs, 0.0) if micro.old is None else micro.old,
             correction=micro.correction,
-            answers=Answers(torch.from_numpy(index[:, prompt:]).to(device), count) if by_answer else None,
             allowed=_allowed([sample for row in rows for sample in row.samples]),
             divisor=micro.divisor,
         )
@@ -127,12 +116,11 @@ class Padded:
             "old_per_token_logps": self.old,
         }
 
-    def score(self, model: Any, temperature: float, *, fused: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    def score(self, model: Any, *, fused: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute log-probabilities and entropies over the allowed tokens, 0 where no token was sampled.
 
         Args:
             model: Causal language model.
-            temperature: Divisor of the logits; the fused head has its own.
             fused: Whether to use the fused head that TRL gave to the trained model, which never stores the logits of
                 all tokens; it is left out where tokens were not allowed.
 
@@ -152,7 +140,7 @@ class Padded:
         # A model computes logits of whole columns; those of no sampled token are left out.
         columns = sampled.any(0).nonzero()[:, 0]
         output = model(**inputs, logits_to_keep=columns + self.ids.shape[1] - width - 1)
-        logits = output.logits[sampled[:, columns]].float() / temperature
+        logits = output.logits[sampled[:, columns]].float()
         new, entropy = constrained(logits, self.ids[:, -width:][sampled], self.allowed or [None] * len(logits))
         zeros = logits.new_zeros(sampled.shape)
         return zeros.masked_scatter(sampled, new), zeros.masked_scatter(sampled, entropy)

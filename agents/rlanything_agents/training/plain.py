@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_IMPORTANCE, TrainerConfig
 from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
 from rlanything_agents.training.mismatch import FARTHEST
 from rlanything_agents.training.rows import optimizer_batches
@@ -23,8 +23,9 @@ from rlanything_agents.training.update import TrainingError, UpdateStats
 class PlainTrainer:
     """The same updates as `rlanything_agents.training.trainer.SampleTrainer` without TRL (one process, no dropout)."""
 
-    def __init__(self, model: PreTrainedModel, config: TrainerConfig) -> None:
+    def __init__(self, model: PreTrainedModel, config: TrainerConfig, seed: int = 0, longest: int = 512) -> None:
         self.model, self.config, self.updates = model, config, 0
+        self._seed, self._longest = seed, longest
         self.anchor: PreTrainedModel | None = None
         self.optimizer = self._fresh_optimizer()
 
@@ -38,19 +39,19 @@ class PlainTrainer:
         """Copy the frozen model of the anchor loss, see ``config.anchor``."""
         self.anchor = copy.deepcopy(model).eval()
 
-    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
+    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
         """Train on the samples; see `UpdateStats`."""
         start, config = time.perf_counter(), self.config
         if config.anchor and self.anchor is None:
             raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
         check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
-        rng = np.random.default_rng([config.seed, self.updates])
-        batches = optimizer_batches(samples, config.optimizer_steps if steps is None else steps, rng)
+        rng = np.random.default_rng([self._seed, self.updates])
+        batches = optimizer_batches(samples, config.optimizer_steps, rng)
         if config.fresh_optimizer:
             self.optimizer = self._fresh_optimizer()
         for group in self.optimizer.param_groups:
             group["lr"] = rate * config.learning_rate
-        weighted = [aggregated(batch, config) for batch in batches]
+        weighted = [aggregated(batch, config.loss, self._longest) for batch in batches]
         compared = weighted if config.recomputes else weighted[:1]
         mismatch = self._mismatch([sample for batch, _ in compared for sample in batch])
         before = [[self._before(sample) for sample in batch] for batch, _ in weighted]
@@ -63,7 +64,7 @@ class PlainTrainer:
                 torch.autograd.backward(row_loss / divisor)
                 loss += row_loss.item() / divisor
                 sums += row_sums
-            norms.append(float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.max_grad_norm)))
+            norms.append(float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRAD_NORM)))
             losses.append(loss)
             self.optimizer.step()
         self.updates += 1
@@ -125,21 +126,10 @@ class PlainTrainer:
         old = self._chosen(sample)
         if config.importance_sampling_mode is None:
             return old, torch.ones_like(old)
-        ratio, inside = self._importance(sample, old, sampler)
-        if config.importance_sampling_mode.endswith("mask"):
-            return old, torch.where(inside, ratio, 0.0)
-        return old, ratio.clamp(config.importance_sampling_clip_min, config.importance_sampling_clip_max)
-
-    def _importance(
-        self, sample: Sample, old: torch.Tensor, sampler: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Trainer's probability over the sampler's for each sampled token or its answer; whether it is in bounds."""
-        config, log_ratio = self.config, old - sampler
-        if str(config.importance_sampling_mode).startswith("sequence"):
-            log_ratio = torch.stack([log_ratio[answer].sum() for answer in _answers(sample)])
-        ratio = log_ratio.exp()
-        least, most = config.importance_sampling_clip_min or 0.0, config.importance_sampling_clip_max or math.inf
-        return ratio, (ratio >= least) & (ratio <= most)
+        ratio = (old - sampler).exp()
+        if config.importance_sampling_mode == "token_mask":
+            return old, torch.where(ratio <= MOST_IMPORTANCE, ratio, 0.0)
+        return old, ratio.clamp(max=MOST_IMPORTANCE)
 
     def _mismatch(self, samples: Sequence[Sample]) -> dict[str, float]:
         """Divergence of the trainer's policy from the sampler's at temperature 1; see `UpdateStats`."""
@@ -147,10 +137,10 @@ class PlainTrainer:
         for sample in samples:
             sampled = _sampled(sample)
             weights, sampler = torch.tensor(sample.weights)[sampled], torch.tensor(sample.logprobs)[sampled]
-            away = (self._chosen(sample, temperature=1.0) - sampler).clamp(-FARTHEST, FARTHEST)
+            away = (self._chosen(sample) - sampler).clamp(-FARTHEST, FARTHEST)
             outside = torch.zeros_like(away)
             if self.config.importance_sampling_mode is not None:
-                outside = 1.0 - self._importance(sample, sampler + away, sampler)[1].float()
+                outside = (away.exp() > MOST_IMPORTANCE).float()
             terms = (torch.ones_like(away), away.exp() - away - 1, (away.exp() - 1) ** 2, outside)
             sums += [float((weights * term).sum()) for term in terms]
             farthest = max(farthest, float(away.abs().max()))
@@ -162,10 +152,10 @@ class PlainTrainer:
             "corrected": float(outside_share),
         }
 
-    def _chosen(self, sample: Sample, temperature: float | None = None) -> torch.Tensor:
+    def _chosen(self, sample: Sample) -> torch.Tensor:
         """Log-probabilities of the sampled tokens by the current weights, without a gradient."""
         with torch.no_grad():
-            everything = self._logprobs(self.model, sample, temperature)
+            everything = self._logprobs(self.model, sample)
             return everything.gather(1, torch.tensor(sample.completion_ids)[:, None])[_sampled(sample), 0]
 
     def _row(self, sample: Sample, old: torch.Tensor, correction: torch.Tensor) -> tuple[torch.Tensor, list[float]]:
@@ -184,17 +174,10 @@ class PlainTrainer:
         everything = self._logprobs(self.model, sample)[sampled]
         chosen = torch.tensor(sample.completion_ids, device=device)[sampled, None]
         new = everything.gather(1, chosen)[:, 0]
-        log_ratio = new - old
-        if config.importance_sampling_level == "sequence":
-            log_ratio = torch.stack([log_ratio[answer].mean() for answer in _answers(sample)])
-        ratio = log_ratio.exp()
-        if config.loss == "cispo":
-            gain = ratio.clamp(max=config.highest).detach() * advantages * new
-            is_clipped = (ratio > config.highest) & (advantages > 0)
-        else:
-            clipped = ratio.clamp(1 - config.clip, 1 + config.highest)
-            gain = torch.min(ratio * advantages, clipped * advantages)
-            is_clipped = torch.where(advantages > 0, ratio > 1 + config.highest, ratio < 1 - config.clip)
+        ratio = (new - old).exp()
+        clipped = ratio.clamp(1 - config.clip, 1 + config.highest)
+        gain = torch.min(ratio * advantages, clipped * advantages)
+        is_clipped = torch.where(advantages > 0, ratio > 1 + config.highest, ratio < 1 - config.clip)
         kl, anchor_kl = _k3(old, new), torch.zeros_like(new)
         if config.anchor and self.anchor is not None:
             with torch.no_grad():
@@ -208,10 +191,9 @@ class PlainTrainer:
             sums = [float((weights * x).sum()) for x in terms]
         return (weights * loss).sum(), sums
 
-    def _logprobs(self, model: PreTrainedModel, sample: Sample, temperature: float | None = None) -> torch.Tensor:
+    def _logprobs(self, model: PreTrainedModel, sample: Sample) -> torch.Tensor:
         """Log-probabilities of all tokens, shape (completion, vocabulary); minus infinity where not allowed."""
         logits = self._logits(model, sample)[len(sample.prompt_ids) - 1 : -1].float()
-        logits = logits / (temperature or self.config.temperature)
         for t, choice in enumerate(sample.allowed or ()):
             if choice:
                 forbidden = torch.ones(logits.shape[1], dtype=torch.bool, device=logits.device)
@@ -229,23 +211,15 @@ class PlainTrainer:
 
     def _fresh_optimizer(self) -> torch.optim.AdamW:
         config = self.config
-        trainable = [p for p in self.model.parameters() if p.requires_grad]
-        groups = [  # no decay on biases and norms, as in transformers.Trainer
-            {"params": [p for p in trainable if p.ndim >= 2], "weight_decay": config.weight_decay},
-            {"params": [p for p in trainable if p.ndim < 2], "weight_decay": 0.0},
-        ]
-        return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon)
+        trainable = [weight for weight in self.model.parameters() if weight.requires_grad]
+        return torch.optim.AdamW(
+            trainable, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, weight_decay=0.0
+        )
 
 
 def _sampled(sample: Sample) -> torch.Tensor:
     """Whether a token has a weight, bool of shape (completion,)."""
     return torch.tensor(sample.weights) > 0
-
-
-def _answers(sample: Sample) -> list[torch.Tensor]:
-    """For each sampled token the places, among the sampled tokens, of the tokens of its answer."""
-    numbers = torch.tensor([answer for answer in answers_of(sample) if answer != OUTSIDE])
-    return [(numbers == number).nonzero()[:, 0] for number in numbers]
 
 
 def _k3(reference: torch.Tensor, new: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ prompts begin alike share a row, so that what they share is computed once. TRL m
 ``tool_mask``; a real-valued one carries the samples' weights into its loss. With ``loss_type="dapo"`` the divisor is an
 input too, so every micro-batch divides by the divisor of its whole optimizer step, and the gradient is that of
 ``sum(weight * loss) / divisor`` for every division into micro-batches. The losses to choose from differ in weights and
-divisor (`rlanything_agents.training.aggregation`), and in what TRL does with the probability ratio.
+divisor (`rlanything_agents.training.aggregation`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from torch.distributed.fsdp import MixedPrecisionPolicy
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 
-from rlanything_agents.config.trainer import TrainerConfig
-from rlanything_agents.models.master_weights import move_state, on_masters
+from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO, TrainerConfig
+from rlanything_agents.models.master_weights import MasterAdamW, move_state
 from rlanything_agents.models.pretrained import adapters_are_zero, trained
 from rlanything_agents.training.aggregation import aggregated
 from rlanything_agents.training.grpo_settings import GRPOTrainer, grpo_settings, no_reward
@@ -48,7 +48,7 @@ from rlanything_agents.training.shared_prompts import attention_share, restarts
 from rlanything_agents.training.tallies import Tallies, k3
 from rlanything_agents.training.update import SamplerDiffers, TrainingError, UpdateStats
 
-__all__ = ["SampleTrainer", "make_trainer"]
+__all__ = ["SampleTrainer"]
 
 
 HOST = torch.device("cpu")
@@ -65,46 +65,47 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         model: Causal language model; it stays on its device.
         tokenizer: Tokenizer of the model (TRL needs the padding and end tokens).
         config: See `TrainerConfig`.
+        seed: Seed of the split of the samples, and of dropout, where a model has it.
+        longest: Most tokens of an answer, by which the loss ``dr_grpo`` divides.
 
     Raises:
-        MissingExtra: The package of ``config.optim`` is not installed.
-        TrainingError: The number of processes is not ``config.world_size``, ``config.bf16`` is set on a CPU, or the
-            trainer does not support the sharding strategy of accelerate for this model.
+        TrainingError: The trainer does not support the sharding strategy of accelerate for this model.
     """
 
     optimizer: Any
     _padded: Padded
     """Inputs of the forward pass under way."""
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> None:
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        config: TrainerConfig,
+        seed: int = 0,
+        longest: int = 512,
+    ) -> None:
         sharding = launched().strategy == "fsdp"  # such a model waits on the CPU until it is sharded
         on_cpu = model.device.type == "cpu" and not (sharding and torch.cuda.is_available())
         use_cache = model.config.use_cache
-        if config.bf16 and on_cpu:
-            raise TrainingError("bf16 training needs an accelerator: set bf16 to false on a CPU")
         learning = [(weight, weight.data) for weight in model.parameters() if weight.requires_grad]
         with _preserved_rng(), tempfile.TemporaryDirectory() as nothing_is_written_here:
             super().__init__(
                 model=model,
                 reward_funcs=no_reward,
-                args=grpo_settings(config, nothing_is_written_here, on_cpu),
+                args=grpo_settings(config, seed, nothing_is_written_here, on_cpu),
                 train_dataset=Dataset.from_dict({"prompt": [""]}),
                 processing_class=tokenizer,
             )
         for weight, exact in learning:
             if weight.dtype != exact.dtype:  # TRL rounds adapters of 4-bit models to bfloat16
                 weight.data = exact.to(weight.device)
-        if config.world_size not in (1, self.args.world_size):
-            raise TrainingError(
-                f"{self.args.world_size} training process(es) are running, the configuration says "
-                f"{config.world_size}: torchrun --nproc_per_node {config.world_size}, or leave world_size out"
-            )
         types = {weight.dtype for weight in model.parameters() if weight.requires_grad}
         if self.accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             self._check_strategy(types)
         model.config.use_cache = use_cache  # transformers turns it off for good, and generation with it
         self.remove_callback(PrinterCallback)
         self.sample_config = config
+        self._seed, self._longest = seed, longest
         self.updates = 0
         self._rate = 1.0
         self._batches: list[tuple[list[Sample], float]] = []
@@ -133,18 +134,17 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             return
         self._anchor = copy.deepcopy(model).requires_grad_(False).eval().to(self.accelerator.device)
 
-    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
+    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
         """Train the model in place: one step of AdamW for each batch of a shuffled split of the samples.
 
         Args:
             samples: Training data.
             rate: Share of the peak learning rate.
-            steps: Optimizer steps of this update; ``config.optimizer_steps`` if None.
 
         Raises:
-            SampleError: A token id is outside the vocabulary, or ``steps`` is less than 1.
+            SampleError: A token id is outside the vocabulary.
             SamplerDiffers: At the first update a token has a probability by the sampler that is more than
-                ``config.most_sampler_ratio`` times that by the trainer, or less than one over that; no weight has
+                `MOST_SAMPLER_RATIO` times that by the trainer, or less than one over that; no weight has
                 changed.
             TrainingError: The loss or the gradient is not finite, or ``config.anchor`` is set without `set_anchor`.
         """
@@ -153,11 +153,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
         self._rate = rate
         check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
-        seeds = np.random.SeedSequence([config.seed, self.updates])
-        batches = optimizer_batches(
-            samples, config.optimizer_steps if steps is None else steps, np.random.default_rng(seeds)
-        )
-        self._batches = [aggregated([trimmed(sample) for sample in batch], config) for batch in batches]
+        seeds = np.random.SeedSequence([self._seed, self.updates])
+        batches = optimizer_batches(samples, config.optimizer_steps, np.random.default_rng(seeds))
+        self._batches = [
+            aggregated([trimmed(sample) for sample in batch], config.loss, self._longest) for batch in batches
+        ]
         self._steps, self._tallies = [], Tallies()
         if config.fresh_optimizer:
             self._forget_moments()
@@ -302,8 +302,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
     def create_optimizer(self, model: Any = None) -> Any:
         """Make AdamW, with fp32 master weights for weights of lower precision."""
         if self._keeps_masters:
-            optimizer, settings = self.get_optimizer_cls_and_kwargs(self.args, self.model)
-            self.optimizer_cls_and_kwargs = on_masters(optimizer), settings
+            _, settings = self.get_optimizer_cls_and_kwargs(self.args, self.model)
+            self.optimizer_cls_and_kwargs = MasterAdamW, settings
         return super().create_optimizer(model)
 
     def _forget_moments(self) -> None:
@@ -366,29 +366,27 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         Raises:
             SamplerDiffers: They have not.
         """
-        most, farthest = self.sample_config.most_sampler_ratio, self._tallies.farthest(self.accelerator)
-        if most is not None and farthest > most:
+        farthest = self._tallies.farthest(self.accelerator)
+        if farthest > MOST_SAMPLER_RATIO:
             raise SamplerDiffers(
                 f"the sampler's probability of a token differs from the trainer's by a factor of {farthest:.4g}, at "
-                f"most {most:g} (most_sampler_ratio), at the first update: rounding does not explain it. No weight has "
+                f"most {MOST_SAMPLER_RATIO:g}, at the first update: rounding does not explain it. No weight has "
                 "changed. Use engine.kind transformers, or vLLM 0.32"
             )
 
     def _score_before(self, model: torch.nn.Module) -> None:
         """Compute the log-probabilities before the update of all its samples, and compare them with the sampler's."""
-        config = self.sample_config
+        mode = self.sample_config.importance_sampling_mode
         model.eval()  # the passes of the update switch to training
         with torch.no_grad():
             for micro in self._before:
                 batch = self._pad(micro)
                 sampler = batch.old
                 old, _ = self._score(model, batch, fused=True)
-                same, outside = old, None
-                if config.temperature != 1.0:  # the sampler's are those at 1
-                    same, _ = self._score(model, batch, fused=False, temperature=1.0)
-                elif config.importance_sampling_mode is not None and batch.answers is not None:
-                    micro.correction, outside = importance_ratio(old - sampler, batch.answers, config)
-                self._tallies.compare(batch.weights, same, sampler, outside)
+                outside = None
+                if mode is not None:
+                    micro.correction, outside = importance_ratio(old - sampler, mode)
+                self._tallies.compare(batch.weights, old, sampler, outside)
                 micro.old = old
         self._before = []
 
@@ -407,7 +405,6 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return Padded.of(
             micro,
             padding=self._tokenizer.pad_token_id,
-            by_answer=self.sample_config.by_answer,
             masked=not self._restarts,
             device=self.accelerator.device,
         )
@@ -423,8 +420,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """Compute log-probabilities of the sampled tokens over the allowed ones; 0 for tokens of weight 0.
 
         The zeros are necessary: TRL multiplies by the weight at the end, and ``exp`` of a log-probability far from
-        the stored 0 would overflow to infinity times zero. Where ratios are those of whole answers, every token of an
-        answer gets the mean log-ratio of the answer: TRL would take the mean over a row, which may hold several.
+        the stored 0 would overflow to infinity times zero.
         """
         config, batch = self.sample_config, self._padded
         weights, advantages, old = batch.weights, batch.advantages, batch.old
@@ -436,19 +432,13 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             anchor_kl = k3(anchor, logps)
         pulls = [weight * pull for weight, pull in ((config.beta, kl), (config.anchor, anchor_kl)) if weight]
         self._pull = (weights * sum(pulls)).sum() / batch.divisor if pulls else None
-        scored = logps
-        if config.importance_sampling_level == "sequence" and batch.answers is not None:
-            scored = old + batch.answers.mean(logps - old)
         with torch.no_grad():
-            ratio = (scored - old).exp()
-            if config.loss == "cispo":
-                clipped = (advantages > 0) & (ratio > self.epsilon_high)
-            else:
-                clipped = torch.where(advantages > 0, ratio > 1 + self.epsilon_high, ratio < 1 - self.epsilon_low)
+            ratio = (logps - old).exp()
+            clipped = torch.where(advantages > 0, ratio > 1 + self.epsilon_high, ratio < 1 - self.epsilon_low)
             self._tallies.add(weights, kl, clipped & (advantages != 0), entropies, anchor_kl)
             if not self._steps and not config.recomputes:  # no step was taken yet: the sampler had these weights
                 self._tallies.compare(weights, logps, old)
-        return scored, entropies, None
+        return logps, entropies, None
 
     @contextmanager
     def _anchored(self) -> Iterator[Any]:
@@ -462,12 +452,10 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             yield anchor
         anchor.train()
 
-    def _score(
-        self, model: Any, batch: Padded, *, fused: bool, temperature: float | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Compute log-probabilities and entropies, see `Padded.score`; ``config.temperature`` if None."""
+    def _score(self, model: Any, batch: Padded, *, fused: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        """Compute log-probabilities and entropies, see `Padded.score`."""
         with self.accelerator.autocast():
-            return batch.score(model, temperature or self.temperature, fused=fused)
+            return batch.score(model, fused=fused)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Record loss and gradient norm of each optimizer step; print and store nothing."""
@@ -501,11 +489,6 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         if self._training_forward is not None:
             owner.forward = self._training_forward
         self._training_forward = own
-
-
-def make_trainer(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: TrainerConfig) -> SampleTrainer:
-    """Make the TRL trainer of one model: one for the policy, and one for the reward model."""
-    return SampleTrainer(model, tokenizer, config)
 
 
 def _as_is(item: Any) -> Any:

@@ -61,13 +61,12 @@ class UpdateStats:
 class Trainer(Protocol):
     """Trainer of one model: a model with its optimizer."""
 
-    def update(self, samples: Sequence[Sample], rate: float = 1.0, steps: int | None = None) -> UpdateStats:
+    def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
         """Train the model in place on the samples.
 
         Args:
             samples: Training data.
             rate: Share of the peak learning rate.
-            steps: Optimizer steps of this update; ``config.optimizer_steps`` if None.
         """
 
     def set_anchor(self, model: PreTrainedModel) -> None:

@@ -90,7 +90,7 @@ def test_a_server_that_keeps_old_weights_stops_the_run(
     server = StandInServer(engines, base_settings(tmp_path / "served", make_small(9), WORDS))
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     monkeypatch.setattr(engines, "_load", lambda self, path: None)
-    config = ServerConfig(base_url=server.base_url, model="small", attempts=2)
+    config = ServerConfig(base_url=server.base_url, model="small")
     try:
         with VLLMServerGenerator(config, make_small(), WORDS, tmp_path / "policy") as generator:
             for _ in range(2):  # a second use does not go on with them either

@@ -29,7 +29,7 @@ ray = pytest.importorskip("ray", reason="extra ray")
 
 from rlanything_agents.rollout.workers.ray import RayWorkers  # noqa: E402
 
-WORKERS = {"number": 2, "cpus": 0.5}
+WORKERS = {"number": 2}
 THROWN_AWAY = "thrown away and done again"
 
 
@@ -42,8 +42,7 @@ def served(engines: type[LLM], tmp_path: Path) -> Iterator[tuple[RunConfig, dict
         servers[role] = StandInServer(engines, {"model": folder, "tokenizer": folder}, name=role)
         threading.Thread(target=servers[role].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     engine = {"kind": "vllm_server"} | {
-        role: {"base_url": server.base_url, "model": role, "attempts": 1, "patience": 60}
-        for role, server in servers.items()
+        role: {"base_url": server.base_url, "model": role} for role, server in servers.items()
     }
     yield settings(tmp_path / "models", engine=engine, rollout={"environments": 2}), servers
     for server in servers.values():

@@ -57,7 +57,7 @@ def test_one_server_for_models_on_one_base(engines: type[LLM], tmp_path: Path) -
     base = settings(tmp_path / "models").policy.checkpoint  # type: ignore[union-attr]
     server = StandInServer(engines, {"model": base, "tokenizer": base}, name="base", dev=False, lora=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    own = {"base_url": server.base_url, "model": "base", "patience": 60}
+    own = {"base_url": server.base_url, "model": "base"}
     try:
         config = on_one_base(tmp_path / "models", {"kind": "vllm_server", "policy": own, "judge": own})
         run(config, tmp_path / "run")

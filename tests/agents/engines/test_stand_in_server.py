@@ -21,7 +21,7 @@ from stand_in_server import Handler, StandInServer, base_settings
 from stand_in_vllm import LLM, form_of
 
 from rlanything_agents.config.engine import ServerConfig
-from rlanything_agents.engines import vllm_server
+from rlanything_agents.engines import vllm_client, vllm_server
 from rlanything_agents.engines.completions import CompletionReader
 from rlanything_agents.engines.controls import read_object
 from rlanything_agents.engines.vllm import EngineFailed
@@ -29,6 +29,7 @@ from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
 from rlanything_agents.engines.vllm_server import UnfitServer, VLLMServerGenerator, on_this_machine
 from rlanything_envs.llm import EndpointRefused, SamplingParams
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, matches, pattern
+from rlanything_envs.llm.endpoint import Retries
 from rlanything_envs.llm.errors import RequestFailed, is_outage
 
 PROMPTS = [[1, 5, 6], [1, 7]]
@@ -57,12 +58,10 @@ def serve(engines: type[LLM], tmp_path: Path) -> Iterator[Serve]:
 def client(
     server: StandInServer, model: Any, folder: Path, sleeps: bool = False, **changes: Any
 ) -> VLLMServerGenerator:
-    config = ServerConfig.model_validate(
-        {"base_url": server.base_url, "model": "small", "attempts": 2, "read_timeout": 20, "patience": 30} | changes
-    )
+    config = ServerConfig.model_validate({"base_url": server.base_url, "model": "small"} | changes)
     generator = VLLMServerGenerator(config, model, WORDS, folder / "policy", sleeps=sleeps)
-    generator._controls.retries = generator.retries = type(generator.retries)(
-        attempts=config.attempts, total_s=config.patience, first_wait_s=0.01, longest_wait_s=0.02
+    generator._controls.retries = generator.retries = Retries(
+        attempts=2, total_s=30, first_wait_s=0.01, longest_wait_s=0.02
     )
     return generator
 
@@ -196,8 +195,9 @@ def test_a_wrong_name_is_refused_as_such(serve: Serve, tmp_path: Path) -> None:
         generator.generate(PROMPTS, PARAMS)
 
 
-def test_a_server_that_is_down(tmp_path: Path) -> None:
-    config = ServerConfig(base_url="http://127.0.0.1:9/v1", model="m", attempts=1)
+def test_a_server_that_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vllm_client, "RETRIES", Retries(attempts=1))
+    config = ServerConfig(base_url="http://127.0.0.1:9/v1", model="m")
     with (
         VLLMServerGenerator(config, make_small(), WORDS, tmp_path / "policy") as generator,
         pytest.raises(EngineFailed, match="ConnectionLost"),
@@ -275,10 +275,11 @@ def _hang(handler: Handler) -> None:
     ],
 )
 def test_requests_that_fail_for_good_are_errors(
-    serve: Serve, tmp_path: Path, fault: Callable[[Handler], None], name: str
+    serve: Serve, tmp_path: Path, fault: Callable[[Handler], None], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serve()
-    with client(server, make_small(), tmp_path, read_timeout=1.0) as generator:
+    monkeypatch.setattr(vllm_client, "LONGEST_SILENCE_S", 1.0)
+    with client(server, make_small(), tmp_path) as generator:
         generator.wake()
         server.before = lambda handler, route: route == "POST /v1/completions" and not fault(handler)
         ((sample,),) = generator.generate([[1, 5]], SamplingParams(6, seed=0))
@@ -391,7 +392,7 @@ def test_control_answers_are_objects_or_named_errors(content: bytes) -> None:
 
 
 def reader(generator: VLLMServerGenerator) -> ServedGenerator:
-    config = ServerConfig(base_url=generator.endpoint.base_url, model="small", attempts=2, read_timeout=20, patience=30)
+    config = ServerConfig(base_url=generator.endpoint.base_url, model="small")
     other = ServedGenerator(config, WORDS)
     other._controls.retries = other.retries = generator.retries
     return other

@@ -22,7 +22,7 @@ PARAMS = SamplingParams(12, n=3, seed=5)
 
 
 def config(server: Served, name: str = "policy") -> ServerConfig:
-    return ServerConfig(base_url=server.base_url, model=name, attempts=3, read_timeout=120, patience=240)
+    return ServerConfig(base_url=server.base_url, model=name)
 
 
 def is_from(model: Any, generator: Any, version: int) -> None:

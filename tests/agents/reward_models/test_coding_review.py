@@ -136,8 +136,7 @@ def test_both_sides_learn(group: ProgramGroup) -> None:
     shares = np.array([1, 0.5, 0, 1])
     ((*advantages,),) = review.advantages
     assert np.concatenate(advantages) == pytest.approx((shares - shares.mean()) / shares.std())
-    rows, kept = review.samples(np.random.default_rng(0))
-    assert kept == 1
+    rows = review.samples(np.random.default_rng(0))
     assert [(row.completion_ids, round(row.advantages[0], 6)) for row in rows] == [
         ([4 + k], round((reward - 0.5) / np.sqrt(1.25), 6)) for k, reward in enumerate((1, 2, -1, 0))
     ]
@@ -147,10 +146,10 @@ def test_both_sides_learn(group: ProgramGroup) -> None:
 
 
 def test_a_limit_thins_the_tests(group: ProgramGroup) -> None:
-    rows, _ = reviewer(judge={"votes": 4, "steps": 2}).review([group]).samples(np.random.default_rng(0))
+    rows = reviewer(judge={"votes": 4, "steps": 2}).review([group]).samples(np.random.default_rng(0))
     assert len(rows) == 2
     still = reviewer(judge={"votes": 4, "train": False}, feedback={"lam": 0.1})
-    assert still.review([group]).samples(np.random.default_rng(0)) == ([], 0)
+    assert still.review([group]).samples(np.random.default_rng(0)) == []
 
 
 def test_quality_against_the_policys_programs(group: ProgramGroup) -> None:
@@ -174,7 +173,7 @@ def test_infrastructure_failures_are_no_rewards(task: Task, played: list[Traject
     assert found.policy[1] == 0
     assert found.test_rewards[:3].tolist() == [1, 1, 0]
     assert np.isnan(found.test_rewards[3])
-    rows, _ = review.samples(np.random.default_rng(0))
+    rows = review.samples(np.random.default_rng(0))
     assert [9] not in [row.completion_ids for row in rows]
     assert review.stats()["masked"] == review.stats()["masked_tests"] == 1
 

@@ -227,8 +227,7 @@ def test_nothing_is_learnt_from_groups_that_are_left_out() -> None:
     part = whole.without({0})
     assert not any(steps.any() for steps in part.advantages[0])
     assert [steps.tolist() for steps in part.advantages[1]] == [steps.tolist() for steps in whole.advantages[1]]
-    (before, of), (after, of_one) = (review.samples(np.random.default_rng(0)) for review in (whole, part))
-    assert (of, of_one) == (2, 1)
+    before, after = (review.samples(np.random.default_rng(0)) for review in (whole, part))
     assert 0 < len(after) < len(before)
     assert part.records(0, 1)[0]["turns"][0]["votes"] == [1, -1]
 

@@ -17,7 +17,7 @@ from rlanything_agents.rollout.renderer import Turn
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample, trajectory_samples, transcript_sample
-from rlanything_agents.training.trainer import make_trainer
+from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.errors import ServiceLost
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
@@ -99,7 +99,7 @@ def test_sampled_tokens_are_learnt_as_they_were_sampled(
         assert len(pairs) >= 2
         assert max(abs(stored - again) for stored, again in pairs) < 1e-4
     template = agent.policy.renderer.template
-    trainer = make_trainer(agent.trained, template.tokenizer, TrainerConfig(optimizer_steps=1, learning_rate=1e-3))
+    trainer = SampleTrainer(agent.trained, template.tokenizer, TrainerConfig(optimizer_steps=1, learning_rate=1e-3))
     stats = trainer.update(rows)
     assert stats.kl < 5e-9, "the trainer scores the tokens as they were sampled"
     assert stats.grad_norm > 0

@@ -36,6 +36,7 @@ from rlanything_task_pools import TaskPool, get_domain
 
 ray = pytest.importorskip("ray", reason="extra ray")
 
+from rlanything_agents.rollout.workers import ray as ray_workers  # noqa: E402
 from rlanything_agents.rollout.workers.ray import RayWorkers, _QueriesOnWorkers  # noqa: E402
 
 SHARD = 3
@@ -47,7 +48,7 @@ OTHER = {**SERVER, "base_url": "http://gpu-2:8000/v1"}
 def config(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     plain = load_config(config_file("alfworld", tmp_path_factory.mktemp("config")))
     rollout = plain.rollout.model_copy(update={"environments": SHARD, "tasks": 6, "top_p": 0.9})
-    return plain.model_copy(update={"rollout": rollout, "workers": WorkersConfig(resources={"game": 1})})
+    return plain.model_copy(update={"rollout": rollout, "workers": WorkersConfig()})
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def learners(config: RunConfig) -> Learners:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     """A Ray of the user's own, with room for the workers of two tests; it starts a process for each core."""
-    ray.init(num_cpus=4, resources={"game": 8}, include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
     yield
     assert ray.is_initialized(), "a Ray that was there before is left running"
     ray.shutdown()
@@ -245,9 +246,10 @@ def test_an_invalid_query_ends_it_and_leaves_no_work_behind(
 
 @pytest.mark.slow
 def test_a_shard_that_kills_its_workers_ends_the_run_with_an_error(
-    config: RunConfig, learners: Learners, cluster: None
+    config: RunConfig, learners: Learners, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = WorkersConfig(number=1, retries=0)
+    monkeypatch.setattr(ray_workers, "REPEATS", 0)
+    settings = WorkersConfig(number=1)
     with RayWorkers.open(config, settings, learners) as one:
         killer = threading.Timer(0.2, os.kill, (one.processes[0], signal.SIGKILL))
         killer.start()
@@ -255,10 +257,13 @@ def test_a_shard_that_kills_its_workers_ends_the_run_with_an_error(
             one.play(tasks(60), Play(max_steps=200, seed=0, temperature=1.0))
 
 
-def test_a_label_that_no_node_has_is_named(config: RunConfig, learners: Learners, workers: RayWorkers) -> None:
-    settings = WorkersConfig(number=1, resources={"desktop": 2}, start_seconds=1)
+def test_what_no_node_has_is_named(
+    config: RunConfig, learners: Learners, workers: RayWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_workers, "START_S", 1.0)
+    settings = WorkersConfig(number=1, gpus=8)
     with (
-        pytest.raises(InfrastructureError, match=r"desktop.*the cluster has .*game"),
+        pytest.raises(InfrastructureError, match=r"1 CPU and 8 GPU, the cluster has .*CPU"),
         RayWorkers.open(config, settings, learners),
     ):
         pass

@@ -282,7 +282,7 @@ def test_a_worker_that_is_killed_during_the_update_costs_nothing(
         return update(learner, *args)
 
     monkeypatch.setattr(Learner, "update", kill)
-    config = CONFIG.model_copy(update={"workers": WorkersConfig(number=2, cpus=0.5, judge="after")})
+    config = CONFIG.model_copy(update={"workers": WorkersConfig(number=2, judge="after")})
     train(config, folders[1], Reporter.silent(), command="")
     assert killed
     assert killed[0] not in opened[0].processes

@@ -1,5 +1,6 @@
 """The models of a run and what they write with; judges that could not answer."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,12 @@ def chats(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture(params=["small", "chat"])
-def config(request: pytest.FixtureRequest, chats: dict[str, Any]) -> RunConfig:
+def config(request: pytest.FixtureRequest, chats: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> RunConfig:
     """Of small models made on the spot, or of checkpoints: no test asks which."""
+    # samples of these tests have probabilities of no sampler
+    monkeypatch.setattr("rlanything_agents.training.trainer.MOST_SAMPLER_RATIO", math.inf)
     models = chats if request.param == "chat" else {"policy": SIZE, "reward_model": SIZE}
-    free = {"most_sampler_ratio": None}  # samples of these tests have probabilities of no sampler
-    return RunConfig.model_validate({"name": "parts", "policy_trainer": free, **models})
+    return RunConfig.model_validate({"name": "parts", **models})
 
 
 class Engine:
@@ -90,8 +92,7 @@ def test_engines_take_turns_and_new_weights(config: RunConfig, monkeypatch: pyte
     monkeypatch.setattr(
         learners_module, "open_engine", lambda _, role, model, words, folder: Engine(role, model, words, log)
     )
-    settings = config.model_copy(update={"policy_trainer": config.policy_trainer.model_copy(update={"average": 0.5})})
-    both = Learners(settings, tmp_path)
+    both = Learners(config, tmp_path)
     params = SamplingParams(2, seed=0)
 
     def calls() -> list[str]:
@@ -104,14 +105,10 @@ def test_engines_take_turns_and_new_weights(config: RunConfig, monkeypatch: pyte
     assert calls() == ["policy wakes", "policy writes", "policy writes"]
     both.judge_model.generator.generate([[{"role": "user", "content": "nothing"}]], params)
     assert calls() == ["policy sleeps", "judge wakes", "judge writes"]
-    both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])], 1.0, groups=1)
+    both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])], 1.0)
     assert calls() == ["judge sleeps"], "whoever learns has the memory"
     engine.generate([prompt], params)
     assert calls() == ["policy takes 1", "policy wakes", "policy writes"]
-    with both.averaged():
-        engine.generate([prompt], params)
-    engine.generate([prompt], params)
-    assert calls() == ["policy takes 2", "policy writes", "policy takes 3", "policy writes"]
     both.close()
     assert calls() == ["policy ends", "judge ends"]
 
@@ -119,7 +116,7 @@ def test_engines_take_turns_and_new_weights(config: RunConfig, monkeypatch: pyte
 def test_a_loss_divides_by_the_longest_answer_of_its_model(config: RunConfig) -> None:
     settings = config.policy_trainer.model_copy(update={"loss": "dr_grpo", "recompute": True})
     both = Learners(config.model_copy(update={"policy_trainer": settings}))
-    stats = both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])], 1.0, groups=1)
+    stats = both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])], 1.0)
     assert stats.loss == pytest.approx(-2 / config.policy.max_tokens, rel=1e-5)
 
 
@@ -128,7 +125,7 @@ def test_a_copy_plays_with_what_the_policy_has_learnt(config: RunConfig) -> None
     prompt, params = both.actor.renderer.opening("nothing"), SamplingParams(6, seed=1)
     start = both.actor.engine.generate([prompt], params)
     assert copy.policy.engine.generate([prompt], params) == start
-    both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])] * 4, 30.0, groups=1)
+    both.policy.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])] * 4, 30.0)
     learnt = both.actor.engine.generate([prompt], params)
     assert learnt != start
     copy.load(both.for_copies("policy"))

@@ -1,4 +1,4 @@
-"""8-bit AdamW and 4-bit bases: settings, plan, and the real bitsandbytes on a processor (`quantized_checks.py`)."""
+"""4-bit bases: settings, plan, and the real bitsandbytes on a processor (`quantized_checks.py`)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from isolated import Isolated
 from pydantic import ValidationError
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
-from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.planning.checks import dry_run
-from rlanything_agents.training.ranks.launch import Launch, obstacles
-from rlanything_agents.training.trainer import make_trainer
 from rlanything_envs.errors import MissingExtra
 
-EIGHT = {"optim": "adamw_bnb_8bit"}
 QUANTIZED = {"checkpoint": "Qwen/Qwen3-8B", "lora": {"rank": 16}, "quantization": "4bit", "dtype": "bfloat16"}
 
 
@@ -44,13 +40,10 @@ def test_a_missing_package_is_named_before_anything_is_loaded(tmp_path: Path) ->
     four = plain.model_copy(update={"quantization": "4bit"})
     with pytest.raises(MissingExtra, match=r"quantization 4bit needs .* 'rlanything-envs\[quantized\]'"):
         load_model(four, words, seed=0)
-    with pytest.raises(MissingExtra, match=r"optim adamw_bnb_8bit needs .* 'rlanything-envs\[quantized\]'"):
-        make_trainer(load_model(plain, words, seed=0), words, TrainerConfig(**EIGHT))  # type: ignore[arg-type]
-    for change in ({"policy": QUANTIZED}, {"judge_trainer": EIGHT}):
-        config = RunConfig.model_validate({"name": "a", "environment": {"view": "short"}, **change})
-        found = {finding.topic: finding for finding in dry_run(config, RunFolder(tmp_path / "run"))}
-        assert found["extra quantized"].good is False
-        assert found["extra quantized"].remedy == "pip install 'rlanything-envs[quantized]'"
+    config = RunConfig.model_validate({"name": "a", "environment": {"view": "short"}, "policy": QUANTIZED})
+    found = {finding.topic: finding for finding in dry_run(config, RunFolder(tmp_path / "run"))}
+    assert found["extra quantized"].good is False
+    assert found["extra quantized"].remedy == "pip install 'rlanything-envs[quantized]'"
 
 
 @pytest.mark.parametrize(
@@ -58,15 +51,10 @@ def test_a_missing_package_is_named_before_anything_is_loaded(tmp_path: Path) ->
     [
         ({"policy": {**QUANTIZED, "lora": None}}, "without lora nothing is trained: set lora"),
         ({"policy": {**QUANTIZED, "quantization": "3bit"}}, r"policy\.quantization"),
-        ({"policy_trainer": {"optim": "lion_8bit"}}, r"policy_trainer\.optim"),
         ({"engine": {"kind": "vllm"}}, r"policy\.quantization 4bit with engine\.kind vllm"),
         (
             {"engine": {"kind": "vllm_server", "policy": {"base_url": "http://gpu:8000/v1", "model": "m"}}},
             r"policy\.quantization 4bit with engine\.kind vllm_server",
-        ),
-        (
-            {"reward_model": {"base": "policy", "quantization": None}},
-            r"reward_model\.quantization \(None\) contradicts policy\.quantization \(4bit\)",
         ),
     ],
 )
@@ -74,12 +62,3 @@ def test_what_cannot_be_quantized_is_refused(changes: dict[str, Any], message: s
     tree = {"name": "a", "policy": QUANTIZED, "reward_model": {"base": "policy"}, **changes}
     with pytest.raises(ValidationError, match=message):
         RunConfig.model_validate(tree)
-
-
-def test_8_bit_moments_are_not_sharded() -> None:
-    model = {"checkpoint": "organisation/name"}
-    tree = {"name": "a", "policy": model, "reward_model": model, "engine": {"kind": "vllm"}, "judge_trainer": EIGHT}
-    config = RunConfig.model_validate(tree)
-    (reason,) = obstacles(config, Launch(0, 2, "fsdp"))
-    assert reason.startswith("judge_trainer.optim is adamw_bnb_8bit, whose moments are not sharded")
-    assert list(obstacles(config, Launch(0, 2))) == []

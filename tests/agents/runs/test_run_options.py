@@ -227,19 +227,6 @@ def test_a_judge_that_does_not_learn_is_measured_once(
     assert summary["after"]["judge"] == summary["before"]["judge"] != {}
 
 
-def test_steps_follow_the_groups_that_teach(warm: Path, tmp_path: Path) -> None:
-    trainer = {"steps_per_group": 2.0, "optimizer_steps": 3}
-    _, rows = run(warm, tmp_path / "arm", policy_trainer=trainer, judge_trainer={"steps_per_group": 0.1})
-    for row in rows:
-        taught = {
-            e["slot"] for e in episodes(tmp_path / "arm", row["iteration"]) if any(t["advantage"] for t in e["turns"])
-        }
-        rows_seen = row["policy"].get("rows", 0)
-        assert row["policy"].get("optimizer_steps", 0) == min(2 * len(taught), 3, rows_seen)
-        assert row["judge"].get("optimizer_steps", 1) == 1
-    assert any(row["policy"] for row in rows)
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -1,4 +1,4 @@
-"""A learner: how many steps it takes, the average of its weights, and what is stored of it."""
+"""A learner: its anchor, its memory, and what is stored of it."""
 
 from functools import partial
 from pathlib import Path
@@ -30,32 +30,6 @@ def flat(model: PreTrainedModel) -> torch.Tensor:
     return torch.cat([weight.detach().flatten() for weight in model.parameters()]).clone()
 
 
-@pytest.mark.parametrize(
-    ("per_group", "groups", "steps"), [(None, 5, None), (0.5, 5, 3), (0.5, 0, 1), (0.25, 4, 1), (2.0, 9, 4)]
-)
-def test_steps_in_proportion_to_groups(per_group: float | None, groups: int, steps: int | None) -> None:
-    assert TrainerConfig(steps_per_group=per_group, optimizer_steps=4).steps_for(groups) == steps
-
-
-def test_an_update_takes_so_many_steps() -> None:
-    made = learner(steps_per_group=0.5)
-    assert made.update(SAMPLES, 1.0, groups=4).optimizer_steps == 2
-    assert made.update(SAMPLES, 1.0, groups=40).optimizer_steps == 4
-
-
-def test_the_average_is_the_plain_mean_until_the_decay_reaches_further_back() -> None:
-    made = learner(average=0.6)
-    seen = []
-    for _ in range(3):
-        made.update(SAMPLES, 1.0, groups=1)
-        seen.append(flat(made.model))
-    # Weights of the memory after three updates: min(.6, 0/1), min(.6, 1/2), min(.6, 2/3).
-    expected = 0.6 * (seen[0] + seen[1]) / 2 + 0.4 * seen[2]
-    with made.averaged():
-        torch.testing.assert_close(flat(made.model), expected)
-    assert torch.equal(flat(made.model), seen[2]), "training goes on from its own weights"
-
-
 def test_optimizers_rest_while_others_need_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     learners, rested = {"one": learner(), "other": learner()}, list[str]()
     phases = GPUScheduler({"rollouts": None, **learners})
@@ -65,34 +39,23 @@ def test_optimizers_rest_while_others_need_the_memory(monkeypatch: pytest.Monkey
     phases.enter("rollouts")
     assert rested == [], "there is nothing to move yet"
     for made in learners.values():
-        made.update(SAMPLES, 1.0, groups=1)
+        made.update(SAMPLES, 1.0)
     assert rested == ["one"]
     for _ in range(2):
         phases.enter("rollouts")
         assert rested == ["one", "other"]
-    learners["one"].update(SAMPLES, 1.0, groups=1)
+    learners["one"].update(SAMPLES, 1.0)
     assert rested == ["one", "other"]
 
 
-def test_nothing_learnt_leaves_the_average_alone() -> None:
-    made = learner(average=0.5)
-    made.update(SAMPLES, 1.0, groups=1)
-    once = flat(made.model)
-    made.update([], 1.0, groups=0)
-    with made.averaged():
-        assert torch.equal(flat(made.model), once)
-
-
 def test_a_restored_learner_goes_on_as_the_stored_one(tmp_path: Path) -> None:
-    one, other = learner(average=0.5), learner(average=0.5)
-    one.update(SAMPLES, 1.0, groups=1)
+    one, other = learner(), learner()
+    one.update(SAMPLES, 1.0)
     one.save(tmp_path)
     other.load(tmp_path)
     for made in (one, other):
-        made.update(SAMPLES, 1.0, groups=1)
+        made.update(SAMPLES, 1.0)
     assert torch.equal(flat(one.model), flat(other.model))
-    with one.averaged(), other.averaged():
-        assert torch.equal(flat(one.model), flat(other.model))
 
 
 def test_a_held_learner_is_pulled_to_where_it_was_held() -> None:
@@ -101,6 +64,6 @@ def test_a_held_learner_is_pulled_to_where_it_was_held() -> None:
     start = flat(held.model)
     for made in (free, held):
         for _ in range(5):
-            made.update(SAMPLES, 1.0, groups=1)
-    assert held.update(SAMPLES, 1.0, groups=1).anchor_kl > 0
+            made.update(SAMPLES, 1.0)
+    assert held.update(SAMPLES, 1.0).anchor_kl > 0
     assert (flat(held.model) - start).norm() < (flat(free.model) - start).norm()

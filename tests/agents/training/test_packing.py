@@ -17,15 +17,13 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.training.rows import end_to_end
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.shared_prompts import layout
-from rlanything_agents.training.trainer import make_trainer
+from rlanything_agents.training.trainer import SampleTrainer
 
 UNEQUAL = [(3, 1), (7, 2), (30, 1), (1, 1), (14, 1), (19, 1)]
 """Prompts of samples, mostly of one each."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "kl and anchor": {"beta": 0.05, "anchor": 0.3},
-    "temperature": {"temperature": 0.8},
-    "gspo": {"importance_sampling_level": "sequence", "recompute": True},
-    "corrected": {"importance_sampling_mode": "sequence_truncate", "importance_sampling_clip_max": 1.1},
+    "corrected": {"importance_sampling_mode": "token_truncate"},
 }
 
 
@@ -84,7 +82,7 @@ def test_flash_attention_restarts_where_samples_begin(monkeypatch: pytest.Monkey
     flash = copy.deepcopy(base)
     flash.config._attn_implementation = "flash_attention_2"
     config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, epsilon=1e-4)
-    trainers = [make_trainer(model, shared.TOKENIZER, config) for model in (base, flash)]
+    trainers = [SampleTrainer(model, shared.TOKENIZER, config) for model in (base, flash)]
     trainers[0]._attention = None
     assert [trainer._restarts for trainer in trainers] == [False, True]
     shapes = passes(flash)
@@ -111,7 +109,7 @@ def test_only_logits_of_learnt_tokens_are_computed() -> None:
     made = shared.build_votes(base, UNEQUAL)
     computed: list[int] = []
     base.lm_head.register_forward_hook(lambda _, __, logits: computed.append(logits[..., 0].numel()))
-    trainer = make_trainer(base, shared.TOKENIZER, TrainerConfig(optimizer_steps=1))
+    trainer = SampleTrainer(base, shared.TOKENIZER, TrainerConfig(optimizer_steps=1))
     trainer._restarts = True  # one row: padded ones have logits where any of them has a learnt token
     trainer.update(made)
     assert sum(computed) == sum(np.count_nonzero(sample.weights) for sample in made)

@@ -187,9 +187,9 @@ class Engine:
 def learner(dtype: str) -> Learner:
     """Learner of a small model; see `trainers.ROUNDED` about bfloat16."""
     settings = trainers.IN_TWO["corrected"] if dtype == "float32" else trainers.ROUNDED
-    config = trainers.TrainerConfig(**settings, average=0.5, anchor=0.01)
+    config = trainers.TrainerConfig(**settings, anchor=0.01)
     model = trainers.build_model().to(getattr(torch, dtype))
-    return Learner(model, trainers.make_trainer(model, trainers.build_tokenizer(), config), config)
+    return Learner(model, trainers.SampleTrainer(model, trainers.build_tokenizer(), config), config)
 
 
 def samples(seed: int) -> list[Sample]:
@@ -202,15 +202,14 @@ def goes_on(first: Learner, second: Learner, folder: Path) -> None:
     for each in (first, second):
         each.hold()
     for seed in (1, 2):
-        first.update(samples(seed), 1.0, 1)
+        first.update(samples(seed), 1.0)
         first.trainer.rest()
     (folder / "two").mkdir()
     first.save(folder / "two")
-    with first.averaged():
-        first.hand_over(Engine(folder / "average"))
+    first.hand_over(Engine(folder / "handed"))
     second.load(folder / "two")
     for name, each in (("straight", first), ("resumed", second)):
-        each.update(samples(3), 1.0, 1)
+        each.update(samples(3), 1.0)
         (folder / name).mkdir()
         each.save(folder / name)
 
@@ -238,7 +237,7 @@ def apart(one: Path, other: Path) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_model_in_parts_learns_what_a_whole_one_learns(tmp_path: Path, dtype: str) -> None:
-    """FSDP2 on two processes: weights, average and optimizer state are stored whole, so that any number of processes
+    """FSDP2 on two processes: weights and optimizer state are stored whole, so that any number of processes
     goes on from them.
     """
     for name in ("parts", "whole", "mixed"):
@@ -253,16 +252,16 @@ def test_a_model_in_parts_learns_what_a_whole_one_learns(tmp_path: Path, dtype: 
     mixed = learner(dtype)
     mixed.hold()
     mixed.load(tmp_path / "parts/two")
-    mixed.update(samples(3), 1.0, 1)
+    mixed.update(samples(3), 1.0)
     mixed.save(tmp_path / "mixed")
     parts, whole = tmp_path / "parts", tmp_path / "whole"
     for name in ("two", "straight", "resumed"):
         assert {str(weight.dtype) for weight in stored(parts / name).values()} == {f"torch.{dtype}"}
     assert farthest(whole / "straight", whole / "two") > 1e-3
-    assert farthest(parts / "average", parts / "two") > 1e-4
+    assert farthest(parts / "handed", parts / "two") == 0.0
     assert farthest(parts / "straight", parts / "resumed") == 0.0
     if dtype == "float32":
-        for name in ("two", "average", "straight", "resumed"):
+        for name in ("two", "straight", "resumed"):
             assert farthest(parts / name, whole / name) < 1e-4, name
         assert farthest(parts / "straight", tmp_path / "mixed") < 1e-4
     else:
@@ -343,11 +342,11 @@ def test_a_dry_run_says_who_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     def said(**more: str) -> list[tuple[bool | None, str]]:
         for name, value in more.items():
             monkeypatch.setenv(name, value)
-        config = RunConfig(name="run", judge_trainer={"world_size": 3})
+        config = RunConfig(name="run")
         found = dry_run(config, RunFolder(tmp_path / "run"))
         return [(finding.good, finding.said) for finding in found if finding.topic == "processes"]
 
-    assert said() == [(None, "judge_trainer.world_size is 3, here is 1 training process")]
+    assert said() == []
     assert said(WORLD_SIZE="3", RANK="0") == [(True, "3 train together; this one leads, and does all else")]
     assert [ok for ok, _ in said(ACCELERATE_USE_FSDP="true")] == [False, False, True]
 

@@ -33,7 +33,7 @@ from rlanything_agents.training.plain import PlainTrainer
 from rlanything_agents.training.rows import joined
 from rlanything_agents.training.samples import Sample, answer_sample, trajectory_samples
 from rlanything_agents.training.shared_prompts import attention_share, layout
-from rlanything_agents.training.trainer import SampleTrainer, make_trainer
+from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_agents.training.update import UpdateStats
 
 VOCAB, SIZES = trainers.VOCAB, {"vocab_size": trainers.VOCAB, "hidden_size": 64, "intermediate_size": 96}
@@ -87,7 +87,7 @@ def agree(base: PreTrainedModel, made: list[Sample], *, restarts: bool = False, 
     # an epsilon above rounding: Adam would otherwise blow noise in vanishing gradients up to whole steps
     config = TrainerConfig(**{"learning_rate": 1e-3, "optimizer_steps": 1, "epsilon": 1e-4, **options})
     ours, golden = copy.deepcopy(base), copy.deepcopy(base)
-    trainer, plain = make_trainer(ours, TOKENIZER, config), PlainTrainer(golden, config)
+    trainer, plain = SampleTrainer(ours, TOKENIZER, config), PlainTrainer(golden, config)
     assert trainer._attention == 1 / (6 * 64)
     trainer._attention, trainer._restarts = 0.0, restarts
     anchor = trainers.build_model(1) if base.config.model_type == "qwen3" else build_llama(1)
@@ -107,7 +107,7 @@ def same(a: UpdateStats, b: UpdateStats) -> None:
     assert (a.rows, a.tokens, a.optimizer_steps) == (b.rows, b.tokens, b.optimizer_steps)
 
 
-OPTIONS = {"plain": {}, "kl and anchor": {"beta": 0.05, "anchor": 0.3}, "temperature": {"temperature": 0.8}}
+OPTIONS = {"plain": {}, "kl and anchor": {"beta": 0.05, "anchor": 0.3}}
 PROMPTS = [(20, 4), (12, 3), (9, 1), (1, 2), (20, 2), (5, 1)]
 """Shared and unshared ones, of one token, and two of the same length."""
 
@@ -138,7 +138,7 @@ def test_random_batches(prompts: list[tuple[int, int]], constrained: bool, kind:
 def computed(kind: str, made: list[Sample], shared: bool, monkeypatch: pytest.MonkeyPatch) -> int:
     """Tokens that an update passes through the model."""
     base, seen = MODELS[kind](), []
-    trainer = make_trainer(base, TOKENIZER, TrainerConfig(optimizer_steps=1))
+    trainer = SampleTrainer(base, TOKENIZER, TrainerConfig(optimizer_steps=1))
     if not shared:
         trainer._attention = None
     base.model.embed_tokens.register_forward_hook(lambda _, given, __: seen.append(given[0].numel()))
@@ -161,7 +161,7 @@ def test_a_shared_prompt_is_computed_once(kind: str, monkeypatch: pytest.MonkeyP
 
 def test_unshared_rows_need_no_mask() -> None:
     base = build_llama()
-    trainer = make_trainer(base, TOKENIZER, TrainerConfig(optimizer_steps=1))
+    trainer = SampleTrainer(base, TOKENIZER, TrainerConfig(optimizer_steps=1))
     unshared, mixed = (build_votes(base, [(20, first), (20, 1), (30, 1)]) for first in (1, 4))
     masks = []
     base.model.register_forward_pre_hook(
@@ -207,7 +207,7 @@ def test_adapters_and_checkpointing(checkpointing: bool) -> None:
                 if "lora_B" in name:
                     weight.normal_(std=0.1)
         config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, epsilon=1e-4, checkpointing=checkpointing)
-        trainer = make_trainer(model, TOKENIZER, config)
+        trainer = SampleTrainer(model, TOKENIZER, config)
         assert trainer._attention is not None
         trainer._attention = attention
         results.append((trainer.update(made), {name: w.clone() for name, w in trainer.weights().items()}))
@@ -228,7 +228,7 @@ if "ACCELERATE_USE_FSDP" in os.environ:
 import test_shared_prompts as t
 model = t.build_llama()
 made = [t.build_votes(model, t.PROMPTS, seed=seed) for seed in (1, 2)]
-trainer = t.make_trainer(model, t.TOKENIZER, t.TrainerConfig(**t.SHARED, world_size=2))
+trainer = t.SampleTrainer(model, t.TOKENIZER, t.TrainerConfig(**t.SHARED))
 trainer._attention, trainer._restarts = 0.0, "RESTARTS" in os.environ
 stats = [trainer.update(samples) for samples in made][-1]
 if trainer.args.process_index == 0:
@@ -272,7 +272,7 @@ def test_two_processes_equal_one_without_sharing(strategy: str, end_to_end: bool
     assert done.returncode == 0, done.stderr[-3000:]
     model = build_llama()
     made = [build_votes(model, PROMPTS, seed=seed) for seed in (1, 2)]
-    trainer = make_trainer(model, TOKENIZER, TrainerConfig(**SHARED))
+    trainer = SampleTrainer(model, TOKENIZER, TrainerConfig(**SHARED))
     trainer._attention = None
     stats = [trainer.update(samples) for samples in made][-1]
     both = torch.load(result, weights_only=True)
@@ -299,7 +299,7 @@ def test_models_that_cannot_be_told_who_sees_whom() -> None:
     torch.manual_seed(0)
     base = MistralForCausalLM(MistralConfig(**small, sliding_window=4)).eval()
     ours, golden = copy.deepcopy(base), copy.deepcopy(base)
-    same(make_trainer(ours, TOKENIZER, config).update(made), PlainTrainer(golden, config).update(made))
+    same(SampleTrainer(ours, TOKENIZER, config).update(made), PlainTrainer(golden, config).update(made))
     assert trainers.distance(ours, golden) < 1e-5
 
 

@@ -6,7 +6,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.trainer import make_trainer
+from rlanything_agents.training.trainer import SampleTrainer
 
 WORDS = [f"w{number}" for number in range(20)]
 
@@ -28,7 +28,7 @@ def updated(checkpointing: bool) -> tuple[dict[str, torch.Tensor], int]:
     calls = []
     model.model.layers[0].mlp.register_forward_pre_hook(lambda *_: calls.append(1))
     settings = TrainerConfig(learning_rate=1e-2, optimizer_steps=2, checkpointing=checkpointing)
-    trainer = make_trainer(model, tokenizer, settings)
+    trainer = SampleTrainer(model, tokenizer, settings)
     samples = [
         Sample([5, 6, 7 + k], [8 + k, 9, 3], weights=[1 / 3] * 3, advantages=[1.0 - k] * 3, logprobs=[-3.0] * 3)
         for k in range(3)

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from rlanything_agents.config import RunConfig, WorkersConfig
@@ -40,6 +39,10 @@ except ImportError as error:
 
 __all__ = ["RayWorkers"]
 
+REPEATS = 3
+"""Number of times that a job is repeated after its worker was lost."""
+START_S = 300.0
+"""Most seconds until all workers are ready."""
 PAUSE_S = 0.5
 """Most seconds between two calls of ``progress``."""
 
@@ -88,9 +91,7 @@ class RayWorkers:
         ``workers`` only if the settings chose it: only then workers have copies of the reward model."""
         self._shard = config.rollout.environments
         self._config = {**config.model_dump(mode="json"), "workers": settings.model_dump(mode="json")}
-        self._actor_class: Any = ray.remote(kind).options(
-            num_cpus=settings.cpus, num_gpus=settings.gpus, resources=dict(settings.resources)
-        )
+        self._actor_class: Any = ray.remote(kind).options(num_cpus=1, num_gpus=settings.gpus)
         self._version = 0
         self._published: dict[Role, tuple[int, Any]] = {}
         self._stale: set[Role] = set()
@@ -139,7 +140,7 @@ class RayWorkers:
         """Play one episode per task; see `Workers`.
 
         Raises:
-            InfrastructureError: A shard was lost with its worker more often than ``workers.retries``.
+            InfrastructureError: A shard was lost with its worker more often than `REPEATS`.
         """
         self._publish("policy")
         played: dict[int, list[Trajectory]] = {}
@@ -226,7 +227,7 @@ class RayWorkers:
             result = ray.get(answer)
         except RayActorError as error:
             job.lost += 1
-            if job.lost > self._settings.retries:
+            if job.lost > REPEATS:
                 raise InfrastructureError(
                     f"{job.what} were lost with their worker {job.lost} times ({error}): see Ray's logs; the same "
                     "command goes on from the last checkpoint"
@@ -236,7 +237,7 @@ class RayWorkers:
             self._waiting.appendleft(job)
         except RayTaskError as error:
             job.lost += 1
-            if not isinstance(error.cause, WeightsLost) or job.lost > self._settings.retries:
+            if not isinstance(error.cause, WeightsLost) or job.lost > REPEATS:
                 raise error.cause from error
             _log.warning("%s Its %s are thrown away and done again", error.cause, job.what)
             self._stale.add(job.role)
@@ -260,13 +261,12 @@ class RayWorkers:
 
     def _ready(self, workers: Sequence[Any]) -> list[int]:
         try:
-            return list(ray.get([worker.process.remote() for worker in workers], timeout=self._settings.start_seconds))
+            return list(ray.get([worker.process.remote() for worker in workers], timeout=START_S))
         except GetTimeoutError:
             offered = {name: amount for name, amount in ray.cluster_resources().items() if ":" not in name}
             raise InfrastructureError(
-                f"{len(workers)} rollout workers were not there after {self._settings.start_seconds:g} s; each needs "
-                f"{self._settings.cpus:g} CPU, {self._settings.gpus:g} GPU and "
-                f"{self._settings.resources or 'no labels'}, the cluster has {offered}"
+                f"{len(workers)} rollout workers were not there after {START_S:g} s; each needs 1 CPU and "
+                f"{self._settings.gpus:g} GPU, the cluster has {offered}"
             ) from None
         except RayTaskError as error:
             raise error.cause from error
@@ -285,13 +285,7 @@ def _start(settings: WorkersConfig) -> None:
                 f"workers.address {settings.address!r}: no Ray cluster there ({error})"
             ) from error
         return
-    number = settings.number
-    ray.init(
-        num_cpus=max(1, ceil(number * settings.cpus)),
-        resources={label: number * amount for label, amount in settings.resources.items()},
-        include_dashboard=False,
-        **quiet,
-    )
+    ray.init(num_cpus=settings.number, include_dashboard=False, **quiet)
 
 
 class _QueriesOnWorkers:

@@ -96,19 +96,18 @@ class RunAgent(Lockstep):
 
     def _in_batch(self, envs: Sequence[gym.Env[str, str]], chunk: Sequence[Episode], threads: int) -> list[Result]:
         start = time.perf_counter()
-        with self.learners.averaged():
-            trajectories = rollout(
-                self.learners.actor,
-                envs,
-                [episode.task for episode in chunk],
-                max_steps=NEVER,
-                seed=chunk[0].seed,
-                temperature=self.config.evaluation.temperature,
-                top_p=self.config.rollout.top_p,
-                stop=self.config.rollout.stop,
-                constrained=self.config.rollout.constrained,
-                threads=threads,
-            )
+        trajectories = rollout(
+            self.learners.actor,
+            envs,
+            [episode.task for episode in chunk],
+            max_steps=NEVER,
+            seed=chunk[0].seed,
+            temperature=self.config.evaluation.temperature,
+            top_p=self.config.rollout.top_p,
+            stop=self.config.rollout.stop,
+            constrained=self.config.rollout.constrained,
+            threads=threads,
+        )
         seconds = (time.perf_counter() - start) / len(chunk)
         return [_result(episode, t, seconds) for episode, t in zip(chunk, trajectories, strict=True)]
 

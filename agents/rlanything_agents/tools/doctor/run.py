@@ -30,7 +30,7 @@ ADAPTERS = "adapter_"
 """Prefix of the files of a model of which only adapters are trained."""
 AGAIN = "none is needed: the command of this run does the stage again"
 TAKEN = "none is needed: the command of this run takes the rows of its checkpoint"
-LEARNER = frozenset({"trainer", "average", "averaged"})
+LEARNER = frozenset({"trainer"})
 """Keys of a stored learner."""
 
 
@@ -250,13 +250,12 @@ def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
 def _compared(topic: str, samples: list[Any], weights: Path) -> Finding:
     from transformers import AutoModelForCausalLM
 
-    from rlanything_agents.config.trainer import TrainerConfig
+    from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO
     from rlanything_agents.training.audit import rescored
 
     model = AutoModelForCausalLM.from_pretrained(weights, local_files_only=True, use_safetensors=True, dtype="auto")
     found = rescored(model.eval(), samples)
-    most = TrainerConfig().most_sampler_ratio
-    good = most is None or math.exp(min(found.largest, 700.0)) <= most
+    good = math.exp(min(found.largest, 700.0)) <= MOST_SAMPLER_RATIO
     message = (
         f"log-probabilities of {found.tokens} tokens of {found.samples} samples, computed again, differ by "
         f"{found.mean:.2g} on average and {found.largest:.2g} at most; {found.unknown} tokens have unknown sets"
@@ -285,7 +284,7 @@ def _weights(file: Path) -> int:
 
 
 def _learner(file: Path) -> int:
-    """Check optimizer and average; only tensors and plain data are unpickled."""
+    """Check the optimizer; only tensors and plain data are unpickled."""
     import torch
 
     try:

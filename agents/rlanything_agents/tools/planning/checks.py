@@ -39,16 +39,15 @@ def dry_run(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
         config: All settings of the run.
         folder: Folder of the run, existing or not.
     """
-    models: list[tuple[str, AnyModel]] = [("policy", config.policy)]
-    models += [("reward_model", config.reward_model)] * config.queries_judge
+    models = {key: model for key, model in config.models.items() if key == "policy" or config.queries_judge}
     checks: dict[str, Callable[[], Iterator[Finding]]] = {
-        "extras": lambda: _extras(config, [model for _, model in models if isinstance(model, CheckpointConfig)]),
+        "extras": lambda: _extras(config, [model for model in models.values() if isinstance(model, CheckpointConfig)]),
         "domain": lambda: _tasks(config),
         "environment": lambda: _environment(config),
         "rewriter": lambda: _services(config),
         "ahead": lambda: _ahead(config),
         "processes": lambda: _processes(config),
-        **{key: partial(_model, key, model) for key, model in models},
+        **{key: partial(_model, config, key, model) for key, model in models.items()},
         "memory": lambda: _memory(config, folder),
         "run folder": lambda: _folder(config, folder),
     }
@@ -62,12 +61,11 @@ def dry_run(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
 
 
 def _extras(config: RunConfig, models: list[CheckpointConfig]) -> Iterator[Finding]:
-    eight_bit = "adamw_bnb_8bit" in (config.policy_trainer.optim, config.judge_trainer.optim)
     wanted: dict[str, list[str]] = {
         "train": ["torch", "transformers", "trl", *(["peft"] if any(model.lora for model in models) else [])],
         "llm": ["openai"] if config.curriculum.rewriter == "llm" else [],
         "vllm": ["vllm"] if config.engine.kind == "vllm" else [],
-        "quantized": ["bitsandbytes"] if eight_bit or any(model.quantization for model in models) else [],
+        "quantized": ["bitsandbytes"] if any(model.quantization for model in models) else [],
         "trackers": list(config.trackers),
     }
     for extra, packages in wanted.items():
@@ -82,7 +80,7 @@ def _tasks(config: RunConfig) -> Iterator[Finding]:
     wanted: list[tuple[str, tuple[Part, ...], str]] = []
     if config.curriculum.pool is None:
         wanted.append(("curriculum.knobs", config.curriculum.knobs, "train"))
-    if any(not isinstance(m, CheckpointConfig) or m.lessons for m in (config.policy, config.reward_model)):
+    if any(not isinstance(m, CheckpointConfig) or m.lessons for m in config.models.values()):
         wanted.append(("warm_start.knobs", config.warm_start.knobs, "train"))
     wanted += [("evaluation.knobs", config.evaluation.knobs, split) for split in config.evaluation.generated]
     for key, split, part in ((key, split, part) for key, mixture, split in wanted for part in mixture):
@@ -139,23 +137,16 @@ def _ahead(config: RunConfig) -> Iterator[Finding]:
 
 
 def _processes(config: RunConfig) -> Iterator[Finding]:
-    launch, trainers = launched(), {"policy_trainer": config.policy_trainer}
-    if config.judge.learns:
-        trainers["judge_trainer"] = config.judge_trainer
-    for key, trainer in trainers.items():
-        if trainer.world_size not in (1, launch.size):
-            message = f"{key}.world_size is {trainer.world_size}, here is {launch.size} training process"
-            remedy = f"torchrun --nproc_per_node, or --set {key}.world_size={launch.size}"
-            yield Finding("processes", None, message, remedy)
+    launch = launched()
     for obstacle in obstacles(config, launch):
         yield Finding("processes", False, obstacle)
     if launch.size > 1:
         yield Finding("processes", True, f"{launch.size} train together; this one leads, and does all else")
 
 
-def _model(key: str, model: AnyModel) -> Iterator[Finding]:
-    if not isinstance(model, CheckpointConfig) or isinstance(model, SharedConfig):
-        shared = isinstance(model, SharedConfig)
+def _model(config: RunConfig, key: str, model: AnyModel) -> Iterator[Finding]:
+    shared = key == "reward_model" and isinstance(config.reward_model, SharedConfig)
+    if shared or not isinstance(model, CheckpointConfig):
         yield Finding(key, True, "adapters on the policy's base" if shared else "made from scratch")
         return
     from rlanything_agents.models.pretrained import load_template

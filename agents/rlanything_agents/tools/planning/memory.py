@@ -23,8 +23,6 @@ from rlanything_task_pools import get_domain
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-EIGHT_BIT = 2 * (1 + 4 / 256)
-"""Bytes of both moments of a weight in 8-bit AdamW: a float32 constant for each block of 256 (arXiv 2110.02861)."""
 FOUR_BITS = 0.5 + (1 + 4 / 256) / 64
 """Bytes of a 4-bit weight: an 8-bit constant for each 64, of which 256 share a float32 one (arXiv 2305.14314)."""
 
@@ -42,20 +40,16 @@ class Shape(NamedTuple):
     linear: tuple[tuple[int, int], ...]
     layers: int
     vocabulary: int
-    embeddings: int
     cached: int
 
     def adapter_parameters(self, rank: int) -> int:
         """Parameters of low-rank adapters on all linear maps of the blocks (arXiv 2106.09685, section 4.1)."""
         return sum(rank * (a + b) for a, b in self.linear)
 
-    def optimizer_bytes(self, width: int, adapters: int | None = None, optim: str = "adamw_torch") -> float:
-        """Bytes of AdamW's two moments, and of master weights of two-byte weights. Where moments have 8 bits, those of
-        embeddings stay float32; so do those of weights of fewer than 4,096 numbers, which are not counted.
-        """
+    def optimizer_bytes(self, width: int, adapters: int | None = None) -> float:
+        """Bytes of AdamW's two moments, and of master weights of two-byte weights."""
         numbers = self.parameters if adapters is None else adapters
-        exact = numbers if optim == "adamw_torch" else self.embeddings if adapters is None else 0
-        return 8 * exact + EIGHT_BIT * (numbers - exact) + (0 if width == 4 else 4) * numbers
+        return (8 if width == 4 else 12) * numbers
 
     def activation_bytes(self, tokens: int, width: int) -> float:
         """Bytes that the blocks keep for the backward pass: inputs and outputs of linear maps, and a quarter more for
@@ -80,7 +74,6 @@ def shape_of(settings: PretrainedConfig) -> Shape:
         linear=tuple((module.in_features, module.out_features) for module in blocks),
         layers=text.num_hidden_layers,
         vocabulary=text.vocab_size,
-        embeddings=text.vocab_size * text.hidden_size,
         cached=2 * text.num_hidden_layers * kv_heads * head,
     )
 
@@ -114,12 +107,12 @@ class Planned:
         self.width = 2 if own and precision_of(own.dtype) == "bfloat16" else 4
         self.adapters = self.shape.adapter_parameters(own.lora.rank) if own and own.lora else None
         self.quantized = own is not None and own.quantization is not None
-        self.shared = isinstance(model, SharedConfig)
+        self.shared = role == "judge" and isinstance(config.reward_model, SharedConfig)
         four = sum(a * b for a, b in self.shape.linear) if self.quantized else 0
         self.weights = FOUR_BITS * four + self.width * (self.shape.parameters - four)
         self.longest = min(_longest(config, model.max_tokens), own.context if own else 4096)
         self.stepped = self.width if self.adapters is None else 4
-        self.optimizer = self.shape.optimizer_bytes(self.stepped, self.adapters, trainer.optim) if trainer else 0.0
+        self.optimizer = self.shape.optimizer_bytes(self.stepped, self.adapters) if trainer else 0.0
         self.stored = self.optimizer + (self.weights if self.adapters is None else 4 * self.adapters)
 
     def writes(self, config: RunConfig, limit: float | None) -> Phase:
@@ -141,7 +134,7 @@ class Planned:
         cards = launch.size if launch.strategy == "fsdp" else 1
         stepped, here = (4 if cards > 1 else self.stepped), 0 if launch.offload else 1
         learning = shape.parameters if self.adapters is None else self.adapters
-        state = shape.optimizer_bytes(stepped, self.adapters, trainer.optim)
+        state = shape.optimizer_bytes(stepped, self.adapters)
         frozen = 0.0 if self.adapters is None else self.weights
         kept = shape.activation_bytes(tokens, self.width) / (shape.layers if trainer.checkpointing else 1)
         parts = {
@@ -162,7 +155,7 @@ def planned(config: RunConfig) -> list[Planned]:
     models = [Planned(config, "policy", config.policy, config.policy_trainer)]
     if config.queries_judge:
         trainer = config.judge_trainer if config.judge.learns else None
-        models.append(Planned(config, "judge", config.reward_model, trainer))
+        models.append(Planned(config, "judge", config.models["reward_model"], trainer))
     return models
 
 

@@ -56,7 +56,7 @@ def estimate(config: RunConfig) -> Duration:
         raise NotEstimated("the run takes place in several processes, or on other machines")
     if config.domain == "osworld" or config.evaluation.pools or config.curriculum.pool or config.warm_start.reuse:
         raise NotEstimated("it depends on stored tasks or on desktops")
-    models = [model for model in (config.policy, config.reward_model) if isinstance(model, CheckpointConfig)]
+    models = [model for model in config.models.values() if isinstance(model, CheckpointConfig)]
     if absent := [model.checkpoint for model in models if not weights_are_here(model.checkpoint)]:
         raise NotEstimated(f"the weights of {absent[0]} are not on this machine, and the check downloads none")
     import torch

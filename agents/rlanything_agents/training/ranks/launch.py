@@ -77,16 +77,11 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
             "reward_model.base: policy shares tensors, and FSDP gives each model shards of its own: use "
             "configs/accelerate/ddp.yaml, or reward_model.checkpoint in place of base"
         )
-    trained = [("policy", "policy", config.policy, config.policy_trainer)]
+    trained = [("policy", "policy")]
     if config.judge.learns:
-        trained.append(("reward_model", "judge", config.reward_model, config.judge_trainer))
-    for key, role, model, trainer in trained:
-        if trainer.optim != "adamw_torch":
-            yield (
-                f"{role}_trainer.optim is {trainer.optim}, whose moments are not sharded (FSDP): set it to "
-                "adamw_torch, or use configs/accelerate/ddp.yaml"
-            )
-        if not isinstance(model, CheckpointConfig):
+        trained.append(("reward_model", "judge"))
+    for key, role in trained:
+        if not isinstance(config.models[key], CheckpointConfig):
             yield f"{key} is made from scratch, and too small to be sharded: use configs/accelerate/ddp.yaml"
             continue
         if config.engine.kind != "vllm" and not (config.engine.kind == "vllm_server" and config.engine.server(role)):

@@ -224,9 +224,7 @@ class Payload:
     "how", [lambda value, file: torch.save(value, file), lambda v, f: f.write_bytes(pickle.dumps(v, protocol=2))]
 )
 def test_nothing_untrusted_is_unpickled(run: Path, tmp_path: Path, how: Callable[[Any, Path], Any]) -> None:
-    how(
-        {"trainer": Payload(tmp_path / "ran"), "average": {}, "averaged": 0}, run / "checkpoints/0002/policy/learner.pt"
-    )
+    how({"trainer": Payload(tmp_path / "ran")}, run / "checkpoints/0002/policy/learner.pt")
     (finding,) = broken(run)
     assert "not loaded" in finding.said
     assert not (tmp_path / "ran").exists()
