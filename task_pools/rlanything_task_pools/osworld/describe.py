@@ -30,7 +30,7 @@ def describe(task: Task) -> str:
     parts.append(
         "A rewrite names just one of these evaluators and gives its instruction. The instruction may be worded anew "
         "and may have more or fewer hints, but it keeps the essential meaning of the plain one, with every name and "
-        "number."
+        "number. At the start programs may be closed, parts of the work done, and copies of files on the Desktop."
     )
     return "\n\n".join(parts)
 

@@ -1,7 +1,8 @@
 """Difficulty score of a desktop task.
 
 ``difficulty = steps * 0.9 ** (extra / 10)``, where *steps* is how many things a person does for the evaluator (choose a
-file, type a text, save) and *extra* is by how many words the instruction is longer than the plain one: hints. At ten
+file, type a text, save; one more for each window that is closed at the start, one less for each file that is done) and
+*extra* is by how many words the instruction is longer than the plain one: hints. At ten
 words a hint takes a tenth off; no text takes off more than half. The weights are a convention, not a measurement of an
 agent: acceptance by rollouts has the last word.
 """
@@ -22,7 +23,10 @@ def difficulty(payload: Payload) -> dict[str, str | int | float]:
     """The traits ``difficulty``, ``steps``, ``evaluator`` (its name) and ``hints`` (how many are given) of a task."""
     plain, current = payload.instructions[payload.current], payload.current
     extra = max(0, len(payload.instruction.split()) - len(plain.split()))
-    steps = steps_of(payload, current)
+    start = payload.source.get("start")
+    changes = [start.get(part) if isinstance(start, Mapping) else None for part in ("closed", "done")]
+    closed, done = (len(names) if isinstance(names, list) else 0 for names in changes)
+    steps = max(1.0, steps_of(payload, current) + closed - done)
     return {
         "difficulty": round(steps * max(LEAST, WORTH ** (extra / WORDS)), 3),
         "steps": steps,

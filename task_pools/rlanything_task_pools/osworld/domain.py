@@ -20,7 +20,8 @@ class OSWorldDomain:
 
     Args:
         operators: Ways to rewrite a task: ``evaluator`` (another one of the same state), ``hints`` (add or leave out
-            known ones), ``words`` (an instruction by a language model).
+            known ones), ``words`` (an instruction by a language model), ``start`` (what is open, done and lies on the
+            Desktop, by a language model).
 
     Raises:
         KnobError: There is no operator of a name.

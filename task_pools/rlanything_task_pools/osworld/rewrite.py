@@ -1,7 +1,8 @@
-"""Rewrites: another evaluator of the same state, more or fewer hints, other words.
+"""Rewrites: another evaluator of the same state, more or fewer hints, other words, another start.
 
-A proposal is what the published rewriter writes: an object with just one key, the name of an evaluator of the task, and
-as its value the new instruction. State and evaluators stay what they are: no evaluator is ever invented.
+A proposal has the parts ``instruction`` and ``start``. The instruction is what the published rewriter writes, which may
+also come alone: an object with just one key, the name of an evaluator of the task, and as its value the new text. The
+start is that of `Start`. Evaluators stay what they are: none is ever invented.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.osworld.difficulty import difficulty, steps_of
-from rlanything_task_pools.osworld.generate import draw_state, rung_of, told
+from rlanything_task_pools.osworld.generate import told
 from rlanything_task_pools.osworld.meaning import likeness, lost
 from rlanything_task_pools.osworld.payload import Payload, make_task, read_payload
 from rlanything_task_pools.osworld.proof import flaw
+from rlanything_task_pools.osworld.start import Origin, Start, read_start, start_of
 from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task, TaskFormatError
 from rlanything_verifiers.osworld import EvaluatorError
 
 __all__ = ["OPERATORS", "proposal_schema", "propose", "validate"]
 
-OPERATORS = ("evaluator", "hints", "words")
+OPERATORS = ("evaluator", "hints", "words", "start")
 """``evaluator``: another one decides. ``hints``: known hints are added or left out. ``words``: an instruction in words
-that no template has, by a language model."""
+that no template has, by a language model. ``start``: windows, finished parts and copies of files at the start, by a
+language model."""
 
 MAX_WORDS = 4_000
 MAX_VALUE = 80
@@ -60,12 +62,48 @@ def propose(
 
 
 def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
-    """JSON schema of the proposals that `validate` reads for a task."""
-    return {
+    """JSON schema of the proposals that `validate` reads for a task.
+
+    Without another start it is that of the published proposals.
+    """
+    payload = read_payload(task.payload)
+    instruction = {
         "type": "object",
-        "properties": _properties(read_payload(task.payload), operators),
+        "properties": _properties(payload, operators),
         "minProperties": 1,
         "maxProperties": 1,
+        "additionalProperties": False,
+    }
+    start = _start_schema(task, payload) if "start" in operators else {}
+    if not start:
+        return instruction
+    parts = {"instruction": instruction} if instruction["properties"] else {}
+    return _nullable(parts | {"start": _nullable(start)}, "null keeps a part as it is; both may change at once")
+
+
+def _start_schema(task: Task, payload: Payload) -> dict[str, Any]:
+    """The parts of a start that can change."""
+    if flaw(task) is not None:
+        return {}
+    origin = Origin.of(payload)
+    parts = {
+        "closed": (origin.windows(), "what the agent has to open itself; [] opens all"),
+        "done": (origin.several_parts(), "files of the work that are finished at the start"),
+        "copies": (origin.copied(), "files that lie on the Desktop once more, under another name"),
+    }
+    return {
+        name: {"type": "array", "items": {"enum": list(names)}, "maxItems": len(names), "description": said}
+        for name, (names, said) in parts.items()
+        if names
+    }
+
+
+def _nullable(parts: Mapping[str, Any], description: str = "") -> dict[str, Any]:
+    """An object of parts that may each be null."""
+    return ({"description": description} if description else {}) | {
+        "type": "object",
+        "properties": {name: {"anyOf": [{"const": None}, part]} for name, part in parts.items()},
+        "required": list(parts),
         "additionalProperties": False,
     }
 
@@ -101,8 +139,8 @@ def validate(
     """A proposal as a task, or the reason why it is none.
 
     Reasons of rejection: ``malformed``, ``bad_parent``, ``unknown_evaluator``, ``operator_off``, ``unchanged``,
-    ``meaning_lost`` (the instruction leaves out what the plain one of that evaluator names, or is more like another).
-    The direction is stored and not checked.
+    ``meaning_lost`` (the instruction leaves out what the plain one of that evaluator names, or is more like another),
+    and those of `Origin.started`. The direction is stored and not checked.
     """
     try:
         parent = read_payload(task.payload)
@@ -111,12 +149,24 @@ def validate(
     if (wrong := flaw(task)) is not None:
         return Rejection(reason="bad_parent", detail=wrong[:400])
     try:
-        name, text = _read(parent, proposal)
-        _allow(parent, name, text, operators)
-        payload = parent.model_copy(update={"current": name, "instruction": text})
+        name, text, start = _read(parent, proposal)
+        same = name == parent.current and text.split() == parent.instruction.split()
+        if not same:
+            _allow(parent, name, text, operators)
+        if start is not None and "start" not in operators:
+            raise Refused("operator_off", "another start is asked for, and such rewrites are not enabled")
+        payload = parent.model_copy(update={"current": name, "instruction": parent.instruction if same else text})
+        payload = _restart(payload, start)
+        if same and payload.source == parent.source:
+            raise Refused("unchanged", "evaluator, instruction and start are those of the task")
+        read_payload(payload.to_dict())
     except Refused as refused:
         return refused.rejection
-    record = {"evaluator": name, "from": parent.current, "instruction": text}
+    except TaskFormatError as error:
+        return Rejection(reason="malformed", detail=str(error)[:400])
+    record: dict[str, Any] = {"evaluator": name, "from": parent.current, "instruction": payload.instruction}
+    if payload.source != parent.source:
+        record["start"] = start_of(payload).model_dump(exclude_none=True)
     return make_task(
         payload,
         _keys(payload),
@@ -127,8 +177,16 @@ def validate(
     )
 
 
-def _read(parent: Payload, proposal: object) -> tuple[str, str]:
-    known = ", ".join(parent.evaluators)
+def _read(parent: Payload, proposal: object) -> tuple[str, str, Start | None]:
+    """The evaluator, its instruction and the start that a proposal asks for; what it leaves out is the task's."""
+    known, start = ", ".join(parent.evaluators), None
+    if isinstance(proposal, Mapping) and proposal and not any(isinstance(value, str) for value in proposal.values()):
+        parts = {key: value for key, value in proposal.items() if value is not None}
+        if stray := [key for key in parts if key not in ("instruction", "start")]:
+            strange = f"{stray[0]!r:.{MAX_VALUE}}"
+            raise Refused("malformed", f"{strange}: give instruction and start, or one of {known} with a text")
+        start = read_start(parts["start"]) if "start" in parts else None
+        proposal = parts.get("instruction", {parent.current: parent.instruction})
     if not isinstance(proposal, Mapping) or len(proposal) != 1:
         raise Refused("malformed", f"expected an object with just one key, one of {known}")
     name, text = next(iter(proposal.items()))
@@ -141,12 +199,18 @@ def _read(parent: Payload, proposal: object) -> tuple[str, str]:
         not text.isprintable() and not text.replace("\n", " ").replace("\t", " ").isprintable()
     ):
         raise Refused("malformed", f"{name}: an instruction has at most {MAX_WORDS} printable characters")
-    return name, text
+    return name, text, start
+
+
+def _restart(payload: Payload, start: Start | None) -> Payload:
+    """The task at another start, or at its own one; what another evaluator does not ask for is not done then."""
+    origin, now = Origin.of(payload), start_of(payload)
+    parts = origin.parts()
+    kept = Start(closed=now.closed, copies=now.copies, done=tuple(path for path in now.done or () if path in parts))
+    return origin.started(payload, kept if start is None else start.over(kept))
 
 
 def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> None:
-    if name == parent.current and text.split() == parent.instruction.split():
-        raise Refused("unchanged", "evaluator and instruction are those of the task")
     if name != parent.current and "evaluator" not in operators:
         raise Refused("operator_off", "another evaluator is asked for, and such rewrites are not enabled")
     plain, known = parent.instructions[name], parent.hints.get(name, ())
@@ -182,11 +246,5 @@ def _given(payload: Payload) -> tuple[str, ...]:
 
 
 def _keys(payload: Payload) -> tuple[str, ...]:
-    source = payload.source
-    if "kind" not in source:
-        return ()
-    try:
-        state, _ = draw_state(source["kind"], source["split"], source["seed"])
-    except KnobError:
-        return ()
-    return tuple(rung_of(state, payload.current).keys)
+    level = Origin.of(payload).level
+    return () if level is None or "start" in payload.source else tuple(level.keys)

@@ -157,7 +157,11 @@ def test_describe_and_schema():
         assert text in told
     assert "item,amount,price" in told
     assert DOMAIN.describe(generate(0, kinds="sheet_cells")).count("bytes") == 1
-    schema = DOMAIN.proposal_schema(task)
+    parts = DOMAIN.proposal_schema(task)["properties"]
+    assert list(parts) == ["instruction", "start"]
+    assert list(parts["start"]["anyOf"][1]["properties"]) == ["closed", "copies"], "its one file changes in place"
+    schema = DOMAIN.with_operators(["evaluator", "hints", "words"]).proposal_schema(task)
+    assert schema == parts["instruction"]["anyOf"][1], "the published proposal is a part of it"
     assert list(schema["properties"]) == list(task.payload["evaluators"])
     assert (schema["minProperties"], schema["maxProperties"]) == (1, 1)
     assert list(DOMAIN.with_operators(["hints"]).proposal_schema(task)["properties"]) == ["evaluator1"]
@@ -175,7 +179,7 @@ def test_the_texts_of_the_schema_are_proved():
             assert all(isinstance(one, Task) for one in found), "the direction is for the trial to show"
             proved += 1
     assert proved >= 3
-    free = DOMAIN.proposal_schema(task)["properties"]["evaluator1"]["anyOf"][-1]
+    free = DOMAIN.with_operators(["words"]).proposal_schema(task)["properties"]["evaluator1"]["anyOf"][-1]
     assert free["type"] == "string"
 
 
@@ -193,7 +197,7 @@ def test_scripted_proposals_go_in_their_direction(direction):
 
 
 def test_operators():
-    assert DOMAIN.operators == ("evaluator", "hints", "words")
+    assert DOMAIN.operators == ("evaluator", "hints", "words", "start")
     for names in (["magic"], [], "evaluator hints"):
         with pytest.raises(KnobError):
             DOMAIN.with_operators(names)
