@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rlanything_envs.errors import UnknownOption, UnknownTask
+from rlanything_envs.errors import SettingError, UnknownTask
 from rlanything_task_pools import Domain, Task, TaskPool
 
 _REMEMBERED = 1024  # generated tasks that can be found again by id
@@ -134,11 +134,11 @@ def wanted_task(options: Mapping[str, Any] | None) -> Any:
     """The value of ``options["task"]`` of `reset`; None if the environment is to draw a task.
 
     Raises:
-        UnknownOption: there is another key, which would otherwise be ignored in silence.
+        SettingError: there is another key, which would otherwise be ignored in silence.
     """
     unknown = sorted(map(str, (options or {}).keys() - {"task"}))
     if unknown:
-        raise UnknownOption(f"reset(options=...) has no option {unknown[0]!r:.80}: the one option is 'task'")
+        raise SettingError(f"reset(options=...) has no option {unknown[0]!r:.80}: the one option is 'task'")
     return (options or {}).get("task")
 
 

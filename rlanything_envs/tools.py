@@ -25,8 +25,9 @@ from typing import Any, cast, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, validate_call
 
-__all__ = ["RESERVED", "CallTooLong", "Tool", "ToolCallError", "Toolset", "ToolsetError", "UnknownTool"]
-__all__ += ["WrongArguments"]
+from rlanything_envs.errors import SettingError
+
+__all__ = ["RESERVED", "Tool", "ToolCallError", "Toolset"]
 
 MAX_CALL_LENGTH = 262_144
 """Longest arguments that are read, in code points of their JSON; the longest action has half as many."""
@@ -40,24 +41,8 @@ _FAULTS = 3
 """Most faults of one call that a message names."""
 
 
-class ToolsetError(ValueError):
-    """A tool has a name that is taken, or the environment was made with arguments under which its tools do not work."""
-
-
 class ToolCallError(ValueError):
     """A malformed tool call; the message tells the model what to call instead."""
-
-
-class UnknownTool(ToolCallError):
-    """There is no tool of that name."""
-
-
-class WrongArguments(ToolCallError):
-    """The arguments are not a JSON object, or do not fit the tool's parameters."""
-
-
-class CallTooLong(ToolCallError):
-    """The arguments, or the action that they make, are longer than what is read."""
 
 
 class Tool:
@@ -106,14 +91,14 @@ class Tool:
         """The environment's action for a call.
 
         Raises:
-            WrongArguments: The arguments do not fit the parameters.
+            ToolCallError: The arguments do not fit the parameters.
         """
         try:
             return self._validated(**arguments)
         except ValidationError as error:
             faults = error.errors(include_url=False, include_context=False, include_input=False)
             named = "; ".join(_fault(fault["type"], fault["loc"], fault["msg"]) for fault in faults[:_FAULTS])
-            raise WrongArguments(f"{named}. Call {self.usage}") from None
+            raise ToolCallError(f"{named}. Call {self.usage}") from None
 
     @property
     def usage(self) -> str:
@@ -131,14 +116,14 @@ class Toolset(Mapping[str, Tool]):
         max_length: Longest action that the environment reads, in code points.
 
     Raises:
-        ToolsetError: A tool has a name of `RESERVED`.
+        SettingError: A tool has a name of `RESERVED`.
     """
 
     def __init__(self, *functions: Callable[..., Any], max_length: int = MAX_CALL_LENGTH) -> None:
         self._tools = {tool.name: tool for tool in map(Tool, functions)}
         self._max_length = max_length
         if taken := self._tools.keys() & RESERVED:
-            raise ToolsetError(
+            raise SettingError(
                 f"no tool may be called {', '.join(sorted(taken))}: episodes are controlled by this name"
             )
 
@@ -165,16 +150,15 @@ class Toolset(Mapping[str, Tool]):
             arguments: A mapping, or a JSON object as text, as models write it; None and an empty text for none.
 
         Raises:
-            UnknownTool: There is no such tool.
-            WrongArguments: The arguments are no JSON object, or do not fit.
-            CallTooLong: The call is longer than what the environment reads.
+            ToolCallError: There is no such tool, the arguments are no JSON object or do not fit, or the call is longer
+                than what the environment reads.
         """
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            raise UnknownTool(f"there is no tool {_shortened(name)}; call one of {', '.join(self)}")
+            raise ToolCallError(f"there is no tool {_shortened(name)}; call one of {', '.join(self)}")
         action = tool.action(_read(tool, arguments))
         if isinstance(action, str) and len(action) > self._max_length:
-            raise CallTooLong(
+            raise ToolCallError(
                 f"the call of {tool.name} comes to {len(action)} characters; at most {self._max_length} are read"
             )
         return action
@@ -185,13 +169,13 @@ def _read(tool: Tool, arguments: Any) -> Mapping[str, Any]:
         return {}
     if isinstance(arguments, str):
         if len(arguments) > MAX_CALL_LENGTH:
-            raise CallTooLong(f"the arguments have {len(arguments)} characters; at most {MAX_CALL_LENGTH} are read")
+            raise ToolCallError(f"the arguments have {len(arguments)} characters; at most {MAX_CALL_LENGTH} are read")
         try:
             arguments = json.loads(arguments or "{}", strict=False)  # models write line ends into their strings
         except (ValueError, RecursionError):
-            raise WrongArguments(f"the arguments are no valid JSON. Call {tool.usage}") from None
+            raise ToolCallError(f"the arguments are no valid JSON. Call {tool.usage}") from None
     if not isinstance(arguments, Mapping) or not all(isinstance(key, str) for key in arguments):
-        raise WrongArguments(f"the arguments are no JSON object. Call {tool.usage}")
+        raise ToolCallError(f"the arguments are no JSON object. Call {tool.usage}")
     return arguments
 
 

@@ -28,15 +28,12 @@ from rlanything_envs.llm.choices import Form
 from rlanything_envs.registration import REGISTRATIONS, text_arguments
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.thoughts import split_thought
+from rlanything_task_pools import UnknownName
 
-__all__ = ["ShortWrapper", "UnknownView", "View", "get_view", "make_env"]
+__all__ = ["ShortWrapper", "View", "get_view", "make_env"]
 
 MAX_OBSERVATION_LENGTH = 32_768
 """Longest short observation in code points; in practice it has at most some hundred words."""
-
-
-class UnknownView(LookupError):
-    """The environment has no view of that name."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def get_view(env_id: str, name: str) -> View:
         name: ``full`` or ``short``.
 
     Raises:
-        UnknownView: The environment has no view of that name.
+        UnknownName: The environment has no view of that name.
         gymnasium.error.Error: There is no such environment.
     """
     module, _, plain = env_id.rpartition(":")
@@ -96,7 +93,7 @@ def get_view(env_id: str, name: str) -> View:
         view: View = getattr(import_module(package), attribute)
         return view
     there = "'full' and 'short'" if place else "'full' alone"
-    raise UnknownView(f"{plain} has no view {name!r}: choose one of those it has, {there}")
+    raise UnknownName(f"{plain} has no view {name!r}: choose one of those it has, {there}")
 
 
 def make_env(env_id: str, view: str = "full", **arguments: Any) -> gym.Env[Any, Any]:
@@ -108,7 +105,7 @@ def make_env(env_id: str, view: str = "full", **arguments: Any) -> gym.Env[Any, 
         arguments: Arguments of `gymnasium.make`; they take precedence over those of the view.
 
     Raises:
-        UnknownView: The environment has no view of that name.
+        UnknownName: The environment has no view of that name.
         gymnasium.error.Error: There is no such environment.
     """
     chosen = get_view(env_id, view)

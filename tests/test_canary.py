@@ -60,8 +60,8 @@ from rlanything_envs.adapters.trl import text_environment, tool_environment
 from rlanything_envs.curriculum import JudgedEpisode, JudgedStep, LLMRewriter, LLMSummariser, Request, task_critique
 from rlanything_envs.errors import EpisodeOver, InfrastructureError
 from rlanything_envs.llm import ScriptedGenerator
-from rlanything_envs.views import UnknownView, make_env
-from rlanything_task_pools import TaskPool
+from rlanything_envs.views import make_env
+from rlanything_task_pools import TaskPool, UnknownName
 from rlanything_task_pools.coding import read_payload
 from rlanything_task_pools.export import export_pool
 
@@ -222,7 +222,7 @@ def test_views_with_their_information(case: Case, view: str) -> None:
     seen: list[Any] = []
     try:
         env = make_env(case.env_id, view, **{**case.arguments, "screen": (1280, 800)} if case in DESKTOPS else {})
-    except UnknownView:
+    except UnknownName:
         pytest.skip("the environment has no such view")
     try:
         for answers in case.episodes:

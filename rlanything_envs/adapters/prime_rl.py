@@ -15,7 +15,7 @@ from typing import Any
 
 from rlanything_envs.adapters.verifiers import TextTask, TextTaskData
 from rlanything_envs.curriculum import CurriculumSource
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 
 __all__ = ["CurriculumSampler"]
 
@@ -40,12 +40,12 @@ class CurriculumSampler(Iterator[TextTask]):
         """Take the episodes of a group, verifiers' ``Episode``; one that is not ok counts for nothing.
 
         Raises:
-            CurriculumError: The episodes are of no task or of several, or not of this sampler.
+            SettingError: The episodes are of no task or of several, or not of this sampler.
         """
         tasks = [episode.task.data.model_dump() for episode in group]  # off the wire they are of a more general class
         assignment = TextTaskData(**tasks[0]).assignment if tasks and tasks.count(tasks[0]) == len(tasks) else None
         if assignment is None:
-            raise CurriculumError("CurriculumSampler.observe: want the episodes of one task that the sampler dealt")
+            raise SettingError("CurriculumSampler.observe: want the episodes of one task that the sampler dealt")
         self.source.observe(assignment, [_success(episode) for episode in group])
 
     def state_dict(self) -> dict[str, Any]:

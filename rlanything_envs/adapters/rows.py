@@ -41,7 +41,7 @@ def generated_rows(
         knobs: Further arguments of the generator.
 
     Raises:
-        UnknownDomain, KnobError: There is no such domain, split or knob.
+        UnknownName, KnobError: There is no such domain, split or knob.
     """
     make = get_domain(domain)
     return task_rows((make.generate(seed + i, split=split, **knobs) for i in range(count)), prompt)

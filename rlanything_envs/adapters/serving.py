@@ -17,7 +17,6 @@ from rlanything_envs.adapters.connections import WAITING, connection_class
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError, SettingError, UnknownTask
 from rlanything_envs.sources import is_task_id
-from rlanything_envs.tools import ToolsetError
 
 __all__ = ["App", "Message", "Receive", "Scope", "Send", "Server", "answer", "check_request"]
 __all__ += ["check_settings", "client_error", "make", "outcome_of", "refusal"]
@@ -137,7 +136,7 @@ def make(kind: type[C], env_id: str, arguments: Mapping[str, Any]) -> C:
     """
     try:
         return kind(env_id, **arguments)
-    except (gym.error.Error, TypeError, ToolsetError) as error:
+    except (gym.error.Error, TypeError, SettingError) as error:
         raise SettingError(f"{env_id!r:.80} cannot be made: {error}") from error
 
 

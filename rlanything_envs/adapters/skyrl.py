@@ -22,7 +22,7 @@ from rlanything_envs.adapters import rows as plain_rows
 from rlanything_envs.adapters.rows import task_rows
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.curriculum import CurriculumSource, Group
-from rlanything_envs.errors import CurriculumError, InfrastructureError, MissingExtra
+from rlanything_envs.errors import InfrastructureError, MissingExtra, SettingError
 from rlanything_task_pools import Task
 
 try:
@@ -56,7 +56,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
     Raises:
         ValueError: The row has neither task nor seed nor group. SkyRL plays a row several times and compares the
             outcomes, so the row must select one task.
-        CurriculumError: The row has a group, and there is no source.
+        SettingError: The row has a group, and there is no source.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         if self._task is None and self._seed is None and self._group_name is None:
             raise ValueError("SkyRLEnv: the row has neither 'task' nor 'seed' nor 'group': make rows by `skyrl.rows`")
         if self._group_name is not None and source is None:
-            raise CurriculumError(f"the row has the group {self._group_name!r}: give `skyrl.register` a source")
+            raise SettingError(f"the row has the group {self._group_name!r}: give `skyrl.register` a source")
         self._source = source
         self._group: Group | None = None
         self.max_turns = int(row.get("max_turns") or 0)

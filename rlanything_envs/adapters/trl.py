@@ -40,7 +40,7 @@ from PIL import Image
 
 from rlanything_envs.conversation import Conversation, ToolConversation, Turn
 from rlanything_envs.curriculum import CurriculumSource, Group
-from rlanything_envs.errors import CurriculumError, InfrastructureError, InvalidAction
+from rlanything_envs.errors import InfrastructureError, InvalidAction, SettingError
 from rlanything_envs.tools import Tool, Toolset
 from rlanything_task_pools import Task
 
@@ -95,13 +95,13 @@ class Episodes:
 
         Raises:
             UnknownTask, TaskFormatError: The row's task does not exist or is malformed.
-            CurriculumError: The row has a group, and there is no source.
+            SettingError: The row has a group, and there is no source.
         """
         self._group, self._steps = None, 0
         chosen: Task | str | None = task
         if group is not None:
             if self._source is None:
-                raise CurriculumError(f"the row has the group {group!r}: give text_environment a source")
+                raise SettingError(f"the row has the group {group!r}: give text_environment a source")
             self._group = self._source.join(group)
             chosen = self._group.task
         try:
@@ -252,7 +252,7 @@ def tool_environment(
         arguments: Arguments of `gymnasium.make`, where `env` is an id.
 
     Raises:
-        ToolsetError: On the first call: the arguments leave the environment without tools.
+        SettingError: On the first call: the arguments leave the environment without tools.
     """
     if isinstance(env, str):
         return EnvironmentFactory(lambda: ToolConversation(env, **arguments), patience, source)

@@ -134,7 +134,7 @@ class LiveTaskset(vf.Taskset[TextTask, LiveTasksetConfig]):  # type: ignore[misc
 
     Raises:
         PoolError: The path is not that of a pool.
-        CurriculumError: See `CurriculumSource`.
+        SettingError: See `CurriculumSource`.
     """
 
     INFINITE = True

@@ -221,7 +221,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
 
         Raises:
-            UnknownOption: an option other than ``task``.
+            SettingError: an option other than ``task``.
             UnknownTask: the id or path names no task.
             TaskFormatError, GameFormatError: the task cannot be played.
             InfrastructureError: the engine failed.

@@ -216,7 +216,7 @@ class CodingEnv(gym.Env[str, str]):
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
 
         Raises:
-            UnknownOption: an option other than ``task``.
+            SettingError: an option other than ``task``.
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
             UnsafeSandbox: there is no safe sandbox here.

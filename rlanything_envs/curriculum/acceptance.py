@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import Outcome
 from rlanything_task_pools.task import Direction
 
@@ -155,7 +155,7 @@ class RecommendedAcceptance:
         prior: pseudo-episodes of each kind in the prior; 1 is uniform.
 
     Raises:
-        CurriculumError: not ``0 <= futility < confidence < 1``, or `budget` or `prior` is not positive.
+        SettingError: not ``0 <= futility < confidence < 1``, or `budget` or `prior` is not positive.
     """
 
     name = "recommended"
@@ -164,11 +164,11 @@ class RecommendedAcceptance:
         self, confidence: float = 0.91, futility: float = 0.3, budget: int = 32, *, prior: float = 1.0
     ) -> None:
         if not 0 <= futility < confidence < 1:
-            raise CurriculumError(
+            raise SettingError(
                 f"RecommendedAcceptance: need 0 <= futility < confidence < 1, got {futility}, {confidence}"
             )
         if budget < 1 or not prior > 0:
-            raise CurriculumError(f"RecommendedAcceptance: budget ({budget}) and prior ({prior}) must be positive")
+            raise SettingError(f"RecommendedAcceptance: budget ({budget}) and prior ({prior}) must be positive")
         self.confidence = confidence
         self.futility = futility
         self.budget = budget
@@ -213,12 +213,12 @@ def get_acceptance(rule: str | Acceptance) -> Acceptance:
     """The rule of a name; a rule object is returned as it is.
 
     Raises:
-        CurriculumError: there is no rule of this name; the message lists them.
+        SettingError: there is no rule of this name; the message lists them.
     """
     if not isinstance(rule, str):
         return rule
     if rule not in _RULES:
-        raise CurriculumError(f"unknown acceptance rule {rule!r}; choose from {', '.join(sorted(_RULES))}")
+        raise SettingError(f"unknown acceptance rule {rule!r}; choose from {', '.join(sorted(_RULES))}")
     return _RULES[rule]()
 
 

@@ -17,7 +17,7 @@ from rlanything_envs.curriculum.rewrite_request import CritiqueSource
 from rlanything_envs.curriculum.rewriter import FreshRewriter, Rewriter
 from rlanything_envs.curriculum.source import CurriculumSource
 from rlanything_envs.curriculum.summary import JudgedEpisode, JudgedStep, Summariser
-from rlanything_envs.errors import CurriculumError, InfrastructureError
+from rlanything_envs.errors import InfrastructureError, SettingError
 from rlanything_envs.sources import GeneratedTasks
 from rlanything_envs.verdict import Verdict, settle
 from rlanything_task_pools import Domain, Outcome, TaskPool, get_domain
@@ -78,7 +78,7 @@ class AdaptiveDifficulty(
         operators: the domain's rewrite operators to enable, see `Curriculum`.
 
     Raises:
-        CurriculumError: the environment names no domain of tasks, or as `Curriculum`.
+        SettingError: the environment names no domain of tasks, or as `Curriculum`.
         PoolError: the path is not that of a pool.
     """
 
@@ -258,18 +258,18 @@ def _made(part: Any) -> Any:
     try:
         return getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:
-        raise CurriculumError(f"AdaptiveDifficulty: {part!r} cannot be loaded ({error}): check its name") from error
+        raise SettingError(f"AdaptiveDifficulty: {part!r} cannot be loaded ({error}): check its name") from error
 
 
 def _generated_pool(env: gym.Env[Any, Any], size: int, seed: int) -> TaskPool:
     try:
         domain = get_domain(env.get_wrapper_attr("domain"))
     except AttributeError:
-        raise CurriculumError(
+        raise SettingError(
             f"AdaptiveDifficulty: {env} names no `domain`, so no tasks can be generated for it: pass pool="
         ) from None
     if size < 1:
-        raise CurriculumError(f"AdaptiveDifficulty: pool_size must be at least 1, got {size}")
+        raise SettingError(f"AdaptiveDifficulty: pool_size must be at least 1, got {size}")
     source = _source_of(env, domain)
     tasks = {task.id: task for task in (source.of_seed(seed * size + i) for i in range(size))}
     return TaskPool.create(_IN_MEMORY, tasks.values())

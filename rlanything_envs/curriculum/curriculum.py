@@ -25,7 +25,7 @@ from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, T
 from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
 from rlanything_envs.curriculum.rewrite_request import BACKGROUND, CritiqueSource, RewriteRequest
 from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting, get_rewriter
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import FRESH, CandidateError, Event, Outcome, Task, TaskPool, get_domain
 from rlanything_task_pools.task import Direction
 
@@ -71,7 +71,7 @@ class Curriculum:
             domain's defaults if None.
 
     Raises:
-        CurriculumError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, a name is
+        SettingError: the band is not ``0 <= low < high <= 1``, `rollouts` is below 1, a name is
             unknown, or operators are given with a rewriter object.
         KnobError: the domain has no such operator.
     """
@@ -90,14 +90,14 @@ class Curriculum:
     ) -> None:
         low, high = band
         if not 0.0 <= low < high <= 1.0:
-            raise CurriculumError(f"Curriculum: band must be 0 <= low < high <= 1, got {band!r}")
+            raise SettingError(f"Curriculum: band must be 0 <= low < high <= 1, got {band!r}")
         if rollouts < 1:
-            raise CurriculumError(f"Curriculum: rollouts must be at least 1, got {rollouts}")
+            raise SettingError(f"Curriculum: rollouts must be at least 1, got {rollouts}")
         if rewriting not in ("inline", "background"):
-            raise CurriculumError(f"Curriculum: rewriting {rewriting!r} is unknown; choose 'inline' or 'background'")
+            raise SettingError(f"Curriculum: rewriting {rewriting!r} is unknown; choose 'inline' or 'background'")
         if operators is not None:
             if not isinstance(rewriter, str):
-                raise CurriculumError("Curriculum: operators go with a rewriter's name; give them to the rewriter")
+                raise SettingError("Curriculum: operators go with a rewriter's name; give them to the rewriter")
             operators = tuple(operators)
             get_domain(pool.root(pool.slots[0]).domain).with_operators(operators)  # fail now on an unknown one
         self.pool = pool
@@ -125,13 +125,13 @@ class Curriculum:
         exceeds the number of slots, and its further groups play the active task.
 
         Raises:
-            CurriculumError: `without` leaves no slot.
+            SettingError: `without` leaves no slot.
         """
         self.drain()
         self._ledger.read()
         slots = [slot for slot in self._slots if slot not in without]
         if n and not slots:
-            raise CurriculumError(f"Curriculum.assign: without leaves none of {len(self._slots)} slots for {n} groups")
+            raise SettingError(f"Curriculum.assign: without leaves none of {len(self._slots)} slots for {n} groups")
         pending = [slot for slot in self._ledger.pending if slot not in without]
         assignments = [self._trial_group(slot) for slot in pending[:n]]
         rest = [slot for slot in slots if slot not in pending] or slots

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlanything_envs.curriculum.prompting import plain, plain_lines, render
 from rlanything_envs.curriculum.rewriter import Request, Rewriting
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_envs.llm.errors import GenerationStopped, RunMustStop
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
 from rlanything_envs.llm.schema import compact_json, example_of, schema_text
@@ -62,7 +62,7 @@ class LLMRewriter:
         domain_of: Function from a name to its domain.
 
     Raises:
-        CurriculumError: `attempts` is below 1, or the name is empty.
+        SettingError: `attempts` is below 1, or the name is empty.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class LLMRewriter:
         domain_of: Callable[[str], Domain] = get_domain,
     ) -> None:
         if attempts < 1:
-            raise CurriculumError(f"LLMRewriter: attempts must be at least 1, got {attempts}")
+            raise SettingError(f"LLMRewriter: attempts must be at least 1, got {attempts}")
         model = getattr(getattr(generator, "endpoint", generator), "model", None)
         self.name = plain(name if name is not None else model if isinstance(model, str) else "llm", 200)
         if not self.name:
-            raise CurriculumError("LLMRewriter: the name is empty; give the model's")
+            raise SettingError("LLMRewriter: the name is empty; give the model's")
         self.generator = generator
         self.attempts = attempts
         self.operators = None if operators is None else tuple(operators)

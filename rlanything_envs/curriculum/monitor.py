@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import FRESH, Event, OutcomeRecord, TaskPool
 
 __all__ = ["FAR", "CurriculumMonitor", "CurriculumRow", "curriculum_metrics"]
@@ -84,12 +84,12 @@ class CurriculumMonitor:
         from_start: whether the first row covers the pool from its beginning, or from now on.
 
     Raises:
-        CurriculumError: the band is not an interval in [0, 1].
+        SettingError: the band is not an interval in [0, 1].
     """
 
     def __init__(self, pool: TaskPool, *, band: tuple[float, float] = (0.2, 0.8), from_start: bool = False) -> None:
         if not 0.0 <= band[0] < band[1] <= 1.0:
-            raise CurriculumError(f"CurriculumMonitor: band must be 0 <= low < high <= 1, got {band!r}")
+            raise SettingError(f"CurriculumMonitor: band must be 0 <= low < high <= 1, got {band!r}")
         self.pool = pool
         self.band = band
         self._words: dict[str, frozenset[str]] = {}  # of goals, by task
@@ -117,10 +117,10 @@ class CurriculumMonitor:
         """Rows since the last one: one for each ``every`` groups, and one for the remaining groups.
 
         Raises:
-            CurriculumError: ``every`` is below 1.
+            SettingError: ``every`` is below 1.
         """
         if every < 1:
-            raise CurriculumError(f"CurriculumMonitor: every must be at least 1 group, got {every}")
+            raise SettingError(f"CurriculumMonitor: every must be at least 1 group, got {every}")
         groups = 0
         for item in self._unread():
             # Decisions follow the group that caused them, so a row ends where the first group of the next begins.

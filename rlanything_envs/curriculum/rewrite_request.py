@@ -17,7 +17,7 @@ import numpy as np
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.critique import Critique
 from rlanything_envs.curriculum.rewriter import Request, Rewriter, Rewriting
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import Rejection, Task
 from rlanything_task_pools.task import Direction
@@ -74,13 +74,13 @@ class RewriteRequest:
         """The critique, which must be about the group that triggered the rewrite.
 
         Raises:
-            CurriculumError: It counts other attempts.
+            SettingError: It counts other attempts.
         """
         made = self.critique() if callable(self.critique) else self.critique
         critique = Critique(made, "") if isinstance(made, str) else made
         counted = (critique.solved, critique.attempts)
         if None not in counted and counted != (self.tally.successes, self.tally.n):
-            raise CurriculumError(
+            raise SettingError(
                 f"the critique counts {critique.solved} of {critique.attempts} solved attempts, and the group that "
                 f"triggered the rewrite {self.tally.successes} of {self.tally.n}: pass the critique of that group"
             )

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from rlanything_envs.curriculum.critique import blamed_actions
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_envs.sources import GeneratedTasks, TaskSource
 from rlanything_task_pools import Domain, Rejection, Task, get_domain
 from rlanything_task_pools.task import Direction
@@ -81,7 +81,7 @@ class ScriptedRewriter:
 
     def __init__(self, max_proposals: int = 16, operators: Iterable[str] | None = None) -> None:
         if max_proposals < 1:
-            raise CurriculumError(f"ScriptedRewriter: max_proposals must be at least 1, got {max_proposals}")
+            raise SettingError(f"ScriptedRewriter: max_proposals must be at least 1, got {max_proposals}")
         self.max_proposals = max_proposals
         self.operators = None if operators is None else tuple(operators)
 
@@ -152,7 +152,7 @@ def get_rewriter(rewriter: str | Rewriter, *, operators: Iterable[str] | None = 
         operators: the domain's rewrite operators to enable, except for ``"fresh"``; the domain's defaults if None.
 
     Raises:
-        CurriculumError: there is no rewriter of this name.
+        SettingError: there is no rewriter of this name.
     """
     if not isinstance(rewriter, str):
         return rewriter
@@ -160,6 +160,4 @@ def get_rewriter(rewriter: str | Rewriter, *, operators: Iterable[str] | None = 
         return ScriptedRewriter(operators=operators)
     if rewriter == "fresh":
         return FreshRewriter()
-    raise CurriculumError(
-        f"unknown rewriter {rewriter!r}; choose 'scripted' or 'fresh', or pass LLMRewriter(generator)"
-    )
+    raise SettingError(f"unknown rewriter {rewriter!r}; choose 'scripted' or 'fresh', or pass LLMRewriter(generator)")

@@ -49,7 +49,7 @@ class CurriculumSource(Iterator[Assignment]):
 
     Raises:
         PoolError: the path is not that of a pool.
-        CurriculumError, KnobError: see `Curriculum`.
+        SettingError, KnobError: see `Curriculum`.
     """
 
     def __init__(

@@ -19,7 +19,6 @@ from rlanything_envs.llm.errors import (
     GeneratorError,
     MissingKey,
     RunMustStop,
-    ServiceLost,
 )
 from rlanything_envs.llm.generator import Completion, Messages, Prompt, SamplingParams, TextGenerator
 from rlanything_envs.llm.log import PromptLog, Record, read_log, usage_of
@@ -49,7 +48,6 @@ __all__ = [
     "RunMustStop",
     "SamplingParams",
     "ScriptedGenerator",
-    "ServiceLost",
     "TextGenerator",
     "Usage",
     "read_log",

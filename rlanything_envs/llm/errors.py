@@ -20,7 +20,6 @@ __all__ = [
     "MissingKey",
     "RequestFailed",
     "RunMustStop",
-    "ServiceLost",
     "is_failure",
     "is_outage",
 ]
@@ -40,7 +39,8 @@ class MissingKey(LookupError):
 
 
 class GeneratorError(RuntimeError):
-    """A generator cannot do this: a replayed one has no answer for a prompt, or its weights are out of reach."""
+    """A generator cannot do this: a replayed one has no answer for a prompt, its weights are out of reach, or a JSON
+    schema uses what has no form of answers."""
 
 
 class RunMustStop(RuntimeError):
@@ -51,10 +51,6 @@ class RunMustStop(RuntimeError):
     """
 
     exit_code = 75
-
-
-class ServiceLost(RunMustStop):
-    """The service gave no answer, and the run is configured to end rather than to go on without it."""
 
 
 class GenerationStopped(RuntimeError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused, ServiceLost, is_outage
+from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused, RunMustStop, is_outage
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 
 __all__ = ["OnFailure", "PatientGenerator", "Served"]
@@ -105,7 +105,7 @@ class PatientGenerator:
         """``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ServiceLost: The service gave no answer, and the policy is ``stop``, or it is ``wait`` and `patience_s` has
+            RunMustStop: The service gave no answer, and the policy is ``stop``, or it is ``wait`` and `patience_s` has
                 passed.
             GenerationStopped: The budget is exhausted.
         """
@@ -144,7 +144,7 @@ class PatientGenerator:
             left = deadline - time.monotonic()
             if self.on_failure == "stop" or left <= 0:
                 waited = "" if self.on_failure == "stop" else f" in {self.patience_s:g} s"
-                raise ServiceLost(f"{self.generator!r} gave no answer{waited}: {reason}")
+                raise RunMustStop(f"{self.generator!r} gave no answer{waited}: {reason}")
             self._say(f"waiting for {self.generator!r}, {left:.0f} s at most: {reason}")
             time.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_PAUSE_S)

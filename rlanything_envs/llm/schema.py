@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then, pattern
+from rlanything_envs.llm.errors import GeneratorError
 
-__all__ = ["NoForm", "compact_json", "example_of", "form_of_schema", "pattern_of_schema", "schema_text"]
+__all__ = ["compact_json", "example_of", "form_of_schema", "pattern_of_schema", "schema_text"]
 
 MAX_TEXT = 300
 """Most characters of a text without a ``maxLength``, or with a larger one."""
@@ -39,10 +40,6 @@ _PLAIN_TYPES: Mapping[str, Form] = {
 }
 
 
-class NoForm(ValueError):
-    """A schema uses what has no form here; the message names it."""
-
-
 def form_of_schema(schema: Mapping[str, Any]) -> Form:
     """The form of the JSON values that a schema accepts.
 
@@ -50,7 +47,7 @@ def form_of_schema(schema: Mapping[str, Any]) -> Form:
     ``type``. Ranges of numbers and patterns of texts are not.
 
     Raises:
-        NoForm: The schema uses something else.
+        GeneratorError: The schema uses something else.
     """
     if "const" in schema:
         return compact_json(schema["const"])
@@ -68,14 +65,14 @@ def form_of_schema(schema: Mapping[str, Any]) -> Form:
         return _text(schema)
     if isinstance(kind, str) and kind in _PLAIN_TYPES:
         return _PLAIN_TYPES[kind]
-    raise NoForm(f"there is no form of a JSON schema with type {kind!r}: {json.dumps(schema)[:200]}")
+    raise GeneratorError(f"there is no form of a JSON schema with type {kind!r}: {json.dumps(schema)[:200]}")
 
 
 def pattern_of_schema(schema: Mapping[str, Any]) -> str:
     """The JSON values of a schema as a regular expression; texts of `MAX_TEXT` or more characters have no limit there.
 
     Raises:
-        NoForm: As `form_of_schema`.
+        GeneratorError: As `form_of_schema`.
     """
     found = pattern(form_of_schema(schema))
     for most in (MAX_TEXT, MAX_TEXT - 1):  # a text that is not empty has its first character before
@@ -179,10 +176,12 @@ def _object(schema: Mapping[str, Any]) -> Form:
     parts = [(name, form_of_schema(value)) for name, value in schema.get("properties", {}).items()]
     least, most = int(schema.get("minProperties", 0)), int(schema.get("maxProperties", len(parts)))
     if len(parts) - len(required) > MAX_PROPERTIES:
-        raise NoForm(f"an object of {len(parts)} properties has too many forms: at most {MAX_PROPERTIES} are optional")
+        raise GeneratorError(
+            f"an object of {len(parts)} properties has too many forms: at most {MAX_PROPERTIES} are optional"
+        )
     form = _properties(parts, required, least, most)
     if form is None:
-        raise NoForm(f"no object has the properties that its schema wants: {json.dumps(schema)[:200]}")
+        raise GeneratorError(f"no object has the properties that its schema wants: {json.dumps(schema)[:200]}")
     return Then(("{", form))
 
 

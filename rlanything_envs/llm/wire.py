@@ -18,9 +18,9 @@ from typing import Any, Literal
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.endpoint import Endpoint
-from rlanything_envs.llm.errors import RequestFailed
+from rlanything_envs.llm.errors import GeneratorError, RequestFailed
 from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams
-from rlanything_envs.llm.schema import NoForm, pattern_of_schema
+from rlanything_envs.llm.schema import pattern_of_schema
 
 __all__ = [
     "STRUCTURED",
@@ -234,7 +234,7 @@ def _regex(params: SamplingParams) -> str | None:
         return None
     try:
         found = pattern_of_schema(params.schema)
-    except NoForm:
+    except GeneratorError:
         return None
     return found if len(found) <= MAX_PATTERN else None
 

@@ -6,6 +6,7 @@ without declarations and entities, which no real tree has. Unreadable parts are 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -77,12 +78,8 @@ def read_elements(xml: str) -> list[Element]:
     if len(xml) > _MOST_CHARACTERS:
         return []
     reader = _Reader()
-    try:
+    with contextlib.suppress(expat.ExpatError, UnicodeEncodeError):
         reader.read(xml)
-    except _Hostile:
-        return []
-    except (expat.ExpatError, _Enough, UnicodeEncodeError):
-        pass
     return [element for element in reader.found if element is not None]
 
 
@@ -149,14 +146,6 @@ def _shortened(text: str, length: int, from_end: bool = False) -> str:
     return f"…{text[len(text) - length + 1 :]}" if from_end else f"{text[: length - 1]}…"
 
 
-class _Hostile(Exception):
-    """The document has a declaration."""
-
-
-class _Enough(Exception):
-    """A limit is reached."""
-
-
 class _Reader:
     """Stream parser of one document."""
 
@@ -175,13 +164,13 @@ class _Reader:
         parser.CharacterDataHandler = self._characters
         parser.Parse(xml.encode(), True)
 
-    @staticmethod
-    def _refuse(*_: object) -> None:
-        raise _Hostile
+    def _refuse(self, *_: object) -> None:
+        self.found.clear()
+        raise expat.ExpatError("the tree has a declaration")
 
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if len(self.found) >= _MOST_ELEMENTS or len(self._open) >= _DEEPEST:
-            raise _Enough
+            raise expat.ExpatError("the tree has too many elements, or too deep ones")
         element = _element(tag.rpartition(" ")[2], attributes)
         if element is None:
             self._open.append(None)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import gymnasium as gym
 
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, Unreadable
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, SettingError, Unreadable
 from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, brief_action, read_action
 from rlanything_envs.osworld.ahead import Ahead
@@ -27,7 +27,7 @@ from rlanything_envs.osworld.tools import TOOLS
 from rlanything_envs.osworld.view import View
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
-from rlanything_envs.tools import Toolset, ToolsetError
+from rlanything_envs.tools import Toolset
 from rlanything_envs.verdict import Command, Verdict
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.osworld import (
@@ -241,7 +241,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
 
         Raises:
-            UnknownOption: an option other than ``task``.
+            SettingError: an option other than ``task``.
             UnknownTask: the id names no task.
             TaskFormatError: the task cannot be played.
             Unwinnable: the desktop lacks a program, a schema, a locale or the network that the task requires.
@@ -344,10 +344,10 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """The actions of ``computer_13`` as typed tools.
 
         Raises:
-            ToolsetError: The action space is another one.
+            SettingError: The action space is another one.
         """
         if not self._dictionaries:
-            raise ToolsetError("the tools of OSWorldEnv need action_space='computer_13'")
+            raise SettingError("the tools of OSWorldEnv need action_space='computer_13'")
         return TOOLS
 
     @property

@@ -5,8 +5,8 @@ rewrite and prove tasks. Checking of answers is in `rlanything_verifiers`, envir
 `rlanything_envs`.
 """
 
-from rlanything_task_pools.domain import Domain, UnknownDomain, domain_names, get_domain
-from rlanything_task_pools.errors import CandidateError, MissingExtra, PoolError, UnknownTask
+from rlanything_task_pools.domain import Domain, domain_names, get_domain
+from rlanything_task_pools.errors import CandidateError, MissingExtra, PoolError, UnknownName, UnknownTask
 from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.records import FRESH, Event, OutcomeRecord, Version
@@ -27,7 +27,7 @@ __all__ = [
     "Task",
     "TaskFormatError",
     "TaskPool",
-    "UnknownDomain",
+    "UnknownName",
     "UnknownTask",
     "Version",
     "domain_names",

@@ -18,7 +18,8 @@ __all__ = ["Collection", "CollectionError", "Importer", "import_collection", "re
 
 
 class CollectionError(ValueError):
-    """A file or folder holds no tasks of a domain; the message names it and the reason."""
+    """A file, a folder or the recipe of a panel gives no tasks of a domain; the message names it, the reason and the
+    remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def read_collection(domain: str, source: str) -> Collection:
         source: Path of the file or folder; ``$NAME`` and ``~`` stand for environment variables and the home folder.
 
     Raises:
-        UnknownDomain: The domain is not installed.
+        UnknownName: The domain is not installed.
         CollectionError: There is no such file, none of it is a task, or the domain reads no folders.
     """
     reader = get_domain(domain)
@@ -87,7 +88,7 @@ def import_collection(
         The pool, and the reason by place or task for what was left out.
 
     Raises:
-        UnknownDomain, CollectionError: See `read_collection`; or no task is left.
+        UnknownName, CollectionError: See `read_collection`; or no task is left.
         PoolError: There is a file at the path.
     """
     if Path(path).exists():

@@ -8,17 +8,12 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from rlanything_task_pools.errors import UnknownName
 from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Rejection, Task
 
 GROUP = "rlanything.domains"
 """Entry-point group in which a package registers its domains: ``name = "module:OBJECT"``."""
-
-
-class UnknownDomain(LookupError):
-    """No installed package registers a domain of this name."""
-
-    # LookupError is an Exception whose str() is the plain message (KeyError would quote it).
 
 
 def check_operators(names: object, known: Sequence[str]) -> tuple[str, ...]:
@@ -117,14 +112,14 @@ def get_domain(name: str) -> Domain:
     """The installed domain of a name; cached, since the look-up reads the metadata of all installed packages.
 
     Raises:
-        UnknownDomain: No installed package registers it; the message lists the domains there are.
+        UnknownName: No installed package registers it; the message lists the domains there are.
     """
     for point in entry_points(group=GROUP):
         if point.name == name:
             domain: Domain = point.load()
             return domain
     installed = ", ".join(domain_names()) or "none"
-    raise UnknownDomain(
+    raise UnknownName(
         f"no domain named {name!r} is installed (installed: {installed}); a package announces one in the "
         f"entry-point group {GROUP!r}"
     )

@@ -1,6 +1,6 @@
 """Exceptions of task pools."""
 
-__all__ = ["CandidateError", "MissingExtra", "PoolError", "UnknownTask"]
+__all__ = ["CandidateError", "MissingExtra", "PoolError", "UnknownName", "UnknownTask"]
 
 
 class PoolError(ValueError):
@@ -9,6 +9,12 @@ class PoolError(ValueError):
 
 class CandidateError(PoolError):
     """The slot already has a candidate, has none, or has another one than the caller decided on."""
+
+
+class UnknownName(LookupError):
+    """No domain, view, preset, tracker or page has this name; the message lists those there are."""
+
+    # LookupError is an Exception whose str() is the plain message (KeyError would quote it).
 
 
 class UnknownTask(LookupError):

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from rlanything_task_pools.domain import UnknownDomain, get_domain
-from rlanything_task_pools.errors import PoolError, UnknownTask
+from rlanything_task_pools.domain import get_domain
+from rlanything_task_pools.errors import PoolError, UnknownName, UnknownTask
 from rlanything_task_pools.frozen import canonical_json
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.reader import PoolReader
@@ -185,7 +185,7 @@ def _naming(table: str, number: int | None = None) -> Iterator[None]:
     """Add table and row number to any error about a row."""
     try:
         yield
-    except (PoolError, UnknownTask, UnknownDomain, TaskFormatError) as error:
+    except (PoolError, UnknownTask, UnknownName, TaskFormatError) as error:
         problem = str(error)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

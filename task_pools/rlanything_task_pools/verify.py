@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rlanything_task_pools.domain import UnknownDomain, get_domain
+from rlanything_task_pools.domain import get_domain
+from rlanything_task_pools.errors import UnknownName
 from rlanything_task_pools.reader import PoolReader
 from rlanything_task_pools.records import unpack
 from rlanything_task_pools.task import Outcome, Task, TaskFormatError
@@ -66,7 +67,7 @@ def _tasks(rows: Rows, replay: bool) -> Iterator[Problem]:
             continue
         try:
             flaw = get_domain(task.domain).verify(task)
-        except UnknownDomain as error:
+        except UnknownName as error:
             flaw = str(error)
         if flaw is not None:
             yield Problem(where, flaw)

@@ -16,7 +16,7 @@ omegaconf = pytest.importorskip("omegaconf")
 from rlanything_envs import Conversation  # noqa: E402
 from rlanything_envs.adapters import skyrl  # noqa: E402
 from rlanything_envs.curriculum import CurriculumSource  # noqa: E402
-from rlanything_envs.errors import CurriculumError, InfrastructureError, UnknownTask  # noqa: E402
+from rlanything_envs.errors import InfrastructureError, SettingError, UnknownTask  # noqa: E402
 from rlanything_task_pools import TaskFormatError, TaskPool  # noqa: E402
 
 EMPTY = omegaconf.DictConfig({})
@@ -139,7 +139,7 @@ def test_a_failed_episode_of_a_group_is_no_outcome(tmp_path: Path) -> None:
             env.step("look")
         env.close()
         assert [record.outcome.success for record in source.pool.outcomes()] == [None]
-    with pytest.raises(CurriculumError, match="a source"):
+    with pytest.raises(SettingError, match="a source"):
         made(WORLDS[0], group="1")
 
 

@@ -14,7 +14,8 @@ from worlds import FAILING, WORLDS, World, break_engine
 from rlanything_envs.adapters.rows import generated_rows, pool_rows, task_rows
 from rlanything_envs.adapters.trl import OVER, TextEnvironment, text_environment
 from rlanything_envs.errors import InfrastructureError, InvalidAction
-from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool, UnknownDomain, UnknownTask
+from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool, UnknownTask
+from rlanything_task_pools.errors import UnknownName
 from rlanything_task_pools.knobs import KnobError
 
 ALFWORLD = WORLDS[0]
@@ -128,7 +129,7 @@ def test_rows_of_a_generator_and_of_a_pool(tmp_path: Path) -> None:
     with TaskPool.create(tmp_path / "pool.sqlite", tasks):
         pass
     assert pool_rows(tmp_path / "pool.sqlite", "Play.") == rows
-    with pytest.raises(UnknownDomain):
+    with pytest.raises(UnknownName):
         generated_rows("chess", 1)
     with pytest.raises(KnobError):
         generated_rows("alfworld", 1, kinds=["juggle"])

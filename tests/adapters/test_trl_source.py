@@ -17,7 +17,7 @@ from rlanything_envs import Conversation
 from rlanything_envs.adapters.rows import group_rows
 from rlanything_envs.adapters.trl import OVER, text_environment
 from rlanything_envs.curriculum import CurriculumSource
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import TaskPool
 
 ALFWORLD = WORLDS[0]
@@ -99,5 +99,5 @@ def test_failed_machinery_is_no_outcome(pool: TaskPool) -> None:
 
 
 def test_a_group_without_a_source_is_refused() -> None:
-    with text_environment(ALFWORLD.env_id) as factory, pytest.raises(CurriculumError, match="give text_environment"):
+    with text_environment(ALFWORLD.env_id) as factory, pytest.raises(SettingError, match="give text_environment"):
         factory().reset(group="1")

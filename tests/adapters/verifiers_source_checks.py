@@ -23,7 +23,7 @@ from rlanything_envs import Conversation
 from rlanything_envs.adapters.prime_rl import CurriculumSampler
 from rlanything_envs.adapters.verifiers import TextTaskData
 from rlanything_envs.curriculum import CurriculumSource
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import TaskPool, get_domain
 
 ALFWORLD = WORLDS[0]
@@ -161,5 +161,5 @@ def test_episodes_of_other_tasks_are_refused(path: Path) -> None:
     with CurriculumSource(path, rollouts=2) as source, served(Half(path)) as url:
         sampler = CurriculumSampler(source)
         (one,), (other,) = group(env, next(sampler), url, 1), group(env, next(sampler), url, 1)
-        with pytest.raises(CurriculumError, match="one task"):
+        with pytest.raises(SettingError, match="one task"):
             sampler.observe([one, other])

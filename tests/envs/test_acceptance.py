@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlanything_envs.curriculum import RecommendedAcceptance, Tally, Trial, acceptance, get_acceptance
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import Outcome
 
 BAND = (0.2, 0.8)
@@ -176,5 +176,5 @@ def test_some_tasks_need_no_trial():
     "settings", [{"confidence": 1.0}, {"futility": 0.95}, {"futility": -0.1}, {"budget": 0}, {"prior": 0.0}]
 )
 def test_impossible_settings(settings):
-    with pytest.raises(CurriculumError, match="RecommendedAcceptance"):
+    with pytest.raises(SettingError, match="RecommendedAcceptance"):
         RecommendedAcceptance(**settings)

@@ -9,7 +9,7 @@ import pytest
 from coding_tasks import make_task
 
 from rlanything_envs import AdaptiveDifficulty, Unicode
-from rlanything_envs.errors import UnknownOption
+from rlanything_envs.errors import SettingError
 from rlanything_envs.registration import REGISTRATIONS
 from rlanything_envs.testing import ConformanceError, check_text_env
 from rlanything_task_pools.alfworld import DOMAIN
@@ -49,7 +49,7 @@ def test_registered_environment(env_id):
 @pytest.mark.parametrize("env_id", IDS)
 def test_a_misspelt_option_is_refused(env_id):
     env = gym.make(env_id, **QUICK.get(env_id, {}))
-    with pytest.raises(UnknownOption, match="no option 'tsk': the one option is 'task'"):
+    with pytest.raises(SettingError, match="no option 'tsk': the one option is 'task'"):
         env.reset(seed=0, options={"tsk": "alfworld-0123456789abcdef"})
     env.close()
 

@@ -8,7 +8,7 @@ import pytest
 
 from rlanything_envs.alfworld.env import game_of
 from rlanything_envs.curriculum import Assignment, Curriculum, Request, Rewriting, ScriptedRewriter
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import Outcome, PoolError, Rejection, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_task_pools.knobs import KnobError
@@ -66,7 +66,7 @@ def test_assign_leaves_out_the_slots_it_is_told_to(pool):
     assert sorted(a.slot for a in drawn) == [2, 3, 4, 6, 7]
     assert all(a.role == "active" for a in drawn)
     assert curriculum.assign(8, rng(), without=()) == curriculum.assign(8, rng())
-    with pytest.raises(CurriculumError, match="none of 8 slots for 1 groups"):
+    with pytest.raises(SettingError, match="none of 8 slots for 1 groups"):
         curriculum.assign(1, rng(), without=range(8))
 
 
@@ -589,7 +589,7 @@ def test_bad_arguments(pool, kwargs):
 def test_operators_are_checked_when_they_are_given(pool):
     with pytest.raises(KnobError, match="choose from"):
         Curriculum(pool, operators=("fly",))
-    with pytest.raises(CurriculumError, match="give them to the rewriter"):
+    with pytest.raises(SettingError, match="give them to the rewriter"):
         Curriculum(pool, ScriptedRewriter(), operators=("start",))
     assert Curriculum(pool).rewriter.operators is None
     assert Curriculum(pool, operators=["start"]).rewriter.operators == ("start",)

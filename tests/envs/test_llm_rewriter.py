@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rlanything_envs.curriculum import Curriculum, LLMRewriter, Request, ScriptedRewriter, get_rewriter
 from rlanything_envs.curriculum.llm_rewriter import GENERATOR_ERROR, MAX_ANSWER, read_proposal
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_envs.llm import Completion, SamplingParams, ScriptedGenerator
 from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused
 from rlanything_envs.llm.schema import schema_text
@@ -191,9 +191,9 @@ def test_names_and_settings():
     model.endpoint = Endpoint()
     assert LLMRewriter(model).name == "Qwen/Qwen3-8B"
     assert LLMRewriter(model, "x\ny").name == "x y"
-    with pytest.raises(CurriculumError, match="attempts"):
+    with pytest.raises(SettingError, match="attempts"):
         LLMRewriter(model, attempts=0)
-    with pytest.raises(CurriculumError, match="name"):
+    with pytest.raises(SettingError, match="name"):
         LLMRewriter(model, " ")
 
 
@@ -202,7 +202,7 @@ def test_rewriters_by_name():
     assert get_rewriter("scripted", operators=["start"]).operators == ("start",)
     made = LLMRewriter(Model(), operators=["scene"])
     assert get_rewriter(made) is made
-    with pytest.raises(CurriculumError, match=r"'llm'.*pass LLMRewriter\(generator\)"):
+    with pytest.raises(SettingError, match=r"'llm'.*pass LLMRewriter\(generator\)"):
         get_rewriter("llm")
 
 

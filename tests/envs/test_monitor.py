@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs.curriculum import Curriculum, CurriculumMonitor, curriculum_metrics
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import Outcome, Rejection, Rewrite, Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 
@@ -128,9 +128,9 @@ def test_a_slot_far_from_its_root_is_named(pool: TaskPool) -> None:
 
 
 def test_settings_are_checked(pool: TaskPool) -> None:
-    with pytest.raises(CurriculumError, match="band"):
+    with pytest.raises(SettingError, match="band"):
         CurriculumMonitor(pool, band=(0.8, 0.2))
-    with pytest.raises(CurriculumError, match="every"):
+    with pytest.raises(SettingError, match="every"):
         curriculum_metrics(pool, every=0)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rlanything_envs.curriculum import CurriculumSource, Request, Rewriting
-from rlanything_envs.errors import CurriculumError
+from rlanything_envs.errors import SettingError
 from rlanything_task_pools import PoolError, TaskPool
 
 
@@ -233,7 +233,7 @@ def test_groups_that_were_never_complete_are_forgotten(path: Path, monkeypatch: 
 def test_wrong_settings_and_pools(path: Path, tmp_path: Path) -> None:
     with pytest.raises(PoolError, match="no task pool at"):
         CurriculumSource(tmp_path / "no.sqlite")
-    with pytest.raises(CurriculumError, match="rollouts"):
+    with pytest.raises(SettingError, match="rollouts"):
         CurriculumSource(path, rollouts=0)
     with pytest.raises(TypeError, match="banana"):
         CurriculumSource(path, banana=1)

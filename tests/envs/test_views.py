@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from rlanything_envs import Unicode
 from rlanything_envs.registration import REGISTRATIONS
 from rlanything_envs.testing import check_text_env
-from rlanything_envs.views import ShortWrapper, UnknownView, View, get_view, make_env
+from rlanything_envs.views import ShortWrapper, View, get_view, make_env
+from rlanything_task_pools import UnknownName
 
 IDS = [row.id for row in REGISTRATIONS]
 SHORT = [row.id for row in REGISTRATIONS if row.short]
@@ -106,9 +107,9 @@ def test_an_unknown_view_is_an_error_that_names_those_there_are(
     spec = gym.envs.registration.EnvSpec("Mute-v0", entry_point=Mute)
     monkeypatch.setitem(gym.registry, "Mute-v0", spec)
     for name in ("tiny", "short") if env_id == "Mute-v0" else ("tiny",):
-        with pytest.raises(UnknownView, match=f"{env_id} has no view '{name}': .*{there}"):
+        with pytest.raises(UnknownName, match=f"{env_id} has no view '{name}': .*{there}"):
             get_view(env_id, name)
-        with pytest.raises(UnknownView):
+        with pytest.raises(UnknownName):
             make_env(env_id, name)
     with pytest.raises(gym.error.Error):
         get_view("RLAnything/Nothing-v0", "full")

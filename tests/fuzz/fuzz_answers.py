@@ -43,7 +43,7 @@ from rlanything_verifiers.coding import Run
 from rlanything_verifiers.coding.answers import AnswerError
 from rlanything_verifiers.coding.answers import read as read_answers
 from rlanything_verifiers.coding.checkers import Float, Lines, Python, TextChecker, Tokens, Unordered, YesNo
-from rlanything_verifiers.coding.function import DidNotCompile, NoResult, complaint, result
+from rlanything_verifiers.coding.function import complaint, result
 from rlanything_verifiers.coding.sandbox.frames import pack as pack_frame
 from rlanything_verifiers.coding.sandbox.frames import unpack as unpack_frame
 
@@ -160,6 +160,8 @@ def _critique(text: str) -> None:
 
 def _returned(content: bytes) -> None:
     value = result(content)
+    if isinstance(value, tuple):
+        return
     for checker in (Float(), Unordered()):
         complaint(checker, "[1, 2.5, [3]]", value)
         complaint(checker, value.decode(errors="replace"), value)
@@ -284,7 +286,7 @@ TARGETS = (
     Target(
         "result of a function",
         _returned,
-        (NoResult, DidNotCompile),
+        (),
         lambda: [b"\n\x1d result OK [1, 2.5, [3]]\n"],
     ),
     Target(

@@ -19,7 +19,7 @@ from fuzz_tasks import OSWORLD
 from rlanything_envs.osworld.accessibility import linearise, read_elements
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError
-from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
+from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer
 from rlanything_envs.osworld.desktop.guest.multipart import parse_multipart
 from rlanything_envs.osworld.desktop.observation import GuestOutput
 from rlanything_envs.osworld.desktop.transport import Response, Transport
@@ -338,7 +338,7 @@ TARGETS = (
     Target(
         "screen of a desktop",
         of_file("Xvfb_screen0", lambda path: Framebuffer(path).read()),
-        (FramebufferError,),
+        (OSError,),
         _screen_file,
     ),
     Target(

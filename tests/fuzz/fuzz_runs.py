@@ -18,7 +18,8 @@ from rlanything_agents.tools.benchmark.compare import compare_results
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.record import ResultFolder
 from rlanything_agents.tools.doctor.run import examine_run
-from rlanything_agents.tools.view.run import NoResource, RunView
+from rlanything_agents.tools.view.run import RunView
+from rlanything_task_pools import UnknownName
 
 __all__ = ["TARGETS"]
 
@@ -115,11 +116,11 @@ def _view(path: Path) -> None:
     for name in ("stamp", "overview", "tasks", "slots/0", "index/1", "episodes/1/0"):
         try:
             json.loads(view.get(name))
-        except (ReadError, NoResource):
+        except (ReadError, UnknownName):
             continue
     try:
         view.search(1, "mug")
-    except (ReadError, NoResource):
+    except (ReadError, UnknownName):
         return
 
 

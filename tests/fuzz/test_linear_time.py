@@ -161,8 +161,7 @@ def test_every_checker_is_tried() -> None:
 
 
 def _result(content: bytes) -> None:
-    with contextlib.suppress(function.NoResult, function.DidNotCompile):
-        function.result(content)
+    function.result(content)
 
 
 def _action(content: bytes) -> None:

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from rlanything_task_pools import Domain, UnknownDomain, domain_names, get_domain
+from rlanything_task_pools import Domain, domain_names, get_domain
 from rlanything_task_pools.alfworld import DOMAIN
+from rlanything_task_pools.errors import UnknownName
 
 
 def test_alfworld_is_installed() -> None:
@@ -17,7 +18,7 @@ def test_alfworld_is_installed() -> None:
 
 
 def test_unknown_domain_lists_what_there_is() -> None:
-    with pytest.raises(UnknownDomain, match=r"no domain named 'chess'.*alfworld"):
+    with pytest.raises(UnknownName, match=r"no domain named 'chess'.*alfworld"):
         get_domain("chess")
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from rlanything_task_pools import UnknownName
+
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Band = tuple[Share, Share]
@@ -26,10 +28,6 @@ def _known(name: str) -> str:
 
 
 Credit = Annotated[str, AfterValidator(_known)]
-
-
-class UnknownPreset(LookupError):
-    """No feedback preset of this name."""
 
 
 class FeedbackConfig(BaseModel):
@@ -122,12 +120,12 @@ class FeedbackConfig(BaseModel):
         """Preset of a name: ``paper``, ``reference``, ``outcome`` (no reward model) or ``recommended``.
 
         Raises:
-            UnknownPreset: There is no preset of this name.
+            UnknownName: There is no preset of this name.
         """
         try:
             return PRESETS[name]
         except KeyError:
-            raise UnknownPreset(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}") from None
+            raise UnknownName(f"feedback preset {name!r}: choose one of {', '.join(PRESETS)}") from None
 
     @property
     def label(self) -> str:

@@ -11,12 +11,13 @@ from pydantic import Field, field_validator, model_validator
 from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
-from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
+from rlanything_agents.config.feedback import PRESETS, FeedbackConfig
 from rlanything_agents.config.model import AnyModel, CheckpointConfig, RewardModel, SharedConfig, SmallConfig
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.config.workers import WorkersConfig
+from rlanything_task_pools import UnknownName
 
 __all__ = ["TRACKERS", "JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartConfig"]
 
@@ -205,7 +206,7 @@ class RunConfig(Section):
             return value
         try:
             return FeedbackConfig.preset(value)
-        except UnknownPreset as error:
+        except UnknownName as error:
             raise ValueError(str(error)) from error
 
     @model_validator(mode="after")

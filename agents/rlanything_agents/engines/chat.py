@@ -12,8 +12,9 @@ from typing import Any
 
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_envs.llm.choices import Form, fitted
+from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
-from rlanything_envs.llm.schema import NoForm, form_of_schema
+from rlanything_envs.llm.schema import form_of_schema
 
 __all__ = ["ChatGenerator"]
 
@@ -82,7 +83,7 @@ def _form(schema: Mapping[str, Any]) -> Form | None:
     """Form of a JSON schema; None where it has none, and answers are free."""
     try:
         return form_of_schema(schema)
-    except NoForm as error:
+    except GeneratorError as error:
         _warn(f"answers are free text: {error}")
         return None
 

@@ -23,7 +23,7 @@ An advantage of exactly 0 means "leave this sample out". The equations are those
 - ``arrays``: shared arithmetic.
 """
 
-from rlanything_agents.config.feedback import PRESETS, FeedbackConfig, UnknownPreset
+from rlanything_agents.config.feedback import PRESETS, FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError
 from rlanything_agents.feedback.batch import GroupFeedback, batch_feedback, group_accuracy, group_feedback, votes_count
 from rlanything_agents.feedback.credits import potential_votes
@@ -47,7 +47,6 @@ __all__ = [
     "GroupFeedback",
     "Reliability",
     "StepIndex",
-    "UnknownPreset",
     "batch_feedback",
     "feedback_stats",
     "format_advantages",

@@ -112,7 +112,7 @@ class Reviewer(Protocol[G]):
             answers: Answers to the `queries` about all groups, in their order.
 
         Raises:
-            ServiceLost: The generator failed on all of several queries.
+            RunMustStop: The generator failed on all of several queries.
         """
         ...
 

@@ -16,7 +16,7 @@ from rlanything_agents.reward_models.step_prompts import StepPrompts
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 from rlanything_envs.thoughts import split_thought
 
@@ -118,7 +118,7 @@ class StepJudge:
 
         Raises:
             ValueError: The generator returns no token ids or log-probabilities.
-            ServiceLost: The generator failed on every one of several steps.
+            RunMustStop: The generator failed on every one of several steps.
         """
         params = self.params(votes=votes, seed=seed, temperature=temperature)
         prompts = [prompt for trajectory in trajectories for prompt in self.queries(trajectory)]
@@ -140,11 +140,11 @@ class StepJudge:
 
         Raises:
             ValueError: The generator returns no token ids or log-probabilities.
-            ServiceLost: The generator failed on every one of several steps.
+            RunMustStop: The generator failed on every one of several steps.
         """
         judged = [_step_votes(prompt, completions) for prompt, completions in answers]
         if len(judged) > 1 and all(step.error for step in judged):
-            raise ServiceLost(f"the reward model's generator judged none of {len(judged)} steps: {judged[-1].error}")
+            raise RunMustStop(f"the reward model's generator judged none of {len(judged)} steps: {judged[-1].error}")
         return judged
 
 

@@ -30,7 +30,7 @@ from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment, rewrite_direction
 from rlanything_envs.curriculum.critique import Critique, task_critique
 from rlanything_envs.curriculum.summary import Summariser
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
@@ -256,11 +256,11 @@ def measure_judge(
         seed: Seed of the sampling.
 
     Raises:
-        ServiceLost: The judge's generator failed.
+        RunMustStop: The judge's generator failed.
     """
     judged = reward_model.judge(trajectories, votes=votes, seed=seed, temperature=temperature)
     if error := next((step.error for steps in judged for step in steps if step.error), ""):
-        raise ServiceLost(f"the reward model cannot be measured: {error}")
+        raise RunMustStop(f"the reward model cannot be measured: {error}")
     return judge_quality(
         [score_matrix(steps) for steps in judged],
         [np.array(steps) for steps in labels],

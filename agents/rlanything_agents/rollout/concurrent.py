@@ -11,7 +11,7 @@ import gymnasium as gym
 
 from rlanything_agents.rollout.episode import Episode
 from rlanything_agents.rollout.turns import Turns
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["play_concurrently"]
 
@@ -60,7 +60,7 @@ def play_concurrently(
         Episodes in the order of the tasks, ended.
 
     Raises:
-        ServiceLost: The last answers of the engine all failed, and there were several.
+        RunMustStop: The last answers of the engine all failed, and there were several.
     """
     episodes: list[Episode | None] = [None] * len(tasks)
     waiting, ended = SimpleQueue[int](), SimpleQueue[BaseException | None]()
@@ -116,5 +116,5 @@ def play_concurrently(
                 worker.join()
         raise
     if failures.row > 1:
-        raise ServiceLost(f"the policy's generator wrote none of its last {failures.row} turns: {failures.last}")
+        raise RunMustStop(f"the policy's generator wrote none of its last {failures.row} turns: {failures.last}")
     return [episode for episode in episodes if episode is not None]

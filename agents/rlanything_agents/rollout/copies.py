@@ -40,7 +40,7 @@ def checkpoint_of(config: RunConfig, role: Role, folder: Path) -> CheckpointConf
         folder: Folder in which the folders of small models are made.
 
     Raises:
-        UnknownDomain, UnknownView: There are no words for a small model.
+        UnknownName: There are no words for a small model.
     """
     model = config.models["policy" if role == "policy" else "reward_model"]
     return as_checkpoint(model, folder / role, view_of(config).words, seed_of(config.seed, role, "weights"))

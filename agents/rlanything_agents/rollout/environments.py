@@ -18,7 +18,7 @@ def view_of(config: RunConfig) -> View:
     """View in which the policy of a run reads and writes its environment.
 
     Raises:
-        UnknownDomain, UnknownView: The domain is not installed, or its environment has no such view.
+        UnknownName: The domain is not installed, or its environment has no such view.
     """
     return get_view(get_domain(config.domain).env_id, config.view)
 

@@ -70,7 +70,7 @@ def rollout(
     Raises:
         ValueError: There are no environments, there is not one tag per task, the temperature is not positive, or the
             engine hides the ids it sampled.
-        ServiceLost: The engine failed on all of several answers of a turn.
+        RunMustStop: The engine failed on all of several answers of a turn.
     """
     if not envs:
         raise ValueError("rollout needs at least one environment")

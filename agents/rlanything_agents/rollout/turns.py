@@ -11,7 +11,7 @@ from rlanything_agents.rollout.episode import Episode
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.choices import Form, fitted
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
 
 __all__ = ["Policy", "Turns"]
@@ -69,7 +69,7 @@ class Turns:
             Number of answers that the engine failed to generate.
 
         Raises:
-            ServiceLost: The engine failed on all of several answers.
+            RunMustStop: The engine failed on all of several answers.
             ValueError: The engine hides the ids it sampled.
         """
         renderer = self.policy.renderer
@@ -105,7 +105,7 @@ class Turns:
             else:
                 episode.take(answer, prompt)
         if failed == len(live) > 1:
-            raise ServiceLost(f"the policy's generator wrote none of {failed} turns: {_error(answers[-1][0])}")
+            raise RunMustStop(f"the policy's generator wrote none of {failed} turns: {_error(answers[-1][0])}")
         return failed
 
     def _form(self, episode: Episode) -> Form | None:

@@ -14,16 +14,12 @@ from rlanything_envs.curriculum import Request, Rewriter, Rewriting
 from rlanything_envs.curriculum.rewrite_request import BACKGROUND
 from rlanything_envs.llm.errors import RunMustStop
 
-__all__ = ["Abandoned", "BackgroundRewriter", "in_background"]
+__all__ = ["BackgroundRewriter", "in_background"]
 
 T = TypeVar("T")
 
 LAST_WRITE_S = 1.0
 """Seconds that an abandoned call gets to finish a write; one that takes longer waits for a service."""
-
-
-class Abandoned(RunMustStop):
-    """The iteration that requested the work has failed."""
 
 
 @contextmanager
@@ -50,7 +46,7 @@ class BackgroundRewriter:
     """A `Rewriter` that runs steps in a thread while its owner works, and abandons them if the owner fails.
 
     An abandoned step may wait for its service for minutes, and its result must not reach the pool, which may have been
-    restored by then. So steps rewrite tasks through this object, which raises `Abandoned` instead of returning.
+    restored by then. So steps rewrite tasks through this object, which raises `RunMustStop` instead of returning.
 
     Args:
         rewriter: Queries the service.
@@ -69,11 +65,11 @@ class BackgroundRewriter:
         """See `Rewriter.rewrite`.
 
         Raises:
-            Abandoned: The owner has failed.
+            RunMustStop: The owner has failed.
         """
         result = self._rewriter.rewrite(request, rng)
         if self._abandoned.is_set():
-            raise Abandoned("the iteration has ended")
+            raise RunMustStop("the iteration has ended")
         return result
 
     @contextmanager

@@ -50,7 +50,7 @@ class Learners:
     Raises:
         CheckpointError: A checkpoint cannot be used.
         MissingExtra: A package that the adapters or the engine need is not installed.
-        UnknownDomain, UnknownView: The domain is not installed, or has no such view.
+        UnknownName: The domain is not installed, or has no such view.
     """
 
     def __init__(self, config: RunConfig, folder: Path | None = None) -> None:
@@ -157,7 +157,7 @@ def make_both(config: RunConfig) -> dict[Role, Learner]:
     Raises:
         CheckpointError: A checkpoint cannot be used.
         MissingExtra: A package that the adapters need is not installed.
-        UnknownDomain, UnknownView: The domain is not installed, or has no such view.
+        UnknownName: The domain is not installed, or has no such view.
     """
     with TemporaryDirectory(prefix="models-") as folder:  # small models are loaded into memory as a whole
         return _begin(config, Path(folder))[0]

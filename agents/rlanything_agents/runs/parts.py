@@ -48,7 +48,7 @@ class RunParts:
             reporter: Shows progress.
 
         Raises:
-            UnknownView: The domain has no such view.
+            UnknownName: The domain has no such view.
             CheckpointError: A checkpoint cannot be used.
         """
         from rlanything_agents.runs.learners import Learners

@@ -23,10 +23,11 @@ from rlanything_agents.rollout.queries import GroupCollector
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import Play, Workers
 from rlanything_agents.runs.ahead import AheadBatch
-from rlanything_agents.runs.background import Abandoned, in_background
+from rlanything_agents.runs.background import in_background
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.progress import Stopwatch
 from rlanything_envs.curriculum import Assignment, Curriculum
+from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["AheadPlayer", "Player", "make_player"]
 
@@ -173,7 +174,7 @@ class AheadPlayer(Player):
 
         def check(ended: int) -> None:
             if abandoned.is_set():
-                raise Abandoned("the iteration has ended")
+                raise RunMustStop("the iteration has ended")
 
         def play() -> AheadBatch:
             groups: list[list[Trajectory]] = []

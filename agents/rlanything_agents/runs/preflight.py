@@ -24,7 +24,7 @@ def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) ->
     Raises:
         ConfigError: Nothing plays while the models are updated, as ``rollout.ahead`` demands, or a folder of tasks has
             none, or too few.
-        UnknownDomain: The domain is not installed.
+        UnknownName: The domain is not installed.
         ValueError: The domain rejects its knobs or operators.
         MissingKey, MissingExtra: The service of an LLM rewriter cannot be used.
         RunFolderError: The folder belongs to another run.

@@ -35,7 +35,7 @@ _TORCH = ("PytorchStreamWriter", "inline_container")
 
 
 class RunFolderError(ValueError):
-    """The folder cannot be used for this run; the message says which file and what to do."""
+    """A folder of a run cannot be used as requested; the message says which file and what to do."""
 
 
 class StorageError(RuntimeError, OSError):

@@ -21,9 +21,9 @@ from typing import Any
 from rlanything_agents.config import TRACKERS
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.monitors import SIGNATURES
-from rlanything_task_pools import MissingExtra
+from rlanything_task_pools import MissingExtra, UnknownName
 
-__all__ = ["PROJECT", "Tracking", "UnknownTracker", "evaluation_metrics", "flatten", "iteration_metrics"]
+__all__ = ["PROJECT", "Tracking", "evaluation_metrics", "flatten", "iteration_metrics"]
 
 PROJECT = "rlanything"
 """Project of the runs, in trackers that have projects."""
@@ -31,10 +31,6 @@ PROJECT = "rlanything"
 _PANEL = ("rate", "low", "high", "episodes", "errors")
 _OTHER = re.compile(r"[^A-Za-z0-9_.-]")
 _MAX_NAME = 80  # most characters of one part of a metric's name
-
-
-class UnknownTracker(ValueError):
-    """There is no tracker of this name."""
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
@@ -71,14 +67,14 @@ class Tracking:
         say: Called once for each tracker that failed.
 
     Raises:
-        UnknownTracker: A name is not in `TRACKERS`.
+        UnknownName: A name is not in `TRACKERS`.
         MissingExtra: The package of a tracker is not installed.
     """
 
     def __init__(self, names: Sequence[str], say: Callable[[str], None]) -> None:
         for name in names:
             if name not in TRACKERS:
-                raise UnknownTracker(f"no tracker {name!r:.80}; choose from {', '.join(TRACKERS)}")
+                raise UnknownName(f"no tracker {name!r:.80}; choose from {', '.join(TRACKERS)}")
             if find_spec(name) is None:
                 raise MissingExtra(f"the tracker {name} is not installed: pip install 'rlanything-envs[trackers]'")
         self._names = list(dict.fromkeys(names))

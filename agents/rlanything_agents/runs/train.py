@@ -75,7 +75,7 @@ def train(
     Raises:
         RanksError: There are several processes and none of them leads, or they cannot train together.
         RunFolderError: The folder belongs to another run or is in use, or the reused warm start does not fit.
-        UnknownDomain, UnknownView: The domain is not installed, or has no such view.
+        UnknownName: The domain is not installed, or has no such view.
         ValueError: The domain rejects its knobs or operators.
         MissingKey, MissingExtra: The service of an LLM rewriter cannot be used, or a tracker is not installed.
         RunStopped: The disk is full, the service of a rewriter is lost, or a monitor stopped the run; finished work is

@@ -24,7 +24,6 @@ from rlanything_envs.adapters.openenv.messages import TextAction, TextObservatio
 from rlanything_envs.adapters.serving import check_request, client_error, outcome_of
 from rlanything_envs.conversation import Conversation, ToolConversation, Turn
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.tools import UnknownTool
 
 __all__ = ["Session", "SessionError", "ToolSession"]
 
@@ -170,7 +169,9 @@ class ToolSession(Session):
             self._state.step_count += 1
             seen = self._observation(turn)
             fault = turn.info["call_error"]
-            kind = ToolErrorType.TOOL_NOT_FOUND if isinstance(fault, UnknownTool) else ToolErrorType.INVALID_ARGS
+            kind = (
+                ToolErrorType.INVALID_ARGS if action.tool_name in conversation.tools else ToolErrorType.TOOL_NOT_FOUND
+            )
             return CallToolObservation(
                 tool_name=action.tool_name,
                 result=turn.text,

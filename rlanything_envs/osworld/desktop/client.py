@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from rlanything_envs.osworld.desktop.errors import DesktopError, DesktopWrecked, GuestRefusal
-from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
+from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer
 from rlanything_envs.osworld.desktop.observation import GuestOutput, Health, Observation, Pixels
 from rlanything_envs.osworld.desktop.transport import Response, Transport, json_of
 
@@ -122,7 +122,7 @@ class GuestClient:
         if self._framebuffer is not None:
             try:
                 return _from_bgrx(*self._framebuffer.read())
-            except FramebufferError as error:
+            except OSError as error:
                 raise DesktopError(f"{self.url}: {error}") from error
         if not self._own:
             with self._reading("/screenshot"):

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rlanything_task_pools.coding.families import Problem
-from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import Example
 from rlanything_task_pools.rng_stream import RngStream
-from rlanything_task_pools.task import Refused
+from rlanything_task_pools.task import Refused, TaskFormatError
 from rlanything_verifiers.coding import (
     Job,
     Judgement,
@@ -95,7 +94,7 @@ def _check_limits(problem: Problem, inputs: Sequence[str]) -> None:
     for text in inputs:
         try:
             problem.statement.input.read(text)
-        except InputError as error:
+        except TaskFormatError as error:
             raise Refused("out_of_bounds", f"{error}, in the input {text[:200]!r}") from None
 
 

@@ -21,7 +21,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Input", "InputError", "Limit", "Line", "Lines", "Row", "Whole", "integer", "letters", "one_of"]
+from rlanything_task_pools.task import TaskFormatError
+
+__all__ = ["Input", "Limit", "Line", "Lines", "Row", "Whole", "integer", "letters", "one_of"]
 
 Reader = Callable[[str], Any]
 """Makes a value of a text, or raises a ValueError."""
@@ -30,19 +32,6 @@ MAX_DIGITS = 40
 _INTEGER = re.compile(rf"0|-?[1-9][0-9]{{0,{MAX_DIGITS - 1}}}")
 _SHOWN = 40
 """Most characters of a value in an error message."""
-
-
-class InputError(ValueError):
-    """A text that is not an input of the problem.
-
-    Args:
-        line: The number of the line from 1; None if it is the text as a whole.
-        reason: The limit or the part of the format that is broken.
-    """
-
-    def __init__(self, line: int | None, reason: str) -> None:
-        super().__init__(reason if line is None else f"line {line}: {reason}")
-        self.line, self.reason = line, reason
 
 
 def integer(text: str) -> int:
@@ -133,17 +122,17 @@ class Lines:
         """Number of lines that the part takes from a place on, and its records, grouped by command.
 
         Raises:
-            InputError: A line is missing or does not have the form.
+            TaskFormatError: A line is missing or does not have the form.
         """
         count = _value(self.count, known)
         if count > len(lines) - at:
-            raise InputError(None, f"expected {count} lines after line {at}, got {len(lines) - at}")
+            raise TaskFormatError(f"expected {count} lines after line {at}, got {len(lines) - at}")
         groups = {op: _Group(names, self.readers) for op, names in self.forms.items()}
         for number, line in enumerate(lines[at : at + count], at + 1):
             words = line.split(" ")
             op = "" if "" in groups else words[0]
             if op not in groups:
-                raise InputError(number, f"{op!r:.{_SHOWN}} is none of the commands {', '.join(groups)}")
+                raise TaskFormatError(f"line {number}: {op!r:.{_SHOWN}} is none of the commands {', '.join(groups)}")
             groups[op].add(number, words if op or len(groups[op].names) > 1 else [line])
         return count, list(groups.values())
 
@@ -171,7 +160,7 @@ class Row(Lines):
         count = _value(self.count, known)
         words = lines[at].split(" ") if at < len(lines) else []
         if len(words) != count:
-            raise InputError(at + 1, f"expected {count} values, got {len(words)}")
+            raise TaskFormatError(f"line {at + 1}: expected {count} values, got {len(words)}")
         group = _Group(self.forms[""], self.readers)
         for word in words:
             group.add(at + 1, [word])
@@ -190,7 +179,8 @@ class _Group:
     def add(self, number: int, words: list[str]) -> None:
         """One more record."""
         if len(words) != len(self.names):
-            raise InputError(number, f"expected {len(self.names)} values ({' '.join(self.names)}), got {len(words)}")
+            wanted = f"{len(self.names)} values ({' '.join(self.names)})"
+            raise TaskFormatError(f"line {number}: expected {wanted}, got {len(words)}")
         self.numbers.append(number)
         self.words.append(words)
 
@@ -202,7 +192,7 @@ class _Group:
             try:
                 values.extend(map(reader, column))
             except ValueError as error:
-                raise InputError(self.numbers[len(values)], f"{name}: {error}") from None
+                raise TaskFormatError(f"line {self.numbers[len(values)]}: {name}: {error}") from None
 
     def check(self, limit: Limit, known: Mapping[str, Any]) -> None:
         """Refuse records that break a limit, if they have all its names."""
@@ -214,7 +204,7 @@ class _Group:
         for number, row in zip(self.numbers, rows, strict=True):
             if not limit.test(*row):
                 values = ", ".join(f"{name} = {x!r:.{_SHOWN}}" for name, x in zip(limit.names, row, strict=True))
-                raise InputError(number, f"{values} breaks {limit.text}")
+                raise TaskFormatError(f"line {number}: {values} breaks {limit.text}")
 
 
 class Input:
@@ -256,10 +246,10 @@ class Input:
         """The values of an input by name, those of several records as lists; in linear time, but for the limits.
 
         Raises:
-            InputError: The text does not have the format, to the last blank, or breaks a limit.
+            TaskFormatError: The text does not have the format, to the last blank, or breaks a limit.
         """
         if not text.endswith("\n"):
-            raise InputError(None, "the last line has no end")
+            raise TaskFormatError("the last line has no end")
         lines, at = text[:-1].split("\n"), 0
         single: dict[str, Any] = {}
         lists: dict[str, list[Any]] = {}
@@ -280,11 +270,11 @@ class Input:
                 for limit in limits:
                     groups[0].check(limit, single)
         if at < len(lines):
-            raise InputError(at + 1, "the input should have ended before this line")
+            raise TaskFormatError(f"line {at + 1}: the input should have ended before this line")
         known = lists | single
         for whole in self._whole:
             if not whole.test(known):
-                raise InputError(None, f"broken: {whole.text}")
+                raise TaskFormatError(f"broken: {whole.text}")
         return known
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlanything_task_pools.coding.generate import draw, input_of, level_index, movable
-from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import Example, Payload, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen, undecided
 from rlanything_task_pools.coding.statements import STYLES
@@ -282,7 +281,7 @@ def _check_limits(task: Task, parent: Payload, statement: str, tests: Sequence[E
     for test in tests:
         try:
             form.read(test.stdin)
-        except InputError as error:
+        except TaskFormatError as error:
             raise Refused("out_of_bounds", f"{error}, in the input {test.stdin[:200]!r}") from None
 
 

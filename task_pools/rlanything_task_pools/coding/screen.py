@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rlanything_task_pools.coding.generate import input_of
-from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.payload import Payload, read_payload
 from rlanything_task_pools.task import Task, TaskFormatError
 from rlanything_verifiers.coding import (
@@ -159,7 +158,7 @@ def flaw(task: Task, *, allow_unsafe: bool = False) -> str | None:
         for test in payload.tests:
             try:
                 form.read(test.stdin)
-            except InputError as error:
+            except TaskFormatError as error:
                 return f"the test input {test.stdin[:80]!r} breaks the statement: {error}"
     if len(task.proof) != 1:
         return f"the proof must be one correct program, and there are {len(task.proof)}"

@@ -14,7 +14,6 @@ from rlanything_agents.feedback import (
     FeedbackConfig,
     FeedbackError,
     StepIndex,
-    UnknownPreset,
     feedback_stats,
     group_feedback,
     integrated_rewards,
@@ -22,6 +21,7 @@ from rlanything_agents.feedback import (
     judge_rewards,
     judged_steps,
 )
+from rlanything_task_pools import UnknownName
 
 PAPER, REFERENCE = PRESETS["paper"], PRESETS["reference"]
 NO_FILTER = {"policy_band": None, "judge_band": None}
@@ -330,7 +330,7 @@ def test_bad_config():
                 {"shared_weight": 2}, {"outcome_weight": -1}, {"credit": "best"}):  # fmt: skip
         with pytest.raises(ValidationError):
             FeedbackConfig(**bad)
-    with pytest.raises(UnknownPreset, match="choose one of paper, reference, outcome, recommended"):
+    with pytest.raises(UnknownName, match="choose one of paper, reference, outcome, recommended"):
         FeedbackConfig.preset("papper")
     with pytest.raises(FeedbackError, match="limit -1"):
         judged_steps([], np.random.default_rng(0), limit=-1)

@@ -19,7 +19,7 @@ from rlanything_agents.reward_models.step_reviewer import StepReviewer
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools.alfworld import DOMAIN
 
@@ -246,7 +246,7 @@ def test_a_judge_whose_machine_failed_has_no_votes() -> None:
     (steps,) = judge.judge([judged_of(STEPS)], votes=2, seed=0)
     assert [step.error for step in steps] == ["", "the card fell off"]
     assert [step.scores for step in steps] == [(1, 1), ()]
-    with pytest.raises(ServiceLost, match="judged none of 2 steps"):
+    with pytest.raises(RunMustStop, match="judged none of 2 steps"):
         StepJudge(Scripted("qwen3", [None]), prompts_of("qwen3"), 10).judge([judged_of(STEPS)], votes=2, seed=0)
 
 

@@ -17,7 +17,7 @@ from families import policy
 from rlanything_agents.rollout import episode, turns
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools import Task
 
@@ -151,7 +151,7 @@ def test_one_failed_answer_ends_one_episode_and_all_end_the_run(served: Policy, 
     assert [one.outcome for one in played] == [-1, None, -1]
     assert "ServerBusy" in played[1].error
     served.engine.fails = lambda params: True  # type: ignore[attr-defined]
-    with pytest.raises(ServiceLost, match=r"none of its last 3 turns: .*ServerBusy"):
+    with pytest.raises(RunMustStop, match=r"none of its last 3 turns: .*ServerBusy"):
         rollout(served, envs[:3], games(3), max_steps=2, seed=0)
 
 

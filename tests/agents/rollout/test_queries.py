@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.rollout.queries import Chunks, GroupCollector, OverlappedQueries, Queries, QueriesAtEnd
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
 PARAMS = SamplingParams(4, n=3, seed=11)
@@ -116,7 +116,7 @@ class Lost:
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         self.asked.append(params.first)
         if params.first:
-            raise ServiceLost("gone")
+            raise RunMustStop("gone")
         return [[Completion("", "stop")] * params.n for _ in prompts]
 
     def update_weights(self, source: object, version: int) -> None: ...
@@ -128,11 +128,11 @@ def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_query_or_in_the_e
     source = Lost()
     with meanwhile(source, MANY) as pending:
         pending.add(QUERIES[:4])
-        with pytest.raises(ServiceLost, match="gone"):
+        with pytest.raises(RunMustStop, match="gone"):
             pending.answers()
     with OverlappedQueries.open(source, MANY) as early:
         early.add(QUERIES[:20])
         early._answers[1].exception()  # it is known now
-        with pytest.raises(ServiceLost, match="gone"):
+        with pytest.raises(RunMustStop, match="gone"):
             early.add(QUERIES[20:])
     assert source.asked[:2] == [0, 2]

@@ -19,7 +19,7 @@ from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample, trajectory_samples, transcript_sample
 from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.llm.errors import ServiceLost
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
@@ -402,7 +402,7 @@ def test_a_turn_that_was_not_written_is_no_reward(agent: Agent, games: Games) ->
     assert broken.outcome is None
     assert "the card fell off" in broken.error
     assert broken.steps == ()
-    with pytest.raises(ServiceLost, match="none of 2 turns"):
+    with pytest.raises(RunMustStop, match="none of 2 turns"):
         scripted(agent, [None]).play(games(2), max_steps=1, seed=0)
 
 

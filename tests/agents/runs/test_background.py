@@ -15,12 +15,13 @@ from scripted_service import Asked, Handler, Service, say, served, status
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.runs import rewriting as rewriting_module
-from rlanything_agents.runs.background import Abandoned, BackgroundRewriter
+from rlanything_agents.runs.background import BackgroundRewriter
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_agents.training.learner import Learner
 from rlanything_envs.curriculum import Request, Rewriting
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 
@@ -135,7 +136,7 @@ def test_what_comes_after_a_failure_is_let_go_of() -> None:
         try:
             beside.rewrite(request, np.random.default_rng(0))
             done.append("written")
-        except Abandoned:
+        except RunMustStop:
             done.append("abandoned")
         finally:
             ended.set()

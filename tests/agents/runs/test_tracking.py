@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 from rlanything_agents.config import ConfigError, load_config
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.runs.tracking import Tracking, UnknownTracker, evaluation_metrics, flatten, iteration_metrics
+from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, flatten, iteration_metrics
 from rlanything_agents.tools.cli import app
-from rlanything_task_pools import MissingExtra
+from rlanything_task_pools import MissingExtra, UnknownName
 
 TINY = """
 name: tiny
@@ -255,7 +255,7 @@ def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.Mon
 
 
 def test_what_can_be_known_before_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnknownTracker, match="choose from tensorboard"):
+    with pytest.raises(UnknownName, match="choose from tensorboard"):
         Tracking(["../x"], print)
     file = tmp_path / "tiny.yaml"
     file.write_text(TINY)

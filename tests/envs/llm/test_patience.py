@@ -22,7 +22,6 @@ from rlanything_envs.llm import (
     Retries,
     SamplingParams,
     ScriptedGenerator,
-    ServiceLost,
 )
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.patience import Served
@@ -107,7 +106,7 @@ def test_waiting_ends_with_the_outage(service: Service, patient: Callable[..., P
 def test_waiting_has_an_end(service: Service, patient: Callable[..., PatientGenerator]) -> None:
     service.default = status(503, "maintenance")
     waiting = patient("wait", patience_s=2.0)
-    with pytest.raises(ServiceLost, match=r"no answer in 2 s: ServerBusy.*maintenance"):
+    with pytest.raises(RunMustStop, match=r"no answer in 2 s: ServerBusy.*maintenance"):
         waiting.generate([chat("hi")], PARAMS)
     assert len(service.asked) > 1
     waiting.close()
@@ -119,7 +118,7 @@ def test_stopping_is_told_apart_from_a_failed_request(
     service.script.extend([status(400, "too long a prompt"), status(500)])
     stopping = patient("stop")
     assert stopping.generate([chat("hi")], PARAMS)[0][0].finish_reason == "error", "the prompt's own fault"
-    with pytest.raises(ServiceLost, match="ServerBusy"):
+    with pytest.raises(RunMustStop, match="ServerBusy"):
         stopping.generate([chat("hi")], PARAMS)
     stopping.close()
 
@@ -175,10 +174,10 @@ def test_a_resumed_run_takes_the_same_course_or_asks_again(
 def test_neither_rewriter_nor_summariser_swallows_the_end_of_a_run(root: Task) -> None:
     lost = Completion("", "error", error="ConnectionLost: refused")
     rewriter = LLMRewriter(PatientGenerator(ScriptedGenerator([lost]), "stop"))
-    with pytest.raises(ServiceLost):
+    with pytest.raises(RunMustStop):
         rewriter.rewrite(Request(root, "easier", 0.0), np.random.default_rng(0))
     summariser = LLMSummariser(PatientGenerator(ScriptedGenerator([lost]), "stop"))
-    with pytest.raises(ServiceLost):
+    with pytest.raises(RunMustStop):
         summariser.summarise([JudgedEpisode("a goal", (), success=False)])
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs.llm.choices import matches
-from rlanything_envs.llm.schema import MAX_TEXT, NoForm, example_of, form_of_schema
+from rlanything_envs.llm.errors import GeneratorError
+from rlanything_envs.llm.schema import MAX_TEXT, example_of, form_of_schema
 from rlanything_task_pools import get_domain
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -99,14 +100,14 @@ def test_properties_by_hand() -> None:
 def test_what_has_no_form_is_named(schema: dict[str, Any]) -> None:
     if "required" in schema:
         schema |= {"properties": {"a": {"$ref": "#/x"}}}
-    with pytest.raises(NoForm, match="no form"):
+    with pytest.raises(GeneratorError, match="no form"):
         form_of_schema(schema)
 
 
 def test_too_many_optional_properties_have_no_form() -> None:
     schema = {"type": "object", "properties": {str(n): {"const": n} for n in range(9)}}
-    with pytest.raises(NoForm, match="at most 8 are optional"):
+    with pytest.raises(GeneratorError, match="at most 8 are optional"):
         form_of_schema(schema)
     form_of_schema(schema | {"required": ["0"]})
-    with pytest.raises(NoForm, match="no object has"):
+    with pytest.raises(GeneratorError, match="no object has"):
         form_of_schema({"type": "object", "properties": {"a": {"const": 1}}, "minProperties": 2})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer, FramebufferError
+from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer
 
 
 def dump(width: int, height: int, pixels: bytes, *, bits: int = 32, colours: int = 2) -> bytes:
@@ -39,13 +39,13 @@ def test_the_order_of_the_colours(tmp_path):
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "secret").write_bytes(dump(1, 1, b"\0\0\0\0"))
     (tmp_path / "screen").symlink_to(tmp_path / "secret")
-    with pytest.raises(FramebufferError, match="cannot read"):
+    with pytest.raises(match="cannot read"):
         Framebuffer(tmp_path / "screen").read()
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "screen")
-    with pytest.raises(FramebufferError, match="too short"):
+    with pytest.raises(match="too short"):
         Framebuffer(tmp_path / "screen").read()
 
 
@@ -64,7 +64,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 )
 def test_files_that_are_no_screen(tmp_path, content):
     (tmp_path / "screen").write_bytes(content)
-    with pytest.raises(FramebufferError):
+    with pytest.raises(OSError, match=r"screen|pixels"):
         Framebuffer(tmp_path / "screen").read()
 
 
@@ -72,5 +72,5 @@ def test_files_that_are_no_screen(tmp_path, content):
 def test_any_bytes_are_a_screen_or_refused(tmp_path_factory, content):
     file = tmp_path_factory.mktemp("any") / "screen"
     file.write_bytes(content)
-    with pytest.raises(FramebufferError):
+    with pytest.raises(OSError, match=r"screen|pixels"):
         Framebuffer(file).read()

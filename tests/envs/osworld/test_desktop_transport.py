@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from rlanything_envs.errors import InfrastructureError, SettingError
 from rlanything_envs.osworld.desktop import DesktopError
-from rlanything_envs.osworld.desktop.guest.interior import InteriorError, Refusal, _received
+from rlanything_envs.osworld.desktop.guest.interior import InteriorError, _received
 from rlanything_envs.osworld.desktop.guest.multipart import parse_multipart
+from rlanything_envs.osworld.desktop.guest.storage import Refusal
 from rlanything_envs.osworld.desktop.transport import Transport, multipart
 
 

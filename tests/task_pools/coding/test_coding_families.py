@@ -9,10 +9,9 @@ from rlanything_task_pools.coding import DOMAIN, FAMILIES, read_payload
 from rlanything_task_pools.coding.families import Family, Level, Problem
 from rlanything_task_pools.coding.gate import MAX_HIDDEN, MAX_INPUT, choose_tests
 from rlanything_task_pools.coding.generate import HELD_OUT, check_levels, draw, statement_of
-from rlanything_task_pools.coding.inputs import InputError
 from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.rng_stream import RngStream
-from rlanything_task_pools.task import Refused
+from rlanything_task_pools.task import Refused, TaskFormatError
 from rlanything_verifiers.coding import Limits, judge, run_program
 
 ENDS = {"easiest": 0, "hardest": -1}
@@ -109,7 +108,7 @@ def test_what_breaks_the_statement_is_refused(name: str, seeds: int) -> None:
             for spot in [spots[rng.below(len(spots))] for _ in range(6)]:
                 wrong.append(text[: spot.start()] + HUGE + text[spot.end() :])
             for bad in wrong:
-                with pytest.raises(InputError):
+                with pytest.raises(TaskFormatError):
                     problem.statement.input.read(bad)
 
 
@@ -134,7 +133,7 @@ def test_polygons_are_simple(corners: str, simple: bool) -> None:
     if simple:
         problem.statement.input.read(text)
     else:
-        with pytest.raises(InputError, match="polygon"):
+        with pytest.raises(TaskFormatError, match="polygon"):
             problem.statement.input.read(text)
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_task_pools.coding.inputs import Input, InputError, Limit, Line, Lines, Row, Whole, letters, one_of
+from rlanything_task_pools.coding.inputs import Input, Limit, Line, Lines, Row, Whole, letters, one_of
+from rlanything_task_pools.task import TaskFormatError
 
 LIST = Input(Line("n k"), Row("a_i", "n"), "1 <= k <= n <= 4", "-9 <= a_i <= 9")
 NAMES = Input(
@@ -71,7 +72,7 @@ def test_limits_are_the_text_of_the_constraints() -> None:
     ],
 )
 def test_what_is_refused(form: Input, text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(TaskFormatError, match=message):
         form.read(text)
 
 
@@ -87,7 +88,7 @@ TOKENS = st.lists(st.sampled_from(["1", "2", "-9", "10", " ", " ", "\n", "\n", "
 @given(TOKENS.map("".join) | st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     for form in (LIST, NAMES, COMMANDS):
-        with suppress(InputError):
+        with suppress(TaskFormatError):
             assert set(form.read(text)) <= {"n", "k", "v", "a_i", "op", "name", "team", "age"}
 
 
@@ -98,7 +99,7 @@ def test_an_input_within_the_limits_is_read_back(numbers: list[int], data: st.Da
     assert LIST.read(text) == {"n": len(numbers), "k": k, "a_i": numbers}
     place = data.draw(st.integers(0, len(numbers) - 1))
     wrong = [*numbers[:place], data.draw(st.integers(10) | st.integers(max_value=-10)), *numbers[place + 1 :]]
-    with pytest.raises(InputError, match="line 2: a_i"):
+    with pytest.raises(TaskFormatError, match="line 2: a_i"):
         LIST.read(f"{len(numbers)} {k}\n{' '.join(map(str, wrong))}\n")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from .checkers import Checker, Interactor, TextChecker
 from .errors import JudgeError
 from .test import Test
+from .verdict import Verdict
 
 MARK = b"\x1d result "  # a control character, so that no output of the submission matches it by accident
 MAX_RESULT = 8 << 20
@@ -52,14 +53,6 @@ _main()
 """
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _MOST_IMPORTS = 50
-
-
-class NoResult(ValueError):
-    """A run ended normally without a result."""
-
-
-class DidNotCompile(ValueError):
-    """The submission is not valid Python."""
 
 
 def driver(program: bytes, entry_point: str) -> bytes:
@@ -123,21 +116,16 @@ def check_call(test: Test) -> None:
         raise JudgeError("arguments must be a JSON list, or an object of keywords")
 
 
-def result(stdout: bytes) -> bytes:
-    """The JSON text of the result in a driver's output.
-
-    Raises:
-        DidNotCompile: the submission is not valid Python; the message has the place.
-        NoResult: the program ended before the function returned.
-    """
+def result(stdout: bytes) -> bytes | tuple[Verdict, str]:
+    """The JSON text of the result in a driver's output, or the verdict where there is none."""
     _, found, rest = stdout.rpartition(b"\n" + MARK)
     kind, _, value = rest.partition(b"\n")[0].partition(b" ")
     if not found or kind not in (b"OK", b"CE"):
-        raise NoResult("the program ended before the function returned")
+        return "RE", "the program ended before the function returned"
     if kind == b"CE":
-        raise DidNotCompile(value.decode(errors="replace"))
+        return "CE", value.decode(errors="replace")
     if len(value) > MAX_RESULT:
-        raise NoResult(f"{len(value)} bytes of a result; at most {MAX_RESULT} are read")
+        return "RE", f"{len(value)} bytes of a result; at most {MAX_RESULT} are read"
     return value
 
 

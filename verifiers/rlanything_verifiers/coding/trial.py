@@ -239,12 +239,10 @@ class Trial:
             return "AC", ""
         output = run.stdout
         if self.calls:
-            try:
-                output = function.result(output)
-            except function.DidNotCompile as error:
-                return "CE", str(error)
-            except function.NoResult as error:
-                return "RE", str(error)
+            found = function.result(output)
+            if isinstance(found, tuple):
+                return found
+            output = found
         if not isinstance(self.checker, TextChecker):
             outputs[i] = output
             return "AC", ""

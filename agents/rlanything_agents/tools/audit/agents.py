@@ -12,7 +12,7 @@ import gymnasium as gym
 from rlanything_agents.domains.cheats import Answer, cheats_of
 from rlanything_agents.domains.solutions import Solution, solution_of
 from rlanything_agents.tools.benchmark.episode import World
-from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.player import Player, Response
 from rlanything_agents.tools.benchmark.scripted import RandomAgent, Scripted
 from rlanything_envs.errors import InfrastructureError
@@ -83,7 +83,7 @@ class _Guesses:
     def act(self, turn: Turn) -> Response:
         try:
             return self._player.act(turn)
-        except AgentError as error:
+        except BenchmarkError as error:
             raise InfrastructureError(str(error)) from error
 
 

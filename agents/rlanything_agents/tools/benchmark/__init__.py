@@ -23,14 +23,14 @@ print(summary["total"]["rate"], summary["panel"]["hash"])
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rlanything_agents.tools.benchmark.errors import AgentError, BenchmarkError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.compare import compare_results
     from rlanything_agents.tools.benchmark.runner import run_benchmark
     from rlanything_agents.tools.benchmark.settings import ChatSettings
 
-__all__ = ["AgentError", "BenchmarkError", "ChatSettings", "compare_results", "run_benchmark"]
+__all__ = ["BenchmarkError", "ChatSettings", "compare_results", "run_benchmark"]
 
 _LATE = {
     "ChatSettings": "rlanything_agents.tools.benchmark.settings",

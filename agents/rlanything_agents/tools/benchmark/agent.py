@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import Episode, Result, World
@@ -35,7 +35,7 @@ class Agent:
         """Check all episodes of the benchmark before the first one begins.
 
         Raises:
-            AgentError: The agent cannot play one of them.
+            BenchmarkError: The agent cannot play one of them.
         """
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ def open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Solo
         turns: Most turns of an episode.
 
     Raises:
-        AgentError: There is no agent of this name, or it cannot be opened.
+        BenchmarkError: There is no agent of this name, or it cannot be opened.
         MissingExtra, MissingKey: The service cannot be used.
     """
     from rlanything_agents.tools.benchmark.scripted import Expert, RandomAgent
@@ -106,7 +106,7 @@ def open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Solo
             from rlanything_agents.tools.benchmark.own_code import PythonAgent
 
             return PythonAgent(rest, settings.max_history)
-    raise AgentError(f"no agent is called {name!r:.200}: choose one of {', '.join(FORMS)}")
+    raise BenchmarkError(f"no agent is called {name!r:.200}: choose one of {', '.join(FORMS)}")
 
 
 def packages_of(name: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.tools.benchmark.agent import Lockstep
 from rlanything_agents.tools.benchmark.episode import Episode, Result, course
-from rlanything_agents.tools.benchmark.errors import AgentError, Outgrown
+from rlanything_agents.tools.benchmark.errors import BenchmarkError, Outgrown
 from rlanything_agents.tools.benchmark.pace import Pace
 from rlanything_agents.tools.benchmark.player import History, Message, Response
 from rlanything_agents.tools.benchmark.settings import MOST, tokens_for
@@ -51,7 +51,7 @@ class CheckpointAgent(Lockstep):
         turns: Most turns of an episode, for which answers are sized where ``settings`` do not say how long they are.
 
     Raises:
-        AgentError: There is no such model, its tokenizer has no chat template, or no answer fits into its context.
+        BenchmarkError: There is no such model, its tokenizer has no chat template, or no answer fits into its context.
         MissingExtra: The package of the model is not installed.
     """
 
@@ -66,14 +66,14 @@ class CheckpointAgent(Lockstep):
             self.template = load_template(config)
             self.model = load_model(config, self.template.tokenizer, seed=0)
         except CheckpointError as error:
-            raise AgentError(f"{self.name} cannot be loaded: {error}") from error
+            raise BenchmarkError(f"{self.name} cannot be loaded: {error}") from error
         self._generator = TransformersGenerator(self.model, self.template.tokenizer)
         shape = self.model.config.get_text_config()
         self.context: int | None = getattr(shape, "max_position_embeddings", None)
         read = turns if settings.max_history is None else min(turns, settings.max_history + 1)
         self.settings = settings.sized(MOST if self.context is None else tokens_for(self.context, read))
         if self.context is not None and self.settings.answer_tokens >= self.context:
-            raise AgentError(
+            raise BenchmarkError(
                 f"{self.name}: answers of {self.settings.answer_tokens} tokens leave no room for a chat in the model's "
                 f"context of {self.context}: lower --max-tokens"
             )

@@ -263,7 +263,7 @@ def play_episode(conversation: Conversation, player: Player, episode: Episode) -
     Raises:
         TaskFormatError: The task is malformed.
         UnsafeSandbox: The machine has no safe sandbox.
-        AgentError: The agent is broken.
+        BenchmarkError: The agent is broken.
     """
     played = course(conversation, episode, player.counts)
     try:

@@ -2,15 +2,11 @@
 
 from typing import Literal
 
-__all__ = ["AgentError", "BenchmarkError", "Outgrown"]
+__all__ = ["BenchmarkError", "Outgrown"]
 
 
 class BenchmarkError(ValueError):
-    """A benchmark or its folder cannot be used as requested; the message says what to do."""
-
-
-class AgentError(BenchmarkError):
-    """The agent cannot play: its name is unknown, it lacks something, or its own code failed."""
+    """A benchmark, its folder or its agent cannot be used as requested; the message says what to do."""
 
 
 class Outgrown(RuntimeError):

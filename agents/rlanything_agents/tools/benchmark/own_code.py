@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rlanything_agents.tools.benchmark.agent import Solo
-from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
 from rlanything_envs.errors import InfrastructureError
 
@@ -34,7 +34,7 @@ class PythonAgent(Solo):
         history: See `ChatPlayer`.
 
     Raises:
-        AgentError: The name does not exist, or cannot be called.
+        BenchmarkError: The name does not exist, or cannot be called.
     """
 
     executor = "threads"
@@ -44,7 +44,7 @@ class PythonAgent(Solo):
         self._history = history
         module, colon, attribute = place.partition(":")
         if not (module and colon and attribute):
-            raise AgentError(f"{self.name}: expected python:module:name")
+            raise BenchmarkError(f"{self.name}: expected python:module:name")
         if os.getcwd() not in sys.path:  # noqa: PTH109 (a text is compared)
             sys.path.insert(0, os.getcwd())  # noqa: PTH109
         try:
@@ -52,9 +52,11 @@ class PythonAgent(Solo):
             for name in attribute.split("."):
                 found = getattr(found, name)
         except (ImportError, AttributeError) as error:
-            raise AgentError(f"{self.name}: {error}") from error
+            raise BenchmarkError(f"{self.name}: {error}") from error
         if not callable(found) or (inspect.isclass(found) and not callable(getattr(found, "act", None))):
-            raise AgentError(f"{self.name} is neither a function of messages nor a class with a method act(messages)")
+            raise BenchmarkError(
+                f"{self.name} is neither a function of messages nor a class with a method act(messages)"
+            )
         self._made = found
 
     def player(self, episode: Episode) -> PythonPlayer:
@@ -81,7 +83,7 @@ class PythonPlayer(ChatPlayer):
         """Call the code with a chat."""
         text = _called(self._name, self._act, messages)
         if not isinstance(text, str):
-            raise AgentError(f"{self._name} answered with {type(text).__name__}, expected a str")
+            raise BenchmarkError(f"{self._name} answered with {type(text).__name__}, expected a str")
         return Response(text)
 
 
@@ -93,4 +95,4 @@ def _called(name: str, code: Callable[..., Any], *arguments: Any) -> Any:
     except OSError as error:
         raise InfrastructureError(f"{name}: {type(error).__name__}: {error}") from error
     except Exception as error:
-        raise AgentError(f"{name} failed with {type(error).__name__}: {error}") from error
+        raise BenchmarkError(f"{name} failed with {type(error).__name__}: {error}") from error

@@ -39,7 +39,7 @@ class Player(Protocol):
         Raises:
             InfrastructureError: Infrastructure of the agent failed; the episode is masked.
             Outgrown: The agent has written too much; the episode has failed.
-            AgentError: The agent is broken, and would fail in every other episode too.
+            BenchmarkError: The agent is broken, and would fail in every other episode too.
         """
         ...
 

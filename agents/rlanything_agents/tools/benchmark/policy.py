@@ -20,7 +20,7 @@ from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.tools.benchmark.agent import Lockstep
 from rlanything_agents.tools.benchmark.episode import Episode, Result, counted
-from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_envs.llm.budget import Usage
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class RunAgent(Lockstep):
         path: Folder of a finished run.
 
     Raises:
-        AgentError: The folder holds no finished run that can be loaded.
+        BenchmarkError: The folder holds no finished run that can be loaded.
     """
 
     def __init__(self, path: str) -> None:
@@ -56,21 +56,21 @@ class RunAgent(Lockstep):
             self.learners = Learners(self.config)
             weights = folder.final_weights()
             if weights is None:
-                raise AgentError(f"{self.name} has no final weights: let the run come to its end")
+                raise BenchmarkError(f"{self.name} has no final weights: let the run come to its end")
             self.learners.load(weights)
         except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
-            raise AgentError(f"{self.name} holds no run that can be played: {error}") from error
+            raise BenchmarkError(f"{self.name} holds no run that can be played: {error}") from error
         self._episodes: list[Episode] = []
 
     def check(self, episodes: Sequence[Episode]) -> None:
         """Check that the tasks are of the run's domain.
 
         Raises:
-            AgentError: A task is of another domain.
+            BenchmarkError: A task is of another domain.
         """
         for episode in episodes:
             if episode.task.domain != self.config.domain:
-                raise AgentError(
+                raise BenchmarkError(
                     f"{self.name} learned the domain {self.config.domain}; the panel has tasks of {episode.task.domain}"
                 )
         self._episodes = list(episodes)

@@ -67,7 +67,7 @@ def run_benchmark(
 
     Raises:
         BenchmarkError: The folder belongs to another benchmark, or a number is out of range.
-        AgentError: There is no such agent, or it cannot play these tasks.
+        BenchmarkError: There is no such agent, or it cannot play these tasks.
         GenerationStopped: A service refuses to answer, or the budget is spent; the same command continues.
     """
     if episodes < 1 or (workers is not None and workers < 1) or seed < 0:

@@ -11,7 +11,7 @@ import numpy as np
 from rlanything_agents.domains.guesses import Guess, NoGuess, guess_of
 from rlanything_agents.domains.solutions import Solution, solution_of
 from rlanything_agents.tools.benchmark.agent import Solo
-from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.player import Response
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class Expert(Scripted):
         """Check that every task has a known solution.
 
         Raises:
-            AgentError: A task has none.
+            BenchmarkError: A task has none.
         """
         for task_id, task in {episode.task.id: episode.task for episode in episodes}.items():
             if solution_of(task)([]) is None:
-                raise AgentError(f"task {task_id} has no known solution: the agent expert cannot play it")
+                raise BenchmarkError(f"task {task_id} has no known solution: the agent expert cannot play it")
 
     def player(self, episode: Episode) -> _ExpertPlayer:
         """A player with the solution of the episode's task."""
@@ -68,7 +68,7 @@ class _RandomPlayer:
         try:
             return Response(self._guess(turn, self._rng))
         except NoGuess as error:
-            raise AgentError(f"the agent random cannot play: {error}") from error
+            raise BenchmarkError(f"the agent random cannot play: {error}") from error
 
 
 class _ExpertPlayer:
@@ -81,7 +81,7 @@ class _ExpertPlayer:
     def act(self, turn: Turn) -> Response:
         answer = self._solution(self._given)
         if answer is None:
-            raise AgentError(
+            raise BenchmarkError(
                 f"task {self._task_id}: the known solution of {len(self._given)} answers did not end the episode; the "
                 "environment is not the one it was proved in"
             )

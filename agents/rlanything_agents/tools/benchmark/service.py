@@ -18,7 +18,7 @@ from rlanything_agents.tools.benchmark.settings import MOST
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Budget, Usage
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import EndpointRefused, ServiceLost, is_failure
+from rlanything_envs.llm.errors import EndpointRefused, RunMustStop, is_failure
 from rlanything_envs.llm.generator import Completion, SamplingParams
 from rlanything_envs.llm.log import PromptLog, Record, prompt_key, read_log, usage_of
 from rlanything_envs.llm.openai import OpenAIGenerator
@@ -95,7 +95,7 @@ class ServicePlayer(ChatPlayer):
                 length of the answer alone keeps the service from giving it in time.
             InfrastructureError: The request failed after all retries.
             GenerationStopped: No further request can succeed: the key is refused, or the budget is spent.
-            ServiceLost: The service refuses every request, after it has answered some.
+            RunMustStop: The service refuses every request, after it has answered some.
         """
         params = SamplingParams(
             self._settings.answer_tokens,
@@ -125,7 +125,7 @@ class ServicePlayer(ChatPlayer):
             ((completion,),) = self._generator.generate([messages], params)
         except EndpointRefused as error:
             if self._log.answered:
-                raise ServiceLost(f"the service has stopped to answer; the same command goes on: {error}") from error
+                raise RunMustStop(f"the service has stopped to answer; the same command goes on: {error}") from error
             raise
         return completion
 

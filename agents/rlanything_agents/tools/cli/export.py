@@ -50,13 +50,12 @@ def export(
     """Export the episodes of a run as a data set with a card: episodes, turns, judgements, preferences, chats."""
     with plain_errors():
         from rlanything_agents.runs.folder import RunFolder
-        from rlanything_agents.tools.export import RolloutExportError, export_logs, export_run
+        from rlanything_agents.runs.storage import RunFolderError
+        from rlanything_agents.tools.export import export_logs, export_run
 
         if format is Format.inspect:
             if what not in (None, [What.episodes]) or split_by is not SplitBy.none:
-                raise RolloutExportError(
-                    "logs hold whole episodes, a file an iteration: leave out --what and --split-by"
-                )
+                raise RunFolderError("logs hold whole episodes, a file an iteration: leave out --what and --split-by")
             logs = export_logs(RunFolder(run), out)
             if as_json:
                 print_json({"folder": str(out), "format": format.value, "samples": logs})

@@ -13,17 +13,7 @@ from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 if TYPE_CHECKING:
     from rlanything_task_pools.panel import Panel
 
-__all__ = [
-    "Changes",
-    "OptionError",
-    "config_keys",
-    "domains",
-    "key_values",
-    "open_panel",
-    "panels",
-    "splits",
-    "trackers",
-]
+__all__ = ["Changes", "config_keys", "domains", "key_values", "open_panel", "panels", "splits", "trackers"]
 
 
 def domains(incomplete: str) -> list[str]:
@@ -80,10 +70,6 @@ Changes = Annotated[
 """Changes of a configuration."""
 
 
-class OptionError(ValueError):
-    """The value of an option cannot be parsed; the message names the option."""
-
-
 def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
     """Parse ``["size=3", "kinds=[a, b]"]`` to a mapping; values are YAML.
 
@@ -92,17 +78,19 @@ def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:
         option: Name of the option, for the message of an error.
 
     Raises:
-        OptionError: A value is not of this form.
+        ConfigError: A value is not of this form.
     """
+    from rlanything_agents.config.load import ConfigError
+
     found: dict[str, Any] = {}
     for text in given or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise OptionError(f"{option} {text!r:.80}: expected key=value")
+            raise ConfigError(f"{option} {text!r:.80}: expected key=value")
         try:
             found[key] = read_yaml(value)
         except YamlError as error:
-            raise OptionError(f"{option} {text!r:.80}: {error}") from None
+            raise ConfigError(f"{option} {text!r:.80}: {error}") from None
     return found
 
 
@@ -115,12 +103,13 @@ def open_panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
         limit: Most tasks, from the beginning.
 
     Raises:
-        PanelError: Both or neither are given, or the tasks cannot be loaded.
+        CollectionError: Both or neither are given, or the tasks cannot be loaded.
     """
-    from rlanything_task_pools.panel import PanelError, load_panel, panel_names, pool_panel
+    from rlanything_task_pools.collection import CollectionError
+    from rlanything_task_pools.panel import load_panel, panel_names, pool_panel
 
     if (name is None) == (pool is None):
-        raise PanelError(f"give either --panel ({', '.join(panel_names())}) or a pool")
+        raise CollectionError(f"give either --panel ({', '.join(panel_names())}) or a pool")
     if pool is not None:
         return pool_panel(pool / "pool.sqlite" if pool.is_dir() else pool, limit)
     return load_panel(str(name), limit)

@@ -51,7 +51,8 @@ def play(
     Without a terminal it reads answers from standard input, line by line.
     """
     with plain_errors():
-        from rlanything_agents.tools.cli.options import OptionError, key_values
+        from rlanything_agents.config.load import ConfigError
+        from rlanything_agents.tools.cli.options import key_values
         from rlanything_agents.tools.cli.output import console
         from rlanything_agents.tools.play.game import Game
         from rlanything_agents.tools.play.input import standard_answers
@@ -62,7 +63,7 @@ def play(
         chosen = get_domain(domain)
         knobs, arguments = key_values(knob, "--knob"), key_values(env, "--env")
         if (task or pool) and (split or knobs):
-            raise OptionError("--split and --knob are of generated tasks: leave them out with --task or --pool")
+            raise ConfigError("--split and --knob are of generated tasks: leave them out with --task or --pool")
         tasks = _tasks(chosen, seed, task, _pool_file(pool))
         arguments = {**_of_the_generator(chosen, split, knobs), **arguments}
         game = Game(_made(chosen, arguments, Conversation), tasks, save)
@@ -88,15 +89,15 @@ def _pool_file(pool: Path | None) -> Path | None:
 
 
 def _made(domain: Domain, arguments: Mapping[str, Any], conversation: Any) -> Any:
-    """Make the environment; arguments that it rejects raise an `OptionError`."""
-    from rlanything_agents.tools.cli.options import OptionError
+    """Make the environment; arguments that it rejects raise a `ConfigError`."""
+    from rlanything_agents.config.load import ConfigError
 
     try:
         return conversation(domain.env_id, **arguments)
     except (TypeError, ValueError) as error:
         if type(error).__module__.startswith("rlanything_"):
             raise
-        raise OptionError(f"{domain.env_id} cannot be made with {dict(arguments)}: {error}") from None
+        raise ConfigError(f"{domain.env_id} cannot be made with {dict(arguments)}: {error}") from None
 
 
 def _of_the_generator(domain: Domain, split: str | None, knobs: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from rlanything_agents.feedback.percent import percent
 from rlanything_agents.tools.cli.output import console, plain_text
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.monitor import CurriculumRow
-from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, UnknownDomain, Version, get_domain
+from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, Version, get_domain
+from rlanything_task_pools.errors import UnknownName
 from rlanything_verifiers.plain_text import printable
 
 ROWS = 20
@@ -313,7 +314,7 @@ def world_diff(one: Task, other: Task) -> list[tuple[str, str]]:
         try:
             domain = get_domain(one.domain)
             old, new = (domain.describe(task).splitlines() for task in (one, other))
-        except (UnknownDomain, ValueError):
+        except (UnknownName, ValueError):
             pass  # tasks of an unknown domain, and broken ones, are compared by their data
     different = list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]  # without difflib's file names
     return [(line[:1].strip(), line[1:]) for line in different if not line.startswith("@@")]

@@ -48,21 +48,22 @@ def serve(
     for --mcp the extra mcp. With desktop, it starts a desktop and serves OSWorld's guest protocol.
     """
     with plain_errors():
-        from rlanything_agents.tools.cli.options import OptionError, key_values
+        from rlanything_agents.config.load import ConfigError
+        from rlanything_agents.tools.cli.options import key_values
 
         arguments = key_values(env, "--env")
         if env_id == "desktop":
             if mcp or tools or stdio or host != "127.0.0.1":
-                raise OptionError(
+                raise ConfigError(
                     "a desktop is served on the loopback interface: leave out all but --env, --port, --token"
                 )
             _serve_desktop(arguments, port, token)
             return
         settings: dict[str, Any] = {"host": host, "port": port, "token": token, "max_sessions": max_sessions}
         if mine := sorted(arguments.keys() & {*settings, "idle_seconds", "max_message_bytes", "tools"}):
-            raise OptionError(f"--env {mine[0]}: this is a setting of the server, not of the environment")
+            raise ConfigError(f"--env {mine[0]}: this is a setting of the server, not of the environment")
         if (stdio and not mcp) or (tools and mcp):
-            raise OptionError("--stdio goes with --mcp, and --tools without it")
+            raise ConfigError("--stdio goes with --mcp, and --tools without it")
         if stdio:
             from rlanything_envs.adapters.mcp import serve_stdio
 

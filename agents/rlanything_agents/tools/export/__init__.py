@@ -7,6 +7,6 @@ with Parquet or JSON Lines and a card, or with logs of Inspect AI, goes out.
 
 from rlanything_agents.tools.export.inspect_logs import export_logs
 from rlanything_agents.tools.export.kinds import KINDS
-from rlanything_agents.tools.export.run import FORMATS, SPLITS, RolloutExportError, export_run
+from rlanything_agents.tools.export.run import FORMATS, SPLITS, export_run
 
-__all__ = ["FORMATS", "KINDS", "SPLITS", "RolloutExportError", "export_logs", "export_run"]
+__all__ = ["FORMATS", "KINDS", "SPLITS", "export_logs", "export_run"]

@@ -37,7 +37,7 @@ def export_logs(folder: RunFolder, target: Path) -> dict[str, int]:
         Samples by file.
 
     Raises:
-        RolloutExportError: The target exists, or there is nothing to export.
+        RunFolderError: The target exists, or there is nothing to export.
         RunFolderError, ReadError: The run's files cannot be read.
         MissingExtra: ``inspect_ai`` is not installed.
     """
@@ -59,16 +59,7 @@ def export_logs(folder: RunFolder, target: Path) -> dict[str, int]:
 
 
 def _log(config: dict[str, Any], episodes: Sequence[StoredEpisode], manual: str, played: datetime) -> EvalLog:
-    from inspect_ai.log import (
-        EvalConfig,
-        EvalDataset,
-        EvalLog,
-        EvalMetric,
-        EvalResults,
-        EvalScore,
-        EvalSpec,
-        EvalStats,
-    )
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalMetric, EvalResults, EvalScore, EvalSpec, EvalStats
 
     name, iteration = str(config.get("name", "run")), episodes[0].iteration
     numbers: Counter[str] = Counter()

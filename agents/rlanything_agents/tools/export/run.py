@@ -14,24 +14,22 @@ from typing import TYPE_CHECKING, Any, Self
 import yaml
 
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.episodes import read_episodes
 from rlanything_agents.tools.export.kinds import KINDS, Group, Kind, Row
-from rlanything_task_pools import MissingExtra, UnknownDomain, get_domain
+from rlanything_task_pools import MissingExtra, get_domain
+from rlanything_task_pools.errors import UnknownName
 
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["FORMATS", "SPLITS", "RolloutExportError", "export_run", "manual_of", "new_folder"]
+__all__ = ["FORMATS", "SPLITS", "export_run", "manual_of", "new_folder"]
 
 BATCH = 1000
 """Most rows in memory; each batch of Parquet leaves a few KB of metadata in memory until the file is complete."""
 
 FORMATS = ("parquet", "jsonl")
 SPLITS = ("none", "iteration", "outcome")
-
-
-class RolloutExportError(ValueError):
-    """The rollouts cannot be exported as requested; the message says why."""
 
 
 def export_run(
@@ -50,7 +48,7 @@ def export_run(
         Rows by kind and split.
 
     Raises:
-        RolloutExportError: The target exists, there is nothing to export, or no such kind, format or split.
+        RunFolderError: The target exists, there is nothing to export, or no such kind, format or split.
         RunFolderError, ReadError: The run's files cannot be read.
         MissingExtra: ``datasets`` is not installed.
     """
@@ -61,7 +59,7 @@ def export_run(
         counts = {name: _write(KINDS[name], files, manual, scratch / name, format, split) for name in kinds}
         if empty := [name for name, found in counts.items() if not found]:
             lacking = " and ".join(f"no {name} (a row is {KINDS[name].meaning})" for name in empty)
-            raise RolloutExportError(f"{folder.path} has {lacking}: nothing was written")
+            raise RunFolderError(f"{folder.path} has {lacking}: nothing was written")
         (scratch / "README.md").write_text(_card(config, counts, format), encoding="utf-8")
     return counts
 
@@ -71,13 +69,13 @@ def new_folder(folder: RunFolder, target: Path) -> Iterator[tuple[list[Path], Pa
     """Files of a run's episodes, and a scratch folder that becomes ``target`` if nothing is raised.
 
     Raises:
-        RolloutExportError: The target exists, or there is nothing to export.
+        RunFolderError: The target exists, or there is nothing to export.
     """
     if target.exists():
-        raise RolloutExportError(f"{target} exists: choose another folder")
+        raise RunFolderError(f"{target} exists: choose another folder")
     files = sorted(folder.trajectories.glob("*.jsonl.gz"))
     if not files:
-        raise RolloutExportError(f"{folder.path} has no episodes yet: no file in {folder.trajectories.name}/")
+        raise RunFolderError(f"{folder.path} has no episodes yet: no file in {folder.trajectories.name}/")
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -96,12 +94,12 @@ def _check(kinds: Sequence[str], format: str, split: str) -> None:
     ):
         for name in given:
             if name not in known:
-                raise RolloutExportError(f"no {what} {name!r:.80}; choose from {', '.join(known)}")
+                raise RunFolderError(f"no {what} {name!r:.80}; choose from {', '.join(known)}")
     if not kinds:
-        raise RolloutExportError(f"nothing to export; choose from {', '.join(KINDS)}")
+        raise RunFolderError(f"nothing to export; choose from {', '.join(KINDS)}")
     mixed = [name for name in kinds if not KINDS[name].has_outcome]
     if split == "outcome" and mixed:
-        raise RolloutExportError(f"{', '.join(mixed)} cannot be split by outcome: a row has a won and a lost episode")
+        raise RunFolderError(f"{', '.join(mixed)} cannot be split by outcome: a row has a won and a lost episode")
     try:
         import datasets  # noqa: F401
     except ImportError as error:
@@ -225,7 +223,7 @@ def manual_of(domain: str) -> str:
 
     try:
         entry = gym.spec(get_domain(domain).env_id).entry_point
-    except (UnknownDomain, gym.error.Error):
+    except (UnknownName, gym.error.Error):
         return ""  # runs of a domain that is not installed here are exported without a manual
     made = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
     return str(getattr(made, "manual", ""))

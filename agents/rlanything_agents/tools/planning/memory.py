@@ -98,7 +98,7 @@ class Planned:
     Raises:
         NotEstimated: The model is on the hub, and its configuration is not on this machine.
         CheckpointError: A folder has no configuration of a language model.
-        UnknownView: The domain has no words for a small model.
+        UnknownName: The domain has no words for a small model.
     """
 
     def __init__(self, config: RunConfig, role: str, model: AnyModel, trainer: TrainerConfig | None) -> None:

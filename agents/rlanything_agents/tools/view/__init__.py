@@ -7,6 +7,6 @@
 
 from rlanything_agents.tools.view.export import export_site
 from rlanything_agents.tools.view.server import serve
-from rlanything_agents.tools.view.site import Site, ViewError
+from rlanything_agents.tools.view.site import Site
 
-__all__ = ["Site", "ViewError", "export_site", "serve"]
+__all__ = ["Site", "export_site", "serve"]

@@ -8,10 +8,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.tools.view import shell
-from rlanything_agents.tools.view.run import NoResource
-from rlanything_agents.tools.view.site import Site, ViewError
+from rlanything_agents.tools.view.site import Site
+from rlanything_task_pools import UnknownName
 
 __all__ = ["export_site"]
 
@@ -31,10 +32,10 @@ def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = l
         Number of bytes written.
 
     Raises:
-        ViewError: The folder is not empty.
+        RunFolderError: The folder is not empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ViewError(f"{target} is there already: name a new or an empty folder")
+        raise RunFolderError(f"{target} is there already: name a new or an empty folder")
     written = _write(target / "index.html", shell.page(f"{site.path.resolve().name} · RLAnything", live=False).encode())
     for name in (*shell.STYLES, *shell.scripts(live=False), "icon.svg"):
         file = shell.static(name)
@@ -43,7 +44,7 @@ def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = l
     for name in site.names():
         try:
             content = site.get(name)
-        except (ReadError, NoResource) as error:
+        except (ReadError, UnknownName) as error:
             content = json.dumps({"error": str(error)}).encode()
         written += _write(target / "data" / f"{name}.js", _script(name, content))
         progress(name)
@@ -51,7 +52,7 @@ def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = l
         run, inner = site.run(name)
         try:
             written += _write(target / "data" / name, run.image(inner)[1])
-        except NoResource:
+        except UnknownName:
             continue  # not an image
         progress(name)
     return written

@@ -15,8 +15,9 @@ from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_agents.tools.view import episodes
 from rlanything_agents.tools.view.overview import overview, run_line
 from rlanything_agents.tools.view.tasks import POOL, open_pool, pool_table, slot_tree
+from rlanything_task_pools import UnknownName
 
-__all__ = ["NoResource", "RunView", "is_run"]
+__all__ = ["RunView", "is_run"]
 
 MAX_METRICS = 256 << 20
 """Most bytes of ``metrics.jsonl`` that are read: about 80,000 iterations."""
@@ -38,10 +39,6 @@ _WATCHED = (
 )
 _IMAGES = {b"RIFF": "image/webp", b"\x89PNG": "image/png"}
 MAX_IMAGE = 8 << 20
-
-
-class NoResource(LookupError):
-    """There is no resource of this name."""
 
 
 def is_run(path: Path) -> bool:
@@ -73,7 +70,7 @@ class RunView:
         """Read a resource as JSON.
 
         Raises:
-            NoResource: There is no resource of this name.
+            UnknownName: There is no resource of this name.
             ReadError: The resource cannot be read.
         """
         match name.split("/"):
@@ -86,31 +83,31 @@ class RunView:
             case ["slots", number] if _is_number(number):
                 with open_pool(self.folder) as pool:
                     if pool is None:
-                        raise NoResource(name)
+                        raise UnknownName(name)
                     return _json(slot_tree(pool, int(number)))
             case ["index", number] if _is_number(number):
                 file = _file(int(number))
                 return self._cached(name, (file,), lambda: episodes.read_index(self.folder, file))
             case ["episodes", number, chunk] if _is_number(number) and _is_number(chunk):
                 return self._found(name, lambda: self._chunk(int(number), int(chunk)))
-        raise NoResource(name)
+        raise UnknownName(name)
 
     def image(self, name: str) -> tuple[str, bytes]:
         """Media type and content of a screen, ``screens/N/EPISODE-TURN.webp``.
 
         Raises:
-            NoResource: There is no such screen, or it is no image.
+            UnknownName: There is no such screen, or it is no image.
         """
         match name.split("/"):
             case ["screens", number, file] if _is_number(number) and _SCREENS.fullmatch(file):
                 try:
                     content = self.folder.read(name, MAX_IMAGE)
                 except (FileNotFoundError, ReadError):
-                    raise NoResource(name) from None
+                    raise UnknownName(name) from None
                 for start, kind in _IMAGES.items():
                     if content.startswith(start):
                         return kind, content
-        raise NoResource(name)
+        raise UnknownName(name)
 
     def names(self) -> Iterator[str]:
         """Names of all resources but ``stamp``, in the order in which pages need them."""
@@ -128,7 +125,7 @@ class RunView:
         """List in a resource; empty where it cannot be read."""
         try:
             rows: list[dict[str, Any]] = json.loads(self.get(name))[key]
-        except (ReadError, NoResource):
+        except (ReadError, UnknownName):
             return []
         return rows
 
@@ -221,7 +218,7 @@ class RunView:
         try:
             return _json(read())
         except FileNotFoundError:
-            raise NoResource(name) from None
+            raise UnknownName(name) from None
 
 
 def _file(iteration: int) -> str:

@@ -21,8 +21,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.tools.view import shell
-from rlanything_agents.tools.view.run import NoResource
 from rlanything_agents.tools.view.site import Site
+from rlanything_task_pools import UnknownName
 
 __all__ = ["ViewServer", "serve"]
 
@@ -193,8 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
                     run, name = self.server.site.run("/".join(parts))
                     self._send(HTTPStatus.OK, *run.image(name))
                 case _:
-                    raise NoResource(path)
-        except NoResource:
+                    raise UnknownName(path)
+        except UnknownName:
             self._plain(HTTPStatus.NOT_FOUND, "There is nothing of this name.")
         except ReadError as error:
             self._json(HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(error)})

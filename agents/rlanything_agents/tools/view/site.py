@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rlanything_agents.tools.view.run import NoResource, RunView, is_run
+from rlanything_agents.runs.storage import RunFolderError
+from rlanything_agents.tools.view.run import RunView, is_run
+from rlanything_task_pools import UnknownName
 
-__all__ = ["Site", "ViewError"]
+__all__ = ["Site"]
 
 DEPTH = 4
 """Depth of folders that are searched for runs: a study has regime/seed/arm."""
@@ -19,10 +21,6 @@ MAX_RUNS = 2_000
 MAX_FOLDERS = 20_000
 
 _KEY = re.compile(r"r[0-9]{1,6}")
-
-
-class ViewError(ValueError):
-    """Pages cannot be made of a folder, or not be written to one; the message says why."""
 
 
 class Site:
@@ -35,7 +33,7 @@ class Site:
         path: Folder of a run, or a folder with runs in it.
 
     Raises:
-        ViewError: The folder is neither.
+        RunFolderError: The folder is neither.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,10 +41,10 @@ class Site:
         self.runs: list[RunView] = []
         self._known: set[Path] = set()
         if not path.is_dir():
-            raise ViewError(f"there is no folder {path}: name the folder of a run, or of a study")
+            raise RunFolderError(f"there is no folder {path}: name the folder of a run, or of a study")
         self._look()
         if not self.runs:
-            raise ViewError(
+            raise RunFolderError(
                 f"{path} is not the folder of a run, and there is none in it: a run has a config.json and stages/, "
                 "a benchmark has a benchmark.json and trajectories/"
             )
@@ -60,7 +58,7 @@ class Site:
         """Read a resource as JSON.
 
         Raises:
-            NoResource: There is no resource of this name.
+            UnknownName: There is no resource of this name.
             ReadError: The resource cannot be read.
         """
         if name == "runs":
@@ -72,12 +70,12 @@ class Site:
         """Run of a resource, and the name of the resource in it.
 
         Raises:
-            NoResource: There is no such run.
+            UnknownName: There is no such run.
         """
         key, _, rest = name.partition("/")
         if _KEY.fullmatch(key) and int(key[1:]) < len(self.runs):
             return self.runs[int(key[1:])], rest
-        raise NoResource(name)
+        raise UnknownName(name)
 
     def names(self) -> Iterator[str]:
         """Names of all resources."""

@@ -15,7 +15,8 @@ from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
 from rlanything_agents.runs.stored.values import readable
 from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows, word_diff, world_diff
 from rlanything_envs.curriculum.acceptance import Tally
-from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, UnknownDomain, Version, get_domain
+from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, Version, get_domain
+from rlanything_task_pools.errors import UnknownName
 
 __all__ = ["POOL", "open_pool", "pool_table", "slot_tree"]
 
@@ -188,7 +189,7 @@ def _discarded(event: Event) -> dict[str, Any]:
 def _described(task: Task) -> str:
     try:
         return readable(get_domain(task.domain).describe(task), 20_000)
-    except (UnknownDomain, ValueError):
+    except (UnknownName, ValueError):
         return ""  # tasks of an unknown domain, and broken ones, are shown without a description
 
 

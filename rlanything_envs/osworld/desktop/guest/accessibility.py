@@ -6,8 +6,9 @@ ended when an application hangs; and a crash of the accessibility library is not
 
 from __future__ import annotations
 
-from .interior import InteriorError, Refusal
+from .interior import InteriorError
 from .processes import Processes
+from .storage import Refusal
 
 __all__ = ["AccessibilityReader"]
 

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from .interior import Refusal
 from .requests import Guest, Reply, Request, RequestError, as_error, as_json, as_text, failed, need
+from .storage import Refusal
 
-__all__ = [
-    "change_wallpaper",
-    "desktop_path",
-    "download_file",
-    "file",
-    "list_directory",
-    "upload",
-    "wallpaper",
-]
+__all__ = ["change_wallpaper", "desktop_path", "download_file", "file", "list_directory", "upload", "wallpaper"]
 
 _DOWNLOAD_SECONDS = 300.0
 _SETTINGS_SECONDS = 30.0

@@ -12,17 +12,13 @@ import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Framebuffer", "FramebufferError", "Pixels"]
+__all__ = ["Framebuffer", "Pixels"]
 
 _HEADER = struct.Struct(">25I")
 _COLOUR_BYTES = 12
 _WIDEST = 8192
 _PNG_LEVEL = 1
 """zlib level of a screenshot: a desktop is flat, and level 6 takes twice the time for a third of the bytes."""
-
-
-class FramebufferError(RuntimeError):
-    """The file of the screen is absent or not in the expected format."""
 
 
 class Pixels(NamedTuple):
@@ -65,7 +61,7 @@ class Framebuffer:
         """Copy the screen, or so many of its lowest lines.
 
         Raises:
-            FramebufferError: there is no such file, or it is no screen of 32 bits a pixel.
+            OSError: there is no such file, or it is no screen of 32 bits a pixel.
         """
         try:
             # Programs of the desktop can write here, and the reader may be outside: follow no link, wait for no pipe.
@@ -77,20 +73,20 @@ class Framebuffer:
             with open(descriptor, "rb") as file:  # noqa: PTH123
                 head = file.read(_HEADER.size)
                 if len(head) < _HEADER.size:
-                    raise FramebufferError(f"{self.path}: too short for a screen")
+                    raise OSError(f"{self.path}: too short for a screen")
                 fields = _HEADER.unpack(head)
                 header_bytes, width, height = fields[0], fields[4], fields[5]
                 bits, line_bytes, colours = fields[11], fields[12], fields[19]
                 if bits != 32 or line_bytes != 4 * width:
-                    raise FramebufferError(f"{self.path}: {bits} bits a pixel, {line_bytes} bytes a line; need 32")
+                    raise OSError(f"{self.path}: {bits} bits a pixel, {line_bytes} bytes a line; need 32")
                 if not (0 < width <= _WIDEST and 0 < height <= _WIDEST and colours <= _WIDEST):
-                    raise FramebufferError(f"{self.path}: no screen has {width} by {height} pixels")
+                    raise OSError(f"{self.path}: no screen has {width} by {height} pixels")
                 skipped = 0 if lowest is None else max(0, height - lowest)
                 height -= skipped
                 file.seek(header_bytes + _COLOUR_BYTES * colours + line_bytes * skipped)
                 bgrx = file.read(line_bytes * height)
         except OSError as error:
-            raise FramebufferError(f"cannot read the screen: {error}") from error
+            raise OSError(f"cannot read the screen: {error}") from error
         if len(bgrx) != line_bytes * height:
-            raise FramebufferError(f"{self.path}: {len(bgrx)} bytes of pixels, expected {line_bytes * height}")
+            raise OSError(f"{self.path}: {len(bgrx)} bytes of pixels, expected {line_bytes * height}")
         return Pixels(width, height, bgrx)

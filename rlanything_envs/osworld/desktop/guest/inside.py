@@ -223,7 +223,7 @@ def _keep(request: dict[str, Any], given: int, out: int, err: int, status: int) 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         answer = _KINDS[request["kind"]](request, given, out, err)
-    except storage.Endless as error:
+    except storage.Refusal as error:
         answer = {"error": str(error), "kind": "Endless"}
     except TimeoutError as error:
         answer = {"error": str(error), "kind": "TimeoutError"}
@@ -252,7 +252,7 @@ def _wait(handle: int, pid: int, out: int, err: int, seconds: float) -> int:
                 os.killpg(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             if long:
-                raise storage.Endless(f"a program that printed more than {LONGEST_OUTPUT} bytes")
+                raise storage.Refusal(f"a program that printed more than {LONGEST_OUTPUT} bytes", endless=True)
             raise TimeoutError(f"still running after {seconds:g} seconds")
     return os.waitpid(pid, 0)[1]
 

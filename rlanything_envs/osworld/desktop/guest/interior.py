@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from .cgroup import ControlGroup
-from .storage import LARGEST_FILE
+from .storage import LARGEST_FILE, Refusal
 
-__all__ = ["Answer", "Interior", "InteriorError", "Refusal", "Settings", "pixels_file"]
+__all__ = ["Answer", "Interior", "InteriorError", "Settings", "pixels_file"]
 
 _END_SECONDS = 10.0
 _STATE_SECONDS = 15.0
@@ -43,15 +43,6 @@ _MFD_ALLOW_SEALING, _F_ADD_SEALS, _SEALS = 2, 1033, 1 | 2 | 4  # seal, shrink, g
 
 class InteriorError(RuntimeError):
     """The inside cannot be started, or has ended."""
-
-
-class Refusal(ValueError):
-    """The inside cannot do what a request asks for; ``endless`` where the content of a file was asked for, and a
-    device, a pipe or something without end is in its place."""
-
-    def __init__(self, message: str, endless: bool = False) -> None:
-        super().__init__(message)
-        self.endless = endless
 
 
 @dataclass(frozen=True)

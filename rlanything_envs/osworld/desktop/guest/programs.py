@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from .processes import Finished
-from .requests import Guest, Reply, Request, as_error, as_json, as_text, command_of, failed, need, seconds_of
-from .windows import OpenError, activate, close, open_file, windows
+from .requests import Guest, Reply, Request, as_json, as_text, command_of, failed, need, seconds_of
+from .windows import activate, close, open_file, windows
 
 __all__ = [
     "activate_window",
@@ -109,10 +109,7 @@ def run_bash_script(guest: Guest, request: Request) -> Reply:
 def open_(guest: Guest, request: Request) -> Reply:
     """Open a file or start a program and wait for its window."""
     path = need(request.json, "path")
-    try:
-        open_file(guest.processes, guest.path(path) if path[:1] in "~/$" else path)
-    except OpenError as error:
-        return as_error(str(error), 404 if str(error).startswith("no such") else 500)
+    open_file(guest.processes, guest.path(path) if path[:1] in "~/$" else path)
     return as_text("File opened and window activated successfully")
 
 

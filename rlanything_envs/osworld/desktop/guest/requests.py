@@ -9,9 +9,10 @@ from typing import Any
 
 from .accessibility import AccessibilityReader
 from .framebuffer import Framebuffer
-from .interior import Interior, Refusal
+from .interior import Interior
 from .multipart import Part
 from .processes import Processes
+from .storage import Refusal
 
 __all__ = [
     "Guest",

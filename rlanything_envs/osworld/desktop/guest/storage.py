@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LARGEST_FILE", "Endless", "read", "store", "tree"]
+__all__ = ["LARGEST_FILE", "Refusal", "read", "store", "tree"]
 
 LARGEST_FILE = 1 << 28
 """Bytes of a file that is sent; an agent can make one of any size at no cost."""
@@ -15,8 +15,13 @@ _PIECE = 1 << 20
 _MOST_ENTRIES = 100_000
 
 
-class Endless(ValueError):
-    """A device, a pipe, or something too large, where the content of a file is expected."""
+class Refusal(ValueError):
+    """The inside cannot do what a request asks for; ``endless`` where the content of a file was asked for, and a
+    device, a pipe or something without end is in its place."""
+
+    def __init__(self, message: str, endless: bool = False) -> None:
+        super().__init__(message)
+        self.endless = endless
 
 
 def read(path: Path, target: int) -> int:
@@ -24,7 +29,7 @@ def read(path: Path, target: int) -> int:
 
     Raises:
         OSError: there is no such file, or it may not be read.
-        Endless: it is a device, a pipe, or larger than `LARGEST_FILE`.
+        Refusal: it is a device, a pipe, or larger than `LARGEST_FILE`.
     """
     source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
@@ -32,12 +37,12 @@ def read(path: Path, target: int) -> int:
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(f"{path} is a directory")
         if not stat.S_ISREG(status.st_mode):
-            raise Endless(f"{path} is a device or a pipe, not a file")
+            raise Refusal(f"{path} is a device or a pipe, not a file", endless=True)
         size = 0
         while piece := os.read(source, _PIECE):
             size += len(piece)
             if size > LARGEST_FILE or status.st_size > LARGEST_FILE:
-                raise Endless(f"{path} has more than {LARGEST_FILE} bytes")
+                raise Refusal(f"{path} has more than {LARGEST_FILE} bytes", endless=True)
             os.write(target, piece)
         return size
     finally:
@@ -63,7 +68,7 @@ def tree(folder: Path) -> dict[str, Any]:
 
     Raises:
         OSError: there is no such directory, or it may not be read.
-        Endless: it has more than `_MOST_ENTRIES` entries.
+        Refusal: it has more than `_MOST_ENTRIES` entries.
     """
     if not folder.is_dir():
         raise NotADirectoryError(f"no such directory: {folder}")
@@ -75,7 +80,7 @@ def tree(folder: Path) -> dict[str, Any]:
         for entry in sorted(folder.iterdir()):
             entries += 1
             if entries > _MOST_ENTRIES:
-                raise Endless(f"{folder} has more than {_MOST_ENTRIES} entries")
+                raise Refusal(f"{folder} has more than {_MOST_ENTRIES} entries", endless=True)
             if entry.is_dir() and not entry.is_symlink():
                 children.append(walk(entry))
             else:

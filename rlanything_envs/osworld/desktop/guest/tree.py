@@ -68,10 +68,6 @@ _STATE_NAMES = {
 }
 
 
-class _Silent(Exception):
-    """An application does not answer."""
-
-
 class _Writer:
     """The XML of one application."""
 
@@ -97,7 +93,7 @@ class _Writer:
             if "timeout" in str(failure).lower() or "did not receive a reply" in str(failure).lower():
                 self._silences += 1
                 if self._silences >= _MOST_SILENCES:
-                    raise _Silent from failure
+                    raise  # in every node above too: the application does not answer
         finally:
             self._shift = shift
 
@@ -278,7 +274,7 @@ def desktop_xml() -> str:
         writer = _Writer()
         try:
             writer.node(application, 0)
-        except _Silent:
+        except _Failure:
             silent += 1
             if silent == _MOST_SILENT:
                 Atspi.set_timeout(_IMPATIENT_MILLISECONDS, _IMPATIENT_MILLISECONDS)

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from .processes import Processes
+from .requests import RequestError
 
-__all__ = ["OpenError", "Window", "activate", "close", "open_file", "windows"]
+__all__ = ["Window", "activate", "close", "open_file", "windows"]
 
 _OPEN_PATIENCE = 180.0
 """Seconds until a file's window must be there, on however loaded a machine; upstream waits half an hour."""
 _TIMEOUT = 10.0
-
-
-class OpenError(LookupError):
-    """A file that is not there, or whose window never came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ def open_file(processes: Processes, path: str) -> None:
     """Open a file with its application, or start a program, and wait for a window with its name.
 
     Raises:
-        OpenError: there is no such file or program, or no window came.
+        RequestError: there is no such file or program, or no window came.
     """
     file = PurePosixPath(path)
     program = not processes.run(["sh", "-c", 'command -v -- "$1"', "sh", path], timeout=_TIMEOUT).returncode
@@ -64,7 +61,7 @@ def open_file(processes: Processes, path: str) -> None:
     elif program:
         processes.launch([path])
     else:
-        raise OpenError(f"no such file or program: {path}")
+        raise RequestError(f"no such file or program: {path}", 404)
     wanted = {file.name.lower(), file.stem.lower()}
     end = time.monotonic() + _OPEN_PATIENCE
     while time.monotonic() < end:
@@ -74,4 +71,4 @@ def open_file(processes: Processes, path: str) -> None:
                 processes.run(["wmctrl", "-ia", window.id], timeout=_TIMEOUT)
                 return
         time.sleep(0.1)
-    raise OpenError(f"no window for {path} after {_OPEN_PATIENCE:g} seconds")
+    raise RequestError(f"no window for {path} after {_OPEN_PATIENCE:g} seconds", 500)

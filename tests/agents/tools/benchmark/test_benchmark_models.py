@@ -23,7 +23,7 @@ from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.tools.benchmark import runner
 from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
 from rlanything_agents.tools.benchmark.episode import World, episodes_of
-from rlanything_agents.tools.benchmark.errors import AgentError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.player import Response
 from rlanything_agents.tools.benchmark.policy import RunAgent
 from rlanything_agents.tools.benchmark.report import table_of
@@ -145,12 +145,12 @@ def test_what_is_no_chat_model(checkpoint: Path, tmp_path: Path, change: str, to
         for file in checkpoint.iterdir():
             if file.name != "chat_template.jinja":
                 (folder / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(AgentError, match=told):
+    with pytest.raises(BenchmarkError, match=told):
         CheckpointAgent(str(folder), ChatSettings(), tmp_path / "log", 50)
 
 
 def test_answers_without_room_for_a_chat_are_told(checkpoint: Path, games: Panel, tmp_path: Path) -> None:
-    with pytest.raises(AgentError, match="lower --max-tokens"):
+    with pytest.raises(BenchmarkError, match="lower --max-tokens"):
         run_benchmark(games, f"hf:{checkpoint}", tmp_path / "out", chat=ChatSettings(max_tokens=5000))
 
 
@@ -274,17 +274,17 @@ def test_a_policy_of_a_run_plays_in_the_view_it_learned_in(run: Path, games: Pan
 
 def test_a_run_plays_its_own_domain_alone(run: Path, tmp_path: Path) -> None:
     agent, panel = RunAgent(str(run)), load_panel("osworld-generated", 1)
-    with pytest.raises(AgentError, match="learned the domain alfworld"):
+    with pytest.raises(BenchmarkError, match="learned the domain alfworld"):
         agent.check(episodes_of(panel, 1, 0))
     with pytest.raises(ValueError, match="not a run folder"):
         RunAgent(str(tmp_path))
     assert list(agent.play(World("alfworld", {}), [], 1)) == []
     (run / "summary.json").rename(run / "aside.json")
-    with pytest.raises(AgentError, match="no final weights"):
+    with pytest.raises(BenchmarkError, match="no final weights"):
         RunAgent(str(run))
     (run / "aside.json").rename(run / "summary.json")
     (run / "checkpoints" / "0001" / "policy" / "model.safetensors").write_bytes(b"broken")
-    with pytest.raises(AgentError, match="no run that can be played"):
+    with pytest.raises(BenchmarkError, match="no run that can be played"):
         RunAgent(str(run))
 
 
@@ -350,11 +350,11 @@ def test_own_code_that_is_unplugged_loses_nothing(games: Panel, own: str, tmp_pa
     ],
 )
 def test_own_code_that_is_broken_is_told(games: Panel, own: str, tmp_path: Path, agent: str, told: str) -> None:
-    with pytest.raises(AgentError, match=told):
+    with pytest.raises(BenchmarkError, match=told):
         run_benchmark(games, f"{own}:{agent}", tmp_path / "out", environment=SHORT)
 
 
 def test_there_is_no_such_code(games: Panel, tmp_path: Path) -> None:
     for place, told in (("python:nowhere_at_all:f", "No module"), ("python:json", "expected python:module:name")):
-        with pytest.raises(AgentError, match=told):
+        with pytest.raises(BenchmarkError, match=told):
             run_benchmark(games, place, tmp_path / "out")

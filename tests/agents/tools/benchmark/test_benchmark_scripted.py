@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from benchmark_parts import adapted_pool, timeless
 
-from rlanything_agents.tools.benchmark.errors import AgentError, BenchmarkError
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_task_pools import Task
 from rlanything_task_pools.panel import Entry, Panel, load_panel, pool_panel
@@ -67,9 +67,9 @@ def test_roots_and_adapted_tasks_side_by_side(tmp_path: Path) -> None:
 def test_who_cannot_play_says_so_before_anything_is_played(games: Panel, tmp_path: Path) -> None:
     unknown = Entry(games.entries[0].task.model_copy(update={"domain": "unheard", "proof": ()}))
     panel = Panel("none", "", "alfworld", {}, (unknown,), 1)
-    with pytest.raises(AgentError, match="no known solution"):
+    with pytest.raises(BenchmarkError, match="no known solution"):
         run_benchmark(panel, "expert", tmp_path / "out")
-    with pytest.raises(AgentError, match="random, expert, openai:MODEL"):
+    with pytest.raises(BenchmarkError, match="random, expert, openai:MODEL"):
         run_benchmark(games, "clever", tmp_path / "out")
     assert run_benchmark(games, "expert", tmp_path / "out", workers=1)["total"]["rate"] == 1, "the folder was not taken"
 

@@ -16,10 +16,11 @@ from small_runs import small_run
 from typer.testing import CliRunner
 
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.episodes import read_episodes
 from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.tools.cli import app
-from rlanything_agents.tools.export import FORMATS, KINDS, RolloutExportError, export_run
+from rlanything_agents.tools.export import FORMATS, KINDS, export_run
 from rlanything_envs import Conversation
 
 Records = list[dict[str, Any]]
@@ -175,7 +176,7 @@ def test_the_command(run: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_exported(run: Path, tmp_path: Path, arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(RolloutExportError, match=told):
+    with pytest.raises(RunFolderError, match=told):
         export_run(RunFolder(run), tmp_path / "data", **arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
@@ -183,7 +184,7 @@ def test_what_cannot_be_exported(run: Path, tmp_path: Path, arguments: dict[str,
 def test_a_run_without_wins_has_no_chats(run: Path, tmp_path: Path) -> None:
     for file in (run / "trajectories").iterdir():
         rewrite(file, lambda _, record: {**record, "outcome": -1})
-    with pytest.raises(RolloutExportError, match=r"no sft \(a row is a won episode as a chat\) and no preferences"):
+    with pytest.raises(RunFolderError, match=r"no sft \(a row is a won episode as a chat\) and no preferences"):
         export_run(RunFolder(run), tmp_path / "data", kinds=["turns", "sft", "preferences"])
     assert not (tmp_path / "data").exists()
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.tools.benchmark import run_benchmark
-from rlanything_agents.tools.view import Site, ViewError, export_site
-from rlanything_agents.tools.view.run import NoResource
+from rlanything_agents.tools.view import Site, export_site
+from rlanything_task_pools import UnknownName
 from rlanything_task_pools.panel import load_panel
 
 ANSWERS = ["pyautogui.click(300, 300)", "Now I wait.\n```python\npyautogui.moveTo(5, 5)\n```", "no action", "DONE"]
@@ -97,11 +98,11 @@ def test_an_exported_benchmark(benchmark, tmp_path):
 
 def test_a_benchmark_without_episodes_is_nothing_to_view(tmp_path):
     (tmp_path / "benchmark.json").write_text("{}")
-    with pytest.raises(ViewError, match=r"benchmark\.json"):
+    with pytest.raises(RunFolderError, match=r"benchmark\.json"):
         Site(tmp_path)
     (tmp_path / "trajectories").mkdir()
     (tmp_path / "benchmark.json").write_text("[1]")
     site = Site(tmp_path)
     assert json.loads(site.get("r0/overview"))["problems"]
-    with pytest.raises(NoResource):
+    with pytest.raises(UnknownName):
         site.get("r0/index/0")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rlanything_agents.tools.view import Site, ViewError, export_site
+from rlanything_agents.runs.storage import RunFolderError
+from rlanything_agents.tools.view import Site, export_site
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,9 @@ def test_the_page_loads_its_own_files_only(exported: Path) -> None:
 
 def test_a_folder_with_something_in_it_is_left_alone(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
-    with pytest.raises(ViewError, match="new or an empty folder"):
+    with pytest.raises(RunFolderError, match="new or an empty folder"):
         export_site(Site(runs / "alfworld"), tmp_path)
-    with pytest.raises(ViewError):
+    with pytest.raises(RunFolderError):
         export_site(Site(runs / "alfworld"), tmp_path / "mine")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
 

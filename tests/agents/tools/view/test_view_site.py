@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
-from rlanything_agents.tools.view import Site, ViewError
-from rlanything_agents.tools.view.run import NoResource
+from rlanything_agents.tools.view import Site
 from rlanything_agents.tools.view.tasks import open_pool
-from rlanything_task_pools import Outcome, TaskPool
+from rlanything_task_pools import Outcome, TaskPool, UnknownName
 
 
 def get(site: Site, name: str) -> Any:
@@ -143,9 +143,9 @@ def test_a_run_that_goes_on_is_seen_to(run: Path) -> None:
 
 
 def test_a_folder_without_runs_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ViewError, match="there is no folder"):
+    with pytest.raises(RunFolderError, match="there is no folder"):
         Site(tmp_path / "none")
-    with pytest.raises(ViewError, match="not the folder of a run"):
+    with pytest.raises(RunFolderError, match="not the folder of a run"):
         Site(tmp_path)
 
 
@@ -161,7 +161,7 @@ def test_a_run_that_begins_later_joins_and_keeps_its_number(runs: Path, tmp_path
 
 def test_runs_behind_links_are_not_found(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(runs)
-    with pytest.raises(ViewError):
+    with pytest.raises(RunFolderError):
         Site(tmp_path)
 
 
@@ -174,13 +174,13 @@ def test_runs_behind_links_are_not_found(runs: Path, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_there_is_nothing_of_another_name(runs: Path, name: str) -> None:
-    with pytest.raises(NoResource):
+    with pytest.raises(UnknownName):
         Site(runs / "alfworld").get(name)
 
 
 def test_missing_iterations_and_slots_are_told(runs: Path) -> None:
     site = Site(runs / "alfworld")
-    with pytest.raises(NoResource):
+    with pytest.raises(UnknownName):
         site.get("r0/index/77")
     with pytest.raises(ReadError, match="no slot 77"):
         site.get("r0/slots/77")
@@ -271,7 +271,7 @@ def test_no_pool_another_file_and_a_link(run: Path, tmp_path: Path) -> None:
         (run / name).unlink(missing_ok=True)
     (run / "pool.sqlite").rename(kept)
     assert get(Site(run), "r0/tasks")["slots"] == []
-    with pytest.raises(NoResource):
+    with pytest.raises(UnknownName):
         Site(run).get("r0/slots/0")
     (run / "pool.sqlite").symlink_to(kept)
     with pytest.raises(ReadError, match="not a plain file"):
@@ -297,7 +297,7 @@ def test_pictures_are_pictures(runs: Path, run: Path) -> None:
     (folder / "0000-000.webp").write_text("<script>alert(1)</script>")
     (folder / "0000-001.webp").symlink_to(runs / "osworld" / images[0].removeprefix("r0/"))
     for name in ("screens/0001/0000-000.webp", "screens/0001/0000-001.webp", "screens/0001/../config.json"):
-        with pytest.raises(NoResource):
+        with pytest.raises(UnknownName):
             Site(run).runs[0].image(name)
 
 
