@@ -192,7 +192,7 @@ def test_an_unreadable_game_leaves_the_others_of_a_panel(tmp_path: Path, monkeyp
     names = ["valid_seen/game-1/trial_1", "valid_seen/game-3/trial_3"]
     assert [(game.task, game.place) for game in panel.unreadable] == list(zip(names, [1, 3], strict=True))
     assert "game-1" in panel.unreadable[0].error
-    assert "no JSON" in panel.unreadable[0].error
+    assert "not JSON" in panel.unreadable[0].error
     assert panel.hash == panel_hash([pinned.tasks[0], names[0], pinned.tasks[2], names[1]]) != pinned.hash
     with pytest.raises(CollectionError, match="2 games cannot be read"):
         pin(whole)
