@@ -102,6 +102,20 @@ class Domain(Protocol):
         ...
 
 
+KEPT = "null keeps a part as it is; several parts may change at once"
+"""What the schema of a proposal says of itself."""
+
+
+def nullable(parts: Mapping[str, Any], description: str = "") -> dict[str, Any]:
+    """JSON schema of an object of parts that may each be null."""
+    return ({"description": description} if description else {}) | {
+        "type": "object",
+        "properties": {name: {"anyOf": [{"const": None}, part]} for name, part in parts.items()},
+        "required": list(parts),
+        "additionalProperties": False,
+    }
+
+
 def domain_names() -> list[str]:
     """Names of the installed domains, sorted."""
     return sorted({point.name for point in entry_points(group=GROUP)})

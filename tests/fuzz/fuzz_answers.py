@@ -145,6 +145,8 @@ def _proposals() -> list[bytes]:
         )
         for domain in domains
     ]
+    start = {"closed": ["gnome-terminal"], "done": ["/home/user/Desktop/a.txt"], "copies": None}
+    found += [json.dumps({"instruction": None, "start": start}), json.dumps({"knobs": {"size": 200, "rule": None}})]
     return [text.encode() for text in found] + [f"I think so.\n```json\n{found[0]}\n```".encode()]
 
 

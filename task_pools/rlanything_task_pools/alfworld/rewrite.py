@@ -16,6 +16,7 @@ from rlanything_task_pools.alfworld.operators.goal import FIELDS, check_fit, goa
 from rlanything_task_pools.alfworld.operators.proved import prove_change
 from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.stages import STAGES, Stage, eased_stages
+from rlanything_task_pools.domain import KEPT, nullable
 from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task
 
 __all__ = ["MARGIN", "goals_on", "proposal_schema", "propose", "scene_and_goal", "validate"]
@@ -106,13 +107,7 @@ def proposal_schema(task: Task, operators: Sequence[str] = FREE) -> dict[str, An
     """
     parent = Parent.of(task)
     parts = {key: part for name in operators for key, part in OPERATORS[name].properties(parent).items()}
-    return {
-        "description": "null keeps a part as it is; several parts may change at once",
-        "type": "object",
-        "properties": {key: {"anyOf": [{"const": None}, part]} for key, part in parts.items()},
-        "required": list(parts),
-        "additionalProperties": False,
-    }
+    return nullable(parts, KEPT)
 
 
 def _blunt(eased: frozenset[Stage], stage: Stage) -> tuple[bool, int]:

@@ -18,7 +18,7 @@ class CodingDomain:
     """Programming problems judged by hidden tests; see `Domain` for the contract of the methods.
 
     Args:
-        operators: Rewrite operators: ``knob`` (one knob of a generated task, needs no language model),
+        operators: Rewrite operators: ``knob`` (knobs of a generated task, needs no language model),
             ``statement`` (another problem near it, by a language model).
         allow_unsafe: Run programs even where this machine has no safe sandbox.
 

@@ -244,14 +244,17 @@ def movable(task: Task) -> tuple[Family, dict[str, Level]] | None:
 
 
 def problem_of(task: Task) -> Problem | None:
-    """The problem of a generated task, with its brute force; None if the generator makes no such task of its traits."""
+    """The problem of a generated task, with its brute force, also where a rewrite has put words around it.
+
+    None if the generator makes no such task of its traits.
+    """
     found = movable(task)
     seed, number, split, style = (task.traits.get(trait) for trait in ("seed", "draw", "split", "style"))
     if found is None or not isinstance(seed, int) or not isinstance(number, int) or not isinstance(split, str):
         return None
     family, levels = found
     problem = family.make(_problem_dice(family, split, seed, number), levels)
-    same = style in STYLES and statement_of(problem, str(style)) == task.payload.get("statement")
+    same = style in STYLES and statement_of(problem, str(style)).strip() in str(task.payload.get("statement"))
     return problem if same else None
 
 

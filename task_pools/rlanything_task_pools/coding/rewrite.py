@@ -1,7 +1,8 @@
-"""Rewrites: a knob moved by a level, or a statement with tests and programs by a language model.
+"""Rewrites: knobs moved to other levels, and a statement with tests and programs by a language model.
 
-All proposals are untrusted. A knob is moved by drawing the problem again from the same seed; a new statement is
-accepted only as far as programs prove it.
+All proposals are untrusted. Knobs are moved by drawing the problem again from the same seed; a new statement is
+accepted only as far as programs prove it. Both may come in one proposal: the statement then has words around the
+problem that is drawn, which nobody has seen before, and only the program that is known to solve it may prove tests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlanything_task_pools.coding.generate import draw, input_of, level_index, movable
-from rlanything_task_pools.coding.payload import Example, Payload, make_task, read_payload
+from rlanything_task_pools.coding.generate import draw, level_index, movable, problem_of
+from rlanything_task_pools.coding.payload import Example, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen, undecided
 from rlanything_task_pools.coding.statements import STYLES
+from rlanything_task_pools.domain import KEPT, nullable
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task, TaskFormatError
@@ -22,9 +24,11 @@ from rlanything_verifiers.coding import JudgeError, shared_sandbox
 __all__ = ["OPERATORS", "movable", "proposal_schema", "propose", "root_statement", "validate"]
 
 OPERATORS = ("knob", "statement")
-"""``knob``: one knob of a generated task, to another level. ``statement``: everything, by a language model."""
+"""``knob``: knobs of a generated task, to other levels. ``statement``: everything, by a language model."""
 
-MAX_STATEMENT = 10_000
+PROBLEM = "{problem}"
+"""Stands in a proposed statement for the problem as it is, or as the moved knobs make it."""
+MIN_STATEMENT, MAX_STATEMENT = 40, 10_000
 MAX_TEXT = 64_000
 """Longest input or output of a proposed test: tests that make every program slow are a cheap attack on a judge."""
 MAX_PROGRAM = 20_000
@@ -49,7 +53,8 @@ class _Proposal(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    statement: Annotated[str, Field(min_length=40, max_length=MAX_STATEMENT)] | None = None
+    knobs: dict[str, Any] | None = None
+    statement: Annotated[str, Field(max_length=MAX_STATEMENT)] | None = None
     public: Annotated[tuple[_ProposedTest, ...], Field(min_length=1, max_length=8)] | None = None
     hidden: Annotated[tuple[_ProposedTest, ...], Field(min_length=3, max_length=32)] | None = None
     solution: _Source | None = None
@@ -69,39 +74,29 @@ def propose(
     for knob in family.knobs:
         place = knob.levels.index(levels[knob.name]) + step
         if 0 <= place < len(knob.levels):
-            moves.append({"knob": knob.name, "level": knob.levels[place]})
+            moves.append({"knobs": {knob.name: knob.levels[place]}})
     return [moves[i] for i in rng.permutation(len(moves))]
 
 
 def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
     """JSON schema of the proposals that `validate` reads for a task."""
-    schemas = [_statement_schema()] if "statement" in operators else []
-    if "knob" in operators:
-        schemas = _knob_schemas(task) + schemas
-    return schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
+    parts = _knob_schema(task) if "knob" in operators else {}
+    return nullable(parts | (_statement_schema() if "statement" in operators else {}), KEPT)
 
 
-def _knob_schemas(task: Task) -> list[dict[str, Any]]:
-    """One for each knob that has other levels."""
+def _knob_schema(task: Task) -> dict[str, Any]:
+    """The knobs that have other levels, as a part of a proposal; nothing where there are none."""
     found = movable(task)
     if found is None:
-        return []
+        return {}
     family, levels = found
-    schemas = []
-    for knob in family.knobs:
-        now = knob.levels.index(levels[knob.name])
-        offered = [level for at, level in enumerate(knob.levels) if at != now]
-        if offered:
-            level = {"enum": list(offered), "description": f"from easy to hard; now {levels[knob.name]}"}
-            schemas.append(
-                {
-                    "type": "object",
-                    "properties": {"knob": {"const": knob.name}, "level": level},
-                    "required": ["knob", "level"],
-                    "additionalProperties": False,
-                }
-            )
-    return schemas
+    offered = {knob: [level for level in knob.levels if level != levels[knob.name]] for knob in family.knobs}
+    knobs = {
+        knob.name: {"enum": others, "description": f"from easy to hard; now {levels[knob.name]}"}
+        for knob, others in offered.items()
+        if others
+    }
+    return {"knobs": nullable(knobs)} if knobs else {}
 
 
 def validate(
@@ -116,36 +111,48 @@ def validate(
 ) -> Task | Rejection:
     """A proposal as a proved task, or the reason why it is none.
 
-    ``{"knob": ..., "level": ...}`` moves a knob; some of ``statement``, ``public``, ``hidden``, ``solution`` and
-    ``wrong_programs`` make another problem, in which what is left out or null stays as it is. The direction is stored
-    and not checked. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``,
-    ``unchanged``; for a knob ``no_knobs``, ``unknown_knob``, ``no_sound_problem``; for a statement ``few_tests``,
-    ``degenerate``, ``solution_shown``, ``out_of_bounds`` (it keeps the constraints, and a test breaks them),
-    ``undecided`` (the problem's checker fails on an expected output), ``unsolved`` (no correct program passes all
-    tests), ``undiscerning`` (no wrong program fails one).
+    ``knobs`` has other levels by the names of knobs; some of ``statement``, ``public``, ``hidden``, ``solution`` and
+    ``wrong_programs`` make another problem. What is left out or null stays as it is. The direction is stored and not
+    checked. Reasons of rejection: ``malformed``, ``operator_off``, ``bad_parent``, ``unchanged``; for knobs
+    ``no_knobs``, ``unknown_knob``, ``no_sound_problem``; for a statement ``few_tests``, ``degenerate``,
+    ``solution_shown``, ``problem_left_out`` (knobs move, and it is another problem), ``out_of_bounds`` (it keeps the
+    constraints, and a test breaks them), ``undecided`` (the problem's checker fails on an expected output),
+    ``unsolved`` (no correct program passes all tests), ``undiscerning`` (no wrong program fails one).
 
     Raises:
         SandboxError: The programs could not be run, which says nothing of the proposal.
     """
     try:
-        parent = read_payload(task.payload)
-        change = freeze(proposal, "proposal") if isinstance(proposal, Mapping) else proposal
+        read_payload(task.payload)
     except TaskFormatError as error:
         return Rejection(reason="bad_parent", detail=str(error)[:400])
-    except (ValueError, RecursionError) as error:
-        return Rejection(reason="malformed", detail=str(error)[:400])
     try:
-        if not isinstance(change, Mapping) or not change:
-            raise Refused("malformed", "expected a JSON object: a knob with its level, or a statement with tests")
-        change = {name: value for name, value in change.items() if value is not None}
-        kind = "knob" if "knob" in change else "statement"
-        if kind not in operators:
-            raise Refused("operator_off", f"rewrites by {kind} are not enabled")
-        if kind == "knob":
-            return _move(task, change, direction, author, critique, allow_unsafe)
-        return _restate(task, parent, change, direction, author, critique, allow_unsafe)
+        proposed = _read(proposal)
+        knobs = {name: level for name, level in (proposed.knobs or {}).items() if level is not None}
+        own = proposed.model_dump(exclude={"knobs"}, exclude_none=True)
+        for kind, asked in (("knob", knobs), ("statement", own)):
+            if asked and kind not in operators:
+                raise Refused("operator_off", f"rewrites by {kind} are not enabled")
+        if not knobs and not own:
+            raise Refused("unchanged", "every part is null")
+        rewrite = Rewrite(direction=direction, author=author, change={}, critique=critique)
+        moved = _move(task, knobs, rewrite, allow_unsafe) if knobs else task
+        return _restate(task, moved, proposed, rewrite, allow_unsafe) if own else moved
     except Refused as refused:
         return refused.rejection
+
+
+def _read(proposal: object) -> _Proposal:
+    if not isinstance(proposal, Mapping) or not proposal:
+        raise Refused("malformed", f"expected a JSON object with some of {', '.join(_Proposal.model_fields)}")
+    try:
+        return _Proposal.model_validate(freeze(proposal, "proposal"))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:MAX_VALUE]
+        raise Refused("malformed", f"{place}: {first['msg']}") from None
+    except (ValueError, RecursionError) as error:
+        raise Refused("malformed", str(error)[:400]) from None
 
 
 def root_statement(task: Task) -> str:
@@ -154,39 +161,33 @@ def root_statement(task: Task) -> str:
     return kept if isinstance(kept, str) else str(task.payload.get("statement", task.goal))
 
 
-def _move(
-    task: Task, change: Mapping[str, Any], direction: Direction, author: str, critique: str, allow_unsafe: bool
-) -> Task:
+def _move(task: Task, knobs: Mapping[str, Any], rewrite: Rewrite, allow_unsafe: bool) -> Task:
+    """The problem that the seed makes at other levels of some knobs."""
     found = movable(task)
     if found is None:
         raise Refused("no_knobs", "this task was not generated from knobs; propose a statement")
     family, levels = found
-    if set(change) != {"knob", "level"}:
-        raise Refused("malformed", "a move of a knob has the two fields knob and level")
-    name, level = change["knob"], change["level"]
-    knob = next((knob for knob in family.knobs if knob.name == name), None)
-    if knob is None:
-        raise Refused("unknown_knob", f"no knob {name!r:.{MAX_VALUE}}; use {', '.join(k.name for k in family.knobs)}")
-    new, old = level_index(knob.levels, level), knob.levels.index(levels[knob.name])
-    if new is None:
-        raise Refused("unknown_knob", f"{name} has no level {level!r:.{MAX_VALUE}}, only {knob.levels}")
-    if new == old:
-        raise Refused("unchanged", f"{name} is {level!r} already")
+    known = {knob.name: knob.levels for knob in family.knobs}
+    for name, level in knobs.items():
+        if name not in known:
+            raise Refused("unknown_knob", f"no knob {name!r:.{MAX_VALUE}}; use {', '.join(known)}")
+        if level_index(known[name], level) is None:
+            raise Refused("unknown_knob", f"{name} has no level {level!r:.{MAX_VALUE}}, only {known[name]}")
+    if all(levels[name] == level for name, level in knobs.items()):
+        raise Refused("unchanged", f"these are the levels of {', '.join(knobs)} already")
     seed, number, split, style = (task.traits.get(trait) for trait in ("seed", "draw", "split", "style"))
-    record = {"knob": knob.name, "from": levels[knob.name], "to": level, "root_statement": root_statement(task)}
+    moves = {name: {"from": levels[name], "to": level} for name, level in knobs.items()}
     try:
         made = draw(
             family,
-            {**levels, knob.name: knob.levels[new]},
+            {**levels, **knobs},
             # A task that lost its traits still has one stream of draws: that of its content.
             seed=seed if isinstance(seed, int) else int(task.id.rpartition("-")[2], 16),
             first=number if isinstance(number, int) and 0 <= number < 1000 else 0,
             split=split if isinstance(split, str) else "train",
             style=style if style in STYLES else "plain",
             allow_unsafe=allow_unsafe,
-            parent=task.id,
-            root=task.root or task.id,
-            rewrite=Rewrite(direction=direction, author=author, change=record, critique=critique),
+            **_lineage(task, rewrite, {"knobs": moves}),
         )
     except KnobError as error:
         raise Refused("no_sound_problem", str(error)) from None
@@ -195,26 +196,24 @@ def _move(
     return made
 
 
-def _restate(
-    task: Task,
-    parent: Payload,
-    change: Mapping[str, Any],
-    direction: Direction,
-    author: str,
-    critique: str,
-    allow_unsafe: bool,
-) -> Task:
-    try:
-        proposed = _Proposal.model_validate(change)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:MAX_VALUE]
-        raise Refused("malformed", f"{place}: {first['msg']}") from None
-    statement = (proposed.statement or parent.statement).strip()
+def _restate(task: Task, moved: Task, proposed: _Proposal, rewrite: Rewrite, allow_unsafe: bool) -> Task:
+    """A problem in other words, with other tests: the present one, or that of the moved knobs."""
+    parent = read_payload(moved.payload)
+    words = PROBLEM if proposed.statement is None else proposed.statement
+    if words.count(PROBLEM) > 1:
+        raise Refused("malformed", f"statement: {PROBLEM} stands in it more than once")
+    if moved is not task and PROBLEM not in words:
+        raise Refused("problem_left_out", f"knobs move, so the statement has to be words around {PROBLEM}")
+    statement = words.replace(PROBLEM, parent.statement).strip()
+    if not MIN_STATEMENT <= len(statement) <= MAX_STATEMENT + len(parent.statement):
+        raise Refused("malformed", f"statement: it needs at least {MIN_STATEMENT} characters")
     public = list(parent.public)
     if proposed.public is not None:
         public = [Example(stdin=test.stdin, stdout=test.stdout) for test in proposed.public]
-    if statement.split() == parent.statement.split() and public == list(parent.public):
+    kept = statement.split() == parent.statement.split()
+    if kept and public == list(parent.public):
+        if moved is not task:
+            return moved
         raise Refused("unchanged", "statement and examples are those of the task")
     # A test that the statement or a public test shows is not hidden.
     known = {test.stdin for test in public}
@@ -227,10 +226,10 @@ def _restate(
         raise Refused("few_tests", f"only {len(hidden)} hidden tests are new inputs that are not shown; give 3")
     if len({" ".join(test.stdout.split()) for test in hidden}) < 2:
         raise Refused("degenerate", "all hidden tests expect the same output")
-    _check_limits(task, parent, statement, (*public, *hidden))
-    # Under the present statement only the program that is known to do what it says may prove other tests.
-    kept = statement.split() == parent.statement.split()
-    solutions = (*([] if kept or proposed.solution is None else [proposed.solution]), *task.proof[:1])
+    _check_limits(moved, statement, (*public, *hidden))
+    # Of the present problem, or of one that is drawn, only the program known to solve it may prove other tests.
+    known_only = kept or moved is not task or proposed.solution is None
+    solutions = (*([] if known_only or proposed.solution is None else [proposed.solution]), *moved.proof[:1])
     _check_secret(parent.statement, statement, solutions)
     fields = {
         "statement": statement,
@@ -240,6 +239,10 @@ def _restate(
         "limits": parent.limits.model_dump(),
         "entry_point": parent.entry_point,
     }
+    traits: Mapping[str, Any] = {"split": task.traits.get("split", "train"), "source": "rewritten"}
+    if known_only and PROBLEM in words:  # its knobs can move still
+        fields |= {"family": parent.family, "knobs": parent.knobs}
+        traits = {**moved.traits, "source": "rewritten"}
     try:
         payload = read_payload(fields)
         for reason in undecided(payload, payload.judge_tests(), shared_sandbox(allow_unsafe=allow_unsafe)).values():
@@ -253,15 +256,18 @@ def _restate(
         payload = read_payload({**fields, "wrong": found.wrong[:8]})
     except (TaskFormatError, JudgeError) as error:
         raise Refused("malformed", str(error)) from None
-    record = {"statement": statement, "root_statement": root_statement(task)}
-    return make_task(
-        payload,
-        found.good[:1],
-        {"split": task.traits.get("split", "train"), "source": "rewritten"},
-        parent=task.id,
-        root=task.root or task.id,
-        rewrite=Rewrite(direction=direction, author=author, change=record, critique=critique),
-    )
+    change = {} if moved.rewrite is None or moved is task else moved.rewrite.change
+    lineage = _lineage(task, rewrite, {**change, "statement": statement})
+    return make_task(payload, found.good[:1], traits, **lineage)
+
+
+def _lineage(task: Task, rewrite: Rewrite, change: Mapping[str, Any]) -> dict[str, Any]:
+    change = {**change, "root_statement": root_statement(task)}
+    return {
+        "parent": task.id,
+        "root": task.root or task.id,
+        "rewrite": Rewrite(**{**dict(rewrite), "change": change}),
+    }
 
 
 def _check_secret(old: str, new: str, solutions: Sequence[str]) -> None:
@@ -273,14 +279,17 @@ def _check_secret(old: str, new: str, solutions: Sequence[str]) -> None:
             raise Refused("solution_shown", "the statement shows lines of a correct program")
 
 
-def _check_limits(task: Task, parent: Payload, statement: str, tests: Sequence[Example]) -> None:
+def _check_limits(task: Task, statement: str, tests: Sequence[Example]) -> None:
     """Refuse tests outside of the limits, if the rewrite keeps the sections of a generated problem as they are."""
-    form, sections = input_of(task), parent.statement.rpartition("\n\nInput\n")[2].split()
-    if form is None or statement.rpartition("\n\nInput\n")[2].split() != sections:
+    problem = problem_of(task)
+    if problem is None:
+        return
+    sections = problem.statement.text().rpartition("\n\nInput\n")[2].split()
+    if f" {' '.join(sections)} " not in f" {' '.join(statement.split())} ":
         return
     for test in tests:
         try:
-            form.read(test.stdin)
+            problem.statement.input.read(test.stdin)
         except TaskFormatError as error:
             raise Refused("out_of_bounds", f"{error}, in the input {test.stdin[:200]!r}") from None
 
@@ -296,20 +305,14 @@ def _statement_schema() -> dict[str, Any]:
             "additionalProperties": False,
         },
     }
-    parts: dict[str, Any] = {
+    return {
         "statement": {
             "type": "string",
-            "description": "the whole problem with its constraints and hints, near the root problem, same I/O style",
+            "description": f"the whole problem with its constraints and hints, near the root problem, same I/O style; "
+            f"{PROBLEM} stands for the problem as it is, and is needed where knobs move",
         },
         "public": {**tests, "minItems": 1, "maxItems": 8, "description": "examples that the solver may see"},
         "hidden": {**tests, "minItems": 3, "maxItems": 32, "description": "other tests, never shown"},
         "solution": program,
         "wrong_programs": {"type": "array", "items": program, "minItems": 1, "maxItems": 8},
-    }
-    return {
-        "description": "null keeps a part as it is",
-        "type": "object",
-        "properties": {name: {"anyOf": [{"const": None}, part]} for name, part in parts.items()},
-        "required": list(parts),
-        "additionalProperties": False,
     }

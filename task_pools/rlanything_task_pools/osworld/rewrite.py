@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rlanything_task_pools.domain import KEPT, nullable
 from rlanything_task_pools.osworld.difficulty import difficulty, steps_of
 from rlanything_task_pools.osworld.generate import told
 from rlanything_task_pools.osworld.meaning import likeness, lost
@@ -78,7 +79,7 @@ def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[st
     if not start:
         return instruction
     parts = {"instruction": instruction} if instruction["properties"] else {}
-    return _nullable(parts | {"start": _nullable(start)}, "null keeps a part as it is; both may change at once")
+    return nullable(parts | {"start": nullable(start)}, KEPT)
 
 
 def _start_schema(task: Task, payload: Payload) -> dict[str, Any]:
@@ -95,16 +96,6 @@ def _start_schema(task: Task, payload: Payload) -> dict[str, Any]:
         name: {"type": "array", "items": {"enum": list(names)}, "maxItems": len(names), "description": said}
         for name, (names, said) in parts.items()
         if names
-    }
-
-
-def _nullable(parts: Mapping[str, Any], description: str = "") -> dict[str, Any]:
-    """An object of parts that may each be null."""
-    return ({"description": description} if description else {}) | {
-        "type": "object",
-        "properties": {name: {"anyOf": [{"const": None}, part]} for name, part in parts.items()},
-        "required": list(parts),
-        "additionalProperties": False,
     }
 
 

@@ -48,8 +48,8 @@ def product(**fields: Any) -> dict[str, Any]:
 
 def test_every_knob_can_get_harder_from_the_easiest_level(generated: Task) -> None:
     proposals = DOMAIN.propose(generated, "harder", np.random.default_rng(0))
-    assert sorted(str(proposal["knob"]) for proposal in proposals) == ["ask", "circle", "rule", "size"]
-    assert {proposal["knob"]: proposal["level"] for proposal in proposals}["size"] == 200
+    assert sorted(name for proposal in proposals for name in proposal["knobs"]) == ["ask", "circle", "rule", "size"]
+    assert {"knobs": {"size": 200}} in proposals
     assert DOMAIN.propose(generated, "easier", np.random.default_rng(0)) == []
 
 
@@ -83,14 +83,14 @@ def test_verifying_reads_the_inputs(generated: Task) -> None:
 
 def test_a_moved_knob_keeps_the_style() -> None:
     story = generate(3, families="window_sums", difficulty=0, style="story")
-    harder = validate(story, {"knob": "size", "level": 200})
+    harder = validate(story, {"knobs": {"size": 200}})
     assert isinstance(harder, Task)
     assert harder.traits["style"] == "story"
     assert harder.payload["statement"].split("\n\n")[1] == story.payload["statement"].split("\n\n")[1]
 
 
 def test_a_moved_knob_and_back(generated: Task) -> None:
-    harder = validate(generated, {"knob": "size", "level": 200})
+    harder = validate(generated, {"knobs": {"size": 200}})
     assert isinstance(harder, Task)
     assert (harder.parent, harder.root) == (generated.id, generated.id)
     assert dict(read_payload(harder.payload).knobs) == {**generated.payload["knobs"], "size": 200}
@@ -101,13 +101,9 @@ def test_a_moved_knob_and_back(generated: Task) -> None:
         "tester",
         "too easy",
     )
-    assert {name: harder.rewrite.change[name] for name in ("knob", "from", "to")} == {
-        "knob": "size",
-        "from": 20,
-        "to": 200,
-    }
+    assert harder.rewrite.change["knobs"] == {"size": {"from": 20, "to": 200}}
     assert DOMAIN.verify(harder) is None
-    back = validate(harder, {"knob": "size", "level": 20}, "easier")
+    back = validate(harder, {"knobs": {"size": 20}}, "easier")
     assert isinstance(back, Task)
     assert back.id == generated.id, "the same seed draws the same problem again"
     assert back.root == generated.id
@@ -117,16 +113,19 @@ def test_a_moved_knob_and_back(generated: Task) -> None:
 @pytest.mark.parametrize(
     ("proposal", "direction", "reason"),
     [
-        ({"knob": "size", "level": 20}, "harder", "unchanged"),
-        ({"knob": "size", "level": 21}, "harder", "unknown_knob"),
-        ({"knob": "circle", "level": 1}, "harder", "unknown_knob"),
-        ({"knob": "colour", "level": 1}, "harder", "unknown_knob"),
-        ({"knob": ["size"], "level": 200}, "harder", "unknown_knob"),
+        ({"knobs": {"size": 20}}, "harder", "unchanged"),
+        ({"knobs": {"size": 21}}, "harder", "unknown_knob"),
+        ({"knobs": {"circle": 1}}, "harder", "unknown_knob"),
+        ({"knobs": {"colour": 1, "size": 200}}, "harder", "unknown_knob"),
+        ({"knobs": {"size": [200]}}, "harder", "unknown_knob"),
+        ({"knobs": ["size"]}, "harder", "malformed"),
+        ({"knobs": {}}, "harder", "unchanged"),
+        ({"knobs": {"size": None, "rule": None}}, "harder", "unchanged"),
         ({"knob": "size"}, "harder", "malformed"),
-        ({"knob": "size", "level": 200, "statement": "x"}, "harder", "malformed"),
+        ({"knobs": {"size": 200}, "statement": 5}, "harder", "malformed"),
         ({}, "harder", "malformed"),
         ([], "harder", "malformed"),
-        ({"knob": float("nan")}, "harder", "malformed"),
+        ({"knobs": {"size": float("nan")}}, "harder", "malformed"),
     ],
 )
 def test_bad_moves(generated: Task, proposal: Any, direction: str, reason: str) -> None:
@@ -135,13 +134,13 @@ def test_bad_moves(generated: Task, proposal: Any, direction: str, reason: str) 
 
 def test_a_task_without_knobs_has_none_to_move() -> None:
     assert DOMAIN.propose(TASK, "harder", np.random.default_rng(0)) == []
-    assert rejected(TASK, {"knob": "size", "level": 200}).reason == "no_knobs"
+    assert rejected(TASK, {"knobs": {"size": 200}}).reason == "no_knobs"
 
 
 def test_operators_that_are_off(generated: Task) -> None:
     knob, statement = DOMAIN.with_operators(["knob"]), DOMAIN.with_operators(["statement"])
     assert statement.propose(generated, "harder", np.random.default_rng(0)) == []
-    off = statement.validate(generated, {"knob": "size", "level": 200}, direction="harder", author="x")
+    off = statement.validate(generated, {"knobs": {"size": 200}}, direction="harder", author="x")
     assert isinstance(off, Rejection)
     assert off.reason == "operator_off"
     off = knob.validate(TASK, product(), direction="harder", author="x")
@@ -293,20 +292,16 @@ def test_pass_rates_in_words() -> None:
 
 def test_the_schema_tells_what_validate_reads(generated: Task) -> None:
     schema = json.loads(json.dumps(DOMAIN.proposal_schema(generated)))
-    assert [one["properties"].get("knob", {}).get("const") for one in schema["oneOf"]] == [
-        "rule",
-        "ask",
-        "circle",
-        "size",
-        None,
-    ]
+    assert list(schema["properties"]) == ["knobs", *product()]
+    assert list(schema["properties"]["knobs"]["anyOf"][1]["properties"]) == ["rule", "ask", "circle", "size"]
     assert set(DOMAIN.proposal_schema(TASK)["required"]) == set(product())
 
 
 def test_a_knob_may_go_to_any_other_level(generated: Task) -> None:
     family, levels = movable(generated) or pytest.fail("no knobs")
     listed = DOMAIN.with_operators(["knob"]).proposal_schema(generated)
-    offered = {one["properties"]["knob"]["const"]: one["properties"]["level"]["enum"] for one in listed["oneOf"]}
+    knobs = listed["properties"]["knobs"]["anyOf"][1]["properties"]
+    offered = {name: options["anyOf"][1]["enum"] for name, options in knobs.items()}
     for knob in family.knobs:
         assert offered[knob.name] == [level for level in knob.levels if level != levels[knob.name]]
 
@@ -338,6 +333,93 @@ def test_a_statement_does_not_show_the_solution() -> None:
     assert found.reason == "solution_shown"
 
 
+def test_one_proposal_moves_knobs_and_changes_words_and_examples(generated: Task) -> None:
+    moves = {"size": 200, "circle": True, "rule": None}
+    plain = validate(generated, {"knobs": moves})
+    assert isinstance(plain, Task), plain
+    tests = [test.model_dump() for test in read_payload(plain.payload).tests]
+    words = "A baker asks you this.\n\n{problem}\nHint: keep a running sum."
+    made = validate(generated, {"knobs": moves, "statement": words, "public": tests[-2:], "hidden": tests[:-2]})
+    assert isinstance(made, Task), made
+    payload = read_payload(made.payload)
+    assert payload.statement == words.replace("{problem}", str(plain.payload["statement"]))
+    assert [test.model_dump() for test in payload.public] == tests[-2:]
+    assert made.proof == plain.proof
+    assert made.rewrite is not None
+    assert made.rewrite.change["knobs"] == {"size": {"from": 20, "to": 200}, "circle": {"from": False, "to": True}}
+    assert made.rewrite.change["root_statement"] == generated.payload["statement"]
+    assert (made.parent, made.root) == (generated.id, generated.id)
+    assert made.traits["difficulty"] == plain.traits["difficulty"]
+    assert DOMAIN.verify(made) is None
+    onward = validate(made, {"knobs": {"circle": False}, "statement": words})
+    assert isinstance(onward, Task), "its knobs can move still"
+    assert dict(read_payload(onward.payload).knobs) == {**payload.knobs, "circle": False}
+    assert onward.root == generated.id
+
+
+def test_words_around_the_present_problem(generated: Task) -> None:
+    hinted = validate(generated, {"statement": "{problem}\nHint: keep a running sum."})
+    assert isinstance(hinted, Task), hinted
+    assert hinted.payload["statement"] == f"{generated.payload['statement']}\nHint: keep a running sum."
+    assert movable(hinted) == movable(generated)
+    assert rejected(generated, {"statement": " {problem} "}).reason == "unchanged"
+    moved, plain = (
+        validate(generated, {"knobs": {"size": 200}, **words}) for words in ({"statement": "{problem}"}, {})
+    )
+    assert moved == plain
+    other = validate(TASK, {**product(), "statement": "{problem} Now print their product instead."})
+    assert isinstance(other, Task), other
+    assert other.proof == (product()["solution"],), "another problem is proved by a program of its own"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"statement": "Print the number 5, whatever the input is, please."}, "problem_left_out"),
+        ({"statement": "{problem} {problem}"}, "malformed"),
+        ({"statement": "{problem}" * 1_000}, "malformed"),
+        ({"statement": "{problem}" + "x" * 10_000}, "malformed"),
+        ({"statement": "{problem}\n" + TASK.proof[0], "checker": {"kind": "tokens"}}, "malformed"),
+        ({"public": [{"stdin": "1 1\n7\n", "stdout": "-1\n"}], "solution": "print(-1)"}, "unsolved"),
+        ({"public": [{"stdin": "1 1\n1001\n", "stdout": "1001\n"}]}, "out_of_bounds"),
+    ],
+)
+def test_words_and_examples_do_not_make_moved_knobs_unsound(
+    generated: Task, fields: dict[str, Any], reason: str
+) -> None:
+    """A model has not seen the problem that is drawn: only the program that is known to solve it proves tests."""
+    assert rejected(generated, {"knobs": {"size": 200}, **fields}).reason == reason
+
+
+def test_limits_hold_where_words_follow_them(generated: Task) -> None:
+    tests = [test.model_dump() for test in read_payload(generated.payload).hidden]
+    wide = {"stdin": "1 1\n1001\n", "stdout": "1001\n"}
+    words = {"statement": "{problem}\nHint: keep a running sum."}
+    assert rejected(generated, {**words, "hidden": [*tests, wide]}).reason == "out_of_bounds"
+    hinted = validate(generated, words)
+    assert isinstance(hinted, Task)
+    for statement in ("{problem} Good luck.", f"{generated.payload['statement']} Good luck."):
+        again = {"statement": statement, "hidden": [*tests, wide]}
+        assert rejected(hinted, again).reason == "out_of_bounds", "in the next rewrite too"
+
+
+def test_moved_knobs_do_not_show_the_solution(generated: Task) -> None:
+    made = validate(generated, {"knobs": {"size": 200}})
+    assert isinstance(made, Task)
+    shown = {"knobs": {"size": 200}, "statement": "{problem}\n" + made.proof[0]}
+    assert rejected(generated, shown).reason == "solution_shown"
+
+
+def test_both_operators_are_needed_for_both(generated: Task) -> None:
+    both = {"knobs": {"size": 200}, "statement": "{problem} Hint: keep a running sum."}
+    for name in ("knob", "statement"):
+        domain = DOMAIN.with_operators([name])
+        found = domain.validate(generated, both, direction="harder", author="x")
+        assert isinstance(found, Rejection)
+        assert found.reason == "operator_off"
+        assert ("knobs" in domain.proposal_schema(generated)["properties"]) == (name == "knob")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -345,7 +427,7 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from([*product(), "knob", "level", "x"]), JSON, min_size=1, max_size=3))
+@given(st.dictionaries(st.sampled_from([*product(), "knobs", "x"]), JSON, min_size=1, max_size=3))
 def test_any_json_is_a_task_or_a_rejection(fields: dict[str, Any]) -> None:
     result = validate(TASK, product(**fields))
     assert isinstance(result, Rejection | Task)
