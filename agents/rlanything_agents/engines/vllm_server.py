@@ -281,11 +281,11 @@ class VLLMServerGenerator(VLLMClient):
 
         Args:
             temperature: Temperature of the request.
-            count: Number of ids.
+            count: Number of ids; all where the model has fewer, since asking for more ends a server on a processor.
             expression: Form of the answer.
         """
         path, body = self._request([self._reader.end], SamplingParams(1, temperature=temperature, seed=0), 1, 0)
-        body |= {"logprobs": count, "return_tokens_as_token_ids": True}
+        body |= {"logprobs": min(count, self._weights.vocabulary), "return_tokens_as_token_ids": True}
         if expression is not None:
             body["structured_outputs"] = {"regex": expression}
         choices = self._read("/v1" + path, body).get("choices")
