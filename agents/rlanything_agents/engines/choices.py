@@ -15,20 +15,34 @@ as answers reach them; and so are the parts that different forms share: the ids 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then
 
-__all__ = ["FormTokens", "Place"]
+__all__ = ["FormTokens", "Place", "literal_encoder"]
 
 PLACES = 2**15
 """Most places of all forms that are kept for later answers, some 30 MB."""
+
+
+def literal_encoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[str], list[int]]:
+    """Encoder of texts in which special tokens are plain text.
+
+    It has a tokenizer of its own: whether special tokens are split is a state of a tokenizer, and environments render
+    prompts with the shared one in other threads meanwhile.
+    """
+    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    own.no_padding()
+    own.no_truncation()
+    own.encode_special_tokens = True
+    return lambda text: list(own.encode(text, add_special_tokens=False).ids)
 
 
 class FormTokens:
@@ -64,10 +78,14 @@ class FormTokens:
         return place
 
     def _tokenise(self, text: str) -> tuple[int, ...]:
-        ids = tuple(self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))
+        ids = tuple(self._encode(text))
         if self.end in ids:
             raise ValueError(f"choices: {text[:80]!r} holds the end of sequence, which only the engine writes")
         return ids
+
+    @cached_property
+    def _encode(self) -> Callable[[str], list[int]]:
+        return literal_encoder(self._tokenizer)
 
     @cached_property
     def _texts(self) -> list[str]:

@@ -6,13 +6,14 @@ without a sign, so they become a completion with ``finish_reason="error"``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
+from rlanything_agents.engines.choices import literal_encoder
 from rlanything_agents.engines.spellings import Spellings
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, pattern
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
@@ -110,6 +111,10 @@ class CompletionReader:
         """Ids that vLLM allows."""
         return Spellings(self.tokenizer, {self.end, *self.stops})
 
+    @cached_property
+    def _encode(self) -> Callable[[str], list[int]]:
+        return literal_encoder(self.tokenizer)
+
     def _write(self, form: Form) -> Form | None:
         """The form in the tokens' own texts, see `expression`."""
         if self.tokenizer.backend_tokenizer.decoder is not None:
@@ -118,8 +123,7 @@ class CompletionReader:
 
         def written(form: Form) -> Form:
             if isinstance(form, str):
-                ids = self.tokenizer.encode(form, add_special_tokens=False, split_special_tokens=True)
-                words: list[str] = self.tokenizer.convert_ids_to_tokens(ids)
+                words: list[str] = self.tokenizer.convert_ids_to_tokens(self._encode(form))
                 used.update(words)
                 return "".join(words)
             if isinstance(form, OneOf):

@@ -176,6 +176,13 @@ def test_places_of_equal_forms_are_kept_up_to_a_limit(monkeypatch: pytest.Monkey
     assert 1 < len({id(start) for start in starts}) < len(starts)
 
 
+def test_forms_leave_the_tokenizer_as_prompts_need_it() -> None:
+    """Environments render prompts with the same tokenizer in other threads, while answers are sampled."""
+    tokenizer, _ = make("words")
+    FormTokens(tokenizer).start(OneOf(("apple", "go to ")))
+    assert not tokenizer.backend_tokenizer.encode_special_tokens
+
+
 def test_the_end_of_sequence_is_no_text() -> None:
     with pytest.raises(ValueError, match="'apple <end>' holds the end of sequence"):
         FormTokens(make("words")[0]).start(OneOf(("apple <end>", "go")))

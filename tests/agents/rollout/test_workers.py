@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,10 @@ def test_a_reward_model_that_writes_unit_tests_does_so_on_workers(cluster: None,
     for one, other in zip(*found, strict=True):
         assert one.tests == other.tests
         assert len(one.tests) == config.judge.votes
-        assert one.trajectories == other.trajectories
+        for ours, theirs in zip(one.trajectories, other.trajectories, strict=True):
+            # Environments that step at once (rollout.threads) make batches of whoever waits, which round otherwise.
+            assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-5)
+            assert replace(ours, logprobs=[]) == replace(theirs, logprobs=[])
         assert np.array_equal(one.passes, other.passes, equal_nan=True)
 
 
