@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class FormTokens:
         if self.places > PLACES:
             self._starts, self.places = {}, 0
         if (place := self._starts.get(form)) is None:
-            place = self._starts[form] = _Walk(self, form).place([(form, None, None)])
+            place = self._starts[form] = _Walk(self).place([_Step(form, None, "")])
             self.places += 1
         return place
 
@@ -143,14 +143,14 @@ class Place:
     allowed: tuple[int, ...] | None
     mask: NDArray[np.bool_] | None
 
-    def __init__(self, walk: _Walk, places: _Open, ended: _Text) -> None:
-        self._walk, self._open, self.text = walk, places, None if ended is None else _join(ended)
+    def __init__(self, walk: _Walk, places: _Open, ended: str | None) -> None:
+        self._walk, self._open, self.text = walk, places, ended
         self._next: dict[int, Place] = {}
         self.mask = None
         if len(places) == 1 and ended is None:
             ((node, _),) = places
             if isinstance(node, _Node):
-                self.allowed = node.allowed  # one object for all answers here: `sample_tokens` relies on its identity
+                self.allowed = node.allowed
                 return
         proses = frozenset((node.alphabet, node.reach) for node, _ in places if isinstance(node, _ProseNode))
         ids = {token for node, _ in places for token in node.allowed}
@@ -177,11 +177,10 @@ class Place:
     def _step(self, token: int) -> Place:
         if token == self._walk.tokens.end:
             return _Done(self)
-        steps = [(node.after(token), rest, text) for (node, rest), text in self._open.items() if node.admits(token)]
-        if len(steps) == 1 and steps[0][0].text is None:
-            node, rest, text = steps[0]
-            return Place(self._walk, {(node, rest): text}, None)
-        return self._walk.place([(node, rest, text) for node, rest, text in steps])
+        steps = [
+            _Step(node.after(token), rest, text) for (node, rest), text in self._open.items() if node.admits(token)
+        ]
+        return self._walk.place(steps)
 
 
 class _Done(Place):
@@ -293,78 +292,72 @@ class _Rest:
         self.form, self.at, self.rest = form, at, rest
 
 
-_Text: TypeAlias = "tuple[_Text, str] | None"
-"""Texts written so far, as a linked list: all but the last text, and the last text."""
+_Open: TypeAlias = dict[tuple[_Node | _ProseNode, _Rest | None], str]
+"""Open ways through a form: node of the next token and continuation after it -> text written before."""
 
-_Open: TypeAlias = dict[tuple[_Node | _ProseNode, _Rest | None], _Text]
-"""Open ways through a form: node of the next token and continuation after it -> texts written before."""
 
-_Step: TypeAlias = "tuple[Form | _Node | _ProseNode | None, _Rest | None, _Text]"
-"""Step without a token: a form to begin, a node, or None for a complete part; the continuation; the texts so far."""
+class _Step(NamedTuple):
+    """Step without a token: a form to begin, a node, or None for a complete part; what follows; the text so far."""
+
+    form: Form | _Node | _ProseNode | None
+    rest: _Rest | None
+    text: str
 
 
 class _Walk:
     """All ways through one form. Equal continuations are one object, so that two ways never visit a place twice."""
 
-    def __init__(self, tokens: FormTokens, form: Form) -> None:
-        self.tokens, self._form = tokens, form  # keeps the parts alive whose addresses are keys of the continuations
-        self._rests: dict[tuple[int, int, _Rest | None], _Rest] = {}
+    def __init__(self, tokens: FormTokens) -> None:
+        self.tokens = tokens
+        self._rests: dict[tuple[Form, int, _Rest | None], _Rest] = {}
 
     def place(self, steps: list[_Step]) -> Place:
         """Place that these steps reach without a token."""
         places: _Open = {}
-        ended: _Text = None
-        seen: set[tuple[int, _Rest | None]] = set()
+        ended: str | None = None
+        seen: set[tuple[object, _Rest | None]] = set()
         steps.reverse()
         while steps:
             form, rest, text = steps.pop()
-            if (key := (id(form), rest)) in seen:
+            if (key := (form, rest)) in seen:
                 continue
             seen.add(key)
             if form is None and rest is None:
-                ended = text or (None, "") if ended is None else ended
+                ended = text if ended is None else ended
             elif form is None:
                 steps += self._follow(rest, text)  # type: ignore[arg-type]
             elif isinstance(form, (Then, Repeat)):
-                steps.append((None, self._rest(form, 0, rest), text))
+                steps.append(_Step(None, self._rest(form, 0, rest), text))
             elif isinstance(form, (Prose, _ProseNode)):
                 prose = form
                 if isinstance(prose, Prose):
                     prose = _ProseNode(self.tokens.alphabet(prose.characters), prose.most, "")
                 if prose.open:
                     places.setdefault((prose, rest), text)
-                steps.append((None, rest, (text, prose.text)))
+                steps.append(_Step(None, rest, text + prose.text))
             else:
                 node = form if isinstance(form, _Node) else self.tokens.node(form)
                 if node is None:
-                    steps += [(option, rest, text) for option in reversed(form.options)]  # type: ignore[union-attr]
+                    steps += [_Step(option, rest, text) for option in reversed(form.options)]  # type: ignore[union-attr]
                     continue
                 if node.allowed:
                     places.setdefault((node, rest), text)
                 if node.text is not None:
-                    steps.append((None, rest, (text, node.text)))
+                    steps.append(_Step(None, rest, text + node.text))
         return Place(self, places, ended)
 
-    def _follow(self, rest: _Rest, text: _Text) -> list[_Step]:
+    def _follow(self, rest: _Rest, text: str) -> list[_Step]:
         """Steps into the next part and past it; the first alternative is the last of the list."""
         form, at = rest.form, rest.at
         if isinstance(form, Then):
             if at == len(form.parts):
-                return [(None, rest.rest, text)]
-            return [(form.parts[at], self._rest(form, at + 1, rest.rest), text)]
-        steps: list[_Step] = [(form.part, self._rest(form, at + 1, rest.rest), text)] if at < form.most else []
-        return [*steps, (None, rest.rest, text)] if at >= form.least else steps
+                return [_Step(None, rest.rest, text)]
+            return [_Step(form.parts[at], self._rest(form, at + 1, rest.rest), text)]
+        steps = [_Step(form.part, self._rest(form, at + 1, rest.rest), text)] if at < form.most else []
+        return [*steps, _Step(None, rest.rest, text)] if at >= form.least else steps
 
     def _rest(self, form: Then | Repeat, at: int, rest: _Rest | None) -> _Rest:
-        key = (id(form), at, rest)
+        key = (form, at, rest)
         if key not in self._rests:
             self._rests[key] = _Rest(form, at, rest)
         return self._rests[key]
-
-
-def _join(text: _Text) -> str:
-    parts: list[str] = []
-    while text is not None:
-        text, last = text
-        parts.append(last)
-    return "".join(reversed(parts))

@@ -129,7 +129,7 @@ def _excluded(masks: Sequence[np.ndarray | None], vocabulary: int) -> np.ndarray
 def _table(choices: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
     """Candidate ids of shape (n, most candidates) in their order, and the mask of unused places; n is 1 if all rows
     have the same candidates."""
-    if all(choice is choices[0] for choice in choices):  # every row has the same slots in its thought
+    if all(choice == choices[0] for choice in choices):  # every row has the same slots in its thought
         choices = choices[:1]
     counts = np.fromiter(map(len, choices), dtype=np.int64, count=len(choices))
     inside = np.arange(counts.max()) < counts[:, None]
